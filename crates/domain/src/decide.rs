@@ -1,0 +1,375 @@
+//! The decision: a pure function from what is known to what comes next.
+
+use crate::config::{Completion, OnStuck, RunWhen};
+use crate::event::{EventBody, Rung, SessionEnd, Verdict};
+use crate::id::AgentName;
+use crate::outcome::{EndReason, HumanReason};
+use crate::ports::StopCause;
+use crate::select::{Choice, Field, choose};
+use crate::state::{Current, NeedsHuman, RunState, Stage};
+use crate::text;
+use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+/// A session that was void this many times in a row for one iteration ends the run: something is broken.
+pub const ATTEMPTS_MAX: u32 = 100;
+/// A little more than the provider said, so that its clock and ours may differ.
+const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Make the workspace ready and take the start snapshot.
+    Prepare,
+    /// One fresh session.
+    Work {
+        /// Iteration number.
+        iteration: u32,
+        /// Try.
+        attempt: u32,
+        /// Who works.
+        agent: AgentName,
+        /// With which model.
+        model: Option<String>,
+        /// Agents passed over, with reasons.
+        skipped: Vec<String>,
+    },
+    /// A session was under way when the engine died: close it.
+    CloseInterrupted,
+    /// The session does not count: say so and draw the consequences.
+    Void,
+    /// Record the tree.
+    Checkpoint,
+    /// Run these verifiers on the recorded tree.
+    Verify {
+        /// Their names.
+        checks: Vec<String>,
+    },
+    /// Judge the iteration and write its receipt.
+    Judge,
+    /// Wait for a limit to end, or for a person.
+    Wait {
+        /// For what.
+        reason: String,
+        /// Until when; `None` waits for a person.
+        until: Option<Timestamp>,
+    },
+    /// Climb one rung.
+    Mitigate {
+        /// Which.
+        rung: Rung,
+    },
+    /// Ask a person and end the process.
+    AskPerson(NeedsHuman),
+    /// The person has not answered yet: end the process.
+    AwaitPerson,
+    /// The final check.
+    Prove,
+    /// Hand over.
+    Publish,
+    /// End the run.
+    Finish {
+        /// Why.
+        reason: EndReason,
+        /// In one sentence.
+        summary: String,
+    },
+    /// It is over.
+    Done,
+}
+
+/// What comes next, from what is known. No clock, no file, no network.
+pub fn decide(state: &RunState) -> Step {
+    if state.finished.is_some() {
+        return Step::Done;
+    }
+    if state.baseline.is_none() {
+        return match &state.cancel_by {
+            Some(by) => finish(EndReason::Cancelled, format!("Cancelled by {by} before any work.")),
+            None => Step::Prepare,
+        };
+    }
+    if let Some(by) = &state.cancel_by {
+        return match state.current.as_ref().map(|c| c.stage) {
+            Some(Stage::Working) => Step::CloseInterrupted,
+            Some(Stage::Worked) => Step::Checkpoint,
+            _ => finish(EndReason::Cancelled, format!("Cancelled by {by} after {}.", iterations(state))),
+        };
+    }
+    if state.needs_human.is_some() {
+        return Step::AwaitPerson;
+    }
+    if let Some(alarm) = state.alarm.as_ref().filter(|a| a.reason == HumanReason::Tampered) {
+        return Step::AskPerson(alarm.clone());
+    }
+    if let Some(current) = &state.current {
+        return within(state, current);
+    }
+    between(state)
+}
+
+fn within(state: &RunState, current: &Current) -> Step {
+    match current.stage {
+        Stage::Working => Step::CloseInterrupted,
+        Stage::Worked if is_void(state, current) => Step::Void,
+        Stage::Worked => Step::Checkpoint,
+        Stage::Checkpointed => {
+            let checks = due_checks(state, current);
+            if checks.is_empty() { Step::Judge } else { Step::Verify { checks } }
+        }
+    }
+}
+
+fn between(state: &RunState) -> Step {
+    if let Some(alarm) = &state.alarm {
+        return Step::AskPerson(alarm.clone());
+    }
+    if let Some(proof) = &state.proof
+        && proof.passed
+    {
+        return match state.published {
+            None => Step::Publish,
+            Some(_) => finish(EndReason::Completed, success_summary(state)),
+        };
+    }
+    if state.candidate {
+        return Step::Prove;
+    }
+    if let Some(by) = &state.stop_by {
+        return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
+    }
+    if state.attempts >= ATTEMPTS_MAX {
+        return finish(
+            EndReason::Error,
+            format!("Iteration {} was interrupted {ATTEMPTS_MAX} times in a row.", state.iterations + 1),
+        );
+    }
+    let budgets = &state.spec.settings.budgets;
+    if let Some(kind) = budgets.exhausted(state.spent()) {
+        return finish(
+            EndReason::of_budget(kind),
+            format!("The budget for {} is used up after {}.", kind.as_str(), iterations(state)),
+        );
+    }
+    if budgets.deadline.is_some_and(|deadline| state.now >= deadline) {
+        return finish(EndReason::Timeout, format!("The deadline passed after {}.", iterations(state)));
+    }
+    if state.gutter.is_some() {
+        return mitigation(state);
+    }
+    if let Some(by) = &state.paused_by {
+        return Step::Wait { reason: format!("paused by {by}"), until: None };
+    }
+    next_session(state)
+}
+
+fn mitigation(state: &RunState) -> Step {
+    let settings = &state.spec.settings;
+    if state.gutters >= settings.budgets.max_consecutive_gutter {
+        return finish(
+            EndReason::Stuck,
+            format!("Circling for the {} time in a row; nothing helped.", ordinal(state.gutters)),
+        );
+    }
+    match state.rung {
+        None => Step::Mitigate { rung: Rung::Rotate },
+        Some(_) if settings.on_stuck == OnStuck::Fail => {
+            finish(EndReason::Stuck, "Circling, and a fresh session with the evidence did not help.".into())
+        }
+        Some(_) => Step::Mitigate { rung: Rung::Pause },
+    }
+}
+
+fn next_session(state: &RunState) -> Step {
+    let settings = &state.spec.settings;
+    let choice = choose(Field {
+        agents: &settings.agents,
+        selection: settings.agent_selection,
+        last: state.last_agent.as_ref(),
+        cooldowns: &state.cooldowns,
+        dropped: &state.dropped,
+        skip: &state.skip,
+        now: state.now,
+    });
+    match choice {
+        Choice::Agent { name, skipped } => Step::Work {
+            iteration: state.iterations + 1,
+            attempt: state.attempts + 1,
+            model: state.model_for(&name),
+            agent: name,
+            skipped,
+        },
+        Choice::AllCooling { name, until } => {
+            let waited = Duration::from_millis(state.totals.waited_ms);
+            if waited >= settings.budgets.max_limit_wait {
+                return finish(
+                    EndReason::Timeout,
+                    format!("Waited {} for rate limits in all; that is the limit.", text::duration(waited)),
+                );
+            }
+            let why = state.cooldowns.get(&name).map_or("limit", |c| c.reason.as_str());
+            Step::Wait {
+                reason: format!("every agent rests; {name} is back first ({why})"),
+                until: Some(until),
+            }
+        }
+        Choice::Nobody => {
+            let why: Vec<String> =
+                state.dropped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+            finish(EndReason::Error, format!("No agent can work. {}", why.join("; ")))
+        }
+    }
+}
+
+/// Whether the session that just ended is no iteration.
+fn is_void(state: &RunState, current: &Current) -> bool {
+    let Some(session) = &current.session else { return false };
+    if session.end == SessionEnd::Empty {
+        let retries = state.spec.settings.agent(&current.agent).map_or(0, |a| a.empty_retries);
+        return state.empty_answers <= retries;
+    }
+    session.end.is_void()
+}
+
+/// What follows from a void session, as events.
+pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
+    let Some(current) = &state.current else { return Vec::new() };
+    let Some(session) = &current.session else { return Vec::new() };
+    let agent = current.agent.clone();
+    let mut events = Vec::new();
+    match &session.end {
+        SessionEnd::RateLimited { reset_at, reason } => {
+            let until = match reset_at {
+                Some(reset) => (*reset).max(now) + RESET_MARGIN,
+                None => now + signed(state.spec.settings.cooldown_of(&agent)),
+            };
+            events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
+        }
+        SessionEnd::Overloaded { reason } => {
+            let seconds = 15u64 << state.overloads.saturating_sub(1).min(6);
+            let until = now + SignedDuration::from_secs(seconds.min(900) as i64);
+            events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
+        }
+        SessionEnd::Auth { reason } | SessionEnd::Billing { reason } => {
+            events.push(EventBody::AgentDropped { agent, reason: text::one_line(reason, 200) });
+        }
+        _ => {}
+    }
+    let reason = match &session.end {
+        SessionEnd::Stopped { cause: StopCause::Skipped } => "skipped by a person".to_owned(),
+        end => end.word().to_owned(),
+    };
+    events.push(EventBody::IterationVoided { iteration: current.iteration, reason });
+    events
+}
+
+/// The verifiers that must run now on the recorded tree.
+fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
+    let settings = &state.spec.settings;
+    let promised = current.session.as_ref().is_some_and(|s| s.promised);
+    settings
+        .verifiers
+        .iter()
+        .filter(|v| !current.checked.contains(&v.name))
+        .filter(|v| {
+            let judged =
+                state.checks.get(&v.name).is_some_and(|result| Some(&result.tree) == state.tree.as_ref());
+            let required = settings.required_verifiers.contains(&v.name);
+            let needed_for_success =
+                required && !judged && (promised || settings.completion == Completion::Checks);
+            match v.run_when {
+                RunWhen::Always => true,
+                RunWhen::OnChange => !judged,
+                RunWhen::OnPromise => needed_for_success || (promised && !judged),
+            }
+        })
+        .map(|v| v.name.clone())
+        .collect()
+}
+
+/// The judgement on the iteration under way. A result counts only for the tree it was made on.
+pub fn judge(state: &RunState) -> Verdict {
+    let Some(current) = &state.current else { return Verdict::SessionFailed };
+    let settings = &state.spec.settings;
+    let promised = current.session.as_ref().is_some_and(|s| s.promised);
+    if !current.protected.is_empty() {
+        return Verdict::ProtectedChanged;
+    }
+    let on_tree = |name: &String| state.checks.get(name).filter(|r| Some(&r.tree) == state.tree.as_ref());
+    let proven = !settings.required_verifiers.is_empty()
+        && settings.required_verifiers.iter().all(|name| on_tree(name).is_some_and(|r| r.passed));
+    let failing = settings.required_verifiers.iter().any(|name| on_tree(name).is_some_and(|r| !r.passed));
+    let claimed = promised || settings.completion == Completion::Checks;
+    let session_failed = current.session.as_ref().is_none_or(|s| {
+        !matches!(s.end, SessionEnd::Completed | SessionEnd::Stopped { cause: StopCause::Rotated })
+    });
+    match (claimed, proven) {
+        (true, true) => Verdict::Candidate,
+        _ if session_failed => Verdict::SessionFailed,
+        (true, false) if promised => Verdict::FalsePromise,
+        _ if failing => Verdict::ChecksFail,
+        _ => Verdict::NotPromised,
+    }
+}
+
+/// Budget warnings that are due and not yet given.
+pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
+    let budgets = &state.spec.settings.budgets;
+    let spent = state.spent();
+    budgets
+        .shares(spent)
+        .into_iter()
+        .filter(|(kind, share)| *share >= crate::budget::WARN_AT && !state.warned.contains(kind))
+        .filter(|(kind, _)| *kind != crate::budget::BudgetKind::Cost || spent.cost > crate::money::Usd::ZERO)
+        .map(|(budget, share)| {
+            use crate::budget::BudgetKind;
+            let used = match budget {
+                BudgetKind::Iterations => {
+                    format!("{} of {} iterations", spent.iterations, budgets.max_iterations)
+                }
+                BudgetKind::Time => {
+                    format!(
+                        "{} of {} working time",
+                        text::duration(spent.time),
+                        text::duration(budgets.max_wall_time)
+                    )
+                }
+                BudgetKind::Cost => format!("{} of {}", spent.cost, budgets.max_cost),
+                BudgetKind::Tokens => {
+                    format!("{} of {} tokens", spent.tokens, budgets.max_tokens.unwrap_or(0))
+                }
+            };
+            EventBody::BudgetWarning { budget, message: format!("{used} used ({:.0} %)", share * 100.0) }
+        })
+        .collect()
+}
+
+fn finish(reason: EndReason, summary: String) -> Step {
+    Step::Finish { reason, summary }
+}
+
+fn iterations(state: &RunState) -> String {
+    text::count(state.iterations as usize, "iteration")
+}
+
+fn success_summary(state: &RunState) -> String {
+    let checks: Vec<&str> = state.spec.settings.required_verifiers.iter().map(String::as_str).collect();
+    let place = match state.proof.as_ref().is_some_and(|p| p.clean) {
+        true => "in a clean checkout",
+        false => "in place",
+    };
+    format!("Proven after {}: {} passed {place}.", iterations(state), checks.join(", "))
+}
+
+fn ordinal(n: u32) -> String {
+    match n {
+        1 => "first".into(),
+        2 => "second".into(),
+        3 => "third".into(),
+        n => format!("{n}th"),
+    }
+}
+
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
+}

@@ -1,0 +1,599 @@
+//! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
+//! added; readers skip what they do not know.
+
+use crate::budget::BudgetKind;
+use crate::control::Letter;
+use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
+use crate::money::Usage;
+use crate::outcome::{EndReason, HumanReason};
+use crate::ports::{Baseline, StopCause};
+use crate::protect::ProtectedChange;
+use crate::stuck::Signals;
+use crate::test_report::TestCounts;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Position in the journal.
+    pub seq: Seq,
+    /// When, to the millisecond.
+    pub at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EventBody {
+    /// The run exists; its spec is frozen.
+    RunCreated {
+        /// Digest of `spec.json`.
+        spec: Digest,
+        /// Short name of the task.
+        title: String,
+    },
+    /// A process (again) drives the run.
+    DriverStarted {
+        /// Its process id.
+        pid: u32,
+        /// Bytes of a torn last line that were set aside.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        torn_bytes: u64,
+    },
+    /// The workspace is ready.
+    Prepared {
+        /// The state at the start.
+        baseline: Baseline,
+    },
+    /// A fresh session starts.
+    IterationStarted {
+        /// Number, from 1.
+        iteration: u32,
+        /// Try, from 1.
+        attempt: u32,
+        /// Who works.
+        agent: AgentName,
+        /// With which model, where one was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Digest of the prompt.
+        prompt: Digest,
+        /// Agents that were passed over, with the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skipped: Vec<String>,
+    },
+    /// The session is over.
+    SessionEnded {
+        /// Its iteration.
+        iteration: u32,
+        /// How it ended.
+        end: SessionEnd,
+        /// Whether the final message held the promise.
+        promised: bool,
+        /// The final message in one line.
+        message: String,
+        /// Tokens and cost.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+        /// Exit code, if there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// Digest of `response.json`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<Digest>,
+        /// Processes left behind and ended.
+        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        survivors: u32,
+    },
+    /// The tree is recorded.
+    Checkpointed {
+        /// Its iteration.
+        iteration: u32,
+        /// The tree.
+        tree: TreeId,
+        /// The work commit; absent where nothing changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<CommitId>,
+        /// Files changed, at most 200.
+        files: Vec<FileChange>,
+        /// How many changed in all.
+        files_total: usize,
+        /// Lines added, of all files.
+        added: u64,
+        /// Lines removed, of all files.
+        removed: u64,
+        /// Files that were dirty at the start and are now edited.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dirty_touched: Vec<String>,
+    },
+    /// One verifier has run.
+    CheckFinished {
+        /// Its iteration.
+        iteration: u32,
+        /// The result.
+        result: CheckResult,
+    },
+    /// Protected paths differ from the start.
+    ProtectedChanged {
+        /// Its iteration.
+        iteration: u32,
+        /// What differs.
+        changes: Vec<ProtectedChange>,
+    },
+    /// The iteration is judged and its receipt written.
+    IterationEnded {
+        /// Its number.
+        iteration: u32,
+        /// The judgement.
+        verdict: Verdict,
+        /// The stuck signals and their score.
+        signals: Signals,
+        /// Signature of the failure that was seen, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Digest>,
+        /// Digest of `receipt.json`.
+        receipt: Digest,
+    },
+    /// A session ended without counting as an iteration.
+    IterationVoided {
+        /// Its number, which will be used again.
+        iteration: u32,
+        /// Why it does not count.
+        reason: String,
+    },
+    /// An agent rests.
+    CooldownSet {
+        /// Who.
+        agent: AgentName,
+        /// Until when.
+        until: Timestamp,
+        /// Why.
+        reason: String,
+    },
+    /// An agent's rest ended early.
+    CooldownCleared {
+        /// Who.
+        agent: AgentName,
+    },
+    /// An agent takes no further part in this run.
+    AgentDropped {
+        /// Who.
+        agent: AgentName,
+        /// Why (login, billing).
+        reason: String,
+    },
+    /// A wait begins. Waiting is neither an iteration nor stagnation.
+    WaitStarted {
+        /// For what.
+        reason: String,
+        /// Until when, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// A wait is over.
+    WaitEnded {
+        /// How long it took.
+        waited_ms: u64,
+    },
+    /// A budget is nearly used.
+    BudgetWarning {
+        /// Which.
+        budget: BudgetKind,
+        /// In words with numbers.
+        message: String,
+    },
+    /// The run circles.
+    Gutter {
+        /// The iteration that showed it.
+        iteration: u32,
+        /// The score.
+        loop_score: f64,
+        /// The evidence, in words.
+        evidence: Vec<String>,
+    },
+    /// A rung of the ladder is tried.
+    Mitigated {
+        /// Which.
+        rung: Rung,
+        /// What that means here.
+        detail: String,
+    },
+    /// A person intervened.
+    ControlReceived {
+        /// What and who.
+        #[serde(flatten)]
+        letter: Letter,
+        /// Bytes of the inbox read so far.
+        inbox: u64,
+    },
+    /// A control could not be carried out.
+    ControlRefused {
+        /// Its id.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+    /// The task has a new version.
+    SpecChanged {
+        /// Its version.
+        version: u32,
+        /// Digest of `spec.json`.
+        spec: Digest,
+        /// Digest of the task's text.
+        task: Digest,
+    },
+    /// Refs moved that this run did not move.
+    RefsMoved {
+        /// Which.
+        moves: Vec<RefMove>,
+    },
+    /// The frozen spec, the config or the journal was edited.
+    Tampered {
+        /// What was edited, and how it was noticed.
+        what: String,
+    },
+    /// Something that was lost has been put back (an agent's `git clean`).
+    Restored {
+        /// What.
+        what: String,
+    },
+    /// The run waits for a person and its process ends.
+    NeedsHuman {
+        /// Why.
+        reason: HumanReason,
+        /// In words, with what to do.
+        message: String,
+    },
+    /// The final check starts.
+    ProofStarted {
+        /// The commit it judges.
+        commit: CommitId,
+        /// Whether it runs in a clean checkout.
+        clean: bool,
+    },
+    /// The final check is over.
+    ProofFinished {
+        /// The commit.
+        commit: CommitId,
+        /// The tree.
+        tree: TreeId,
+        /// Whether everything held.
+        passed: bool,
+        /// Digest of `proof.json`.
+        proof: Digest,
+        /// What did not hold.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failed: Vec<String>,
+    },
+    /// The result is handed over.
+    Published {
+        /// The branch or ref that holds it.
+        branch: String,
+        /// The commit.
+        commit: CommitId,
+        /// The pull request, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pr_url: Option<String>,
+    },
+    /// The run is over.
+    Finished {
+        /// Why.
+        reason: EndReason,
+        /// In one sentence.
+        summary: String,
+    },
+    /// Something a person may want to know.
+    Notice {
+        /// The sentence.
+        message: String,
+    },
+    /// An event of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+fn is_zero_u32(n: &u32) -> bool {
+    *n == 0
+}
+
+impl EventBody {
+    /// The kind as the journal writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RunCreated { .. } => "run_created",
+            Self::DriverStarted { .. } => "driver_started",
+            Self::Prepared { .. } => "prepared",
+            Self::IterationStarted { .. } => "iteration_started",
+            Self::SessionEnded { .. } => "session_ended",
+            Self::Checkpointed { .. } => "checkpointed",
+            Self::CheckFinished { .. } => "check_finished",
+            Self::ProtectedChanged { .. } => "protected_changed",
+            Self::IterationEnded { .. } => "iteration_ended",
+            Self::IterationVoided { .. } => "iteration_voided",
+            Self::CooldownSet { .. } => "cooldown_set",
+            Self::CooldownCleared { .. } => "cooldown_cleared",
+            Self::AgentDropped { .. } => "agent_dropped",
+            Self::WaitStarted { .. } => "wait_started",
+            Self::WaitEnded { .. } => "wait_ended",
+            Self::BudgetWarning { .. } => "budget_warning",
+            Self::Gutter { .. } => "gutter",
+            Self::Mitigated { .. } => "mitigated",
+            Self::ControlReceived { .. } => "control_received",
+            Self::ControlRefused { .. } => "control_refused",
+            Self::SpecChanged { .. } => "spec_changed",
+            Self::RefsMoved { .. } => "refs_moved",
+            Self::Tampered { .. } => "tampered",
+            Self::Restored { .. } => "restored",
+            Self::NeedsHuman { .. } => "needs_human",
+            Self::ProofStarted { .. } => "proof_started",
+            Self::ProofFinished { .. } => "proof_finished",
+            Self::Published { .. } => "published",
+            Self::Finished { .. } => "finished",
+            Self::Notice { .. } => "notice",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether losing this event to a power cut would lose money, work or a person's word: it is flushed to disk
+    /// before the run goes on.
+    pub fn must_be_durable(&self) -> bool {
+        matches!(
+            self,
+            Self::RunCreated { .. }
+                | Self::Prepared { .. }
+                | Self::SessionEnded { .. }
+                | Self::IterationEnded { .. }
+                | Self::CooldownSet { .. }
+                | Self::ControlReceived { .. }
+                | Self::SpecChanged { .. }
+                | Self::Tampered { .. }
+                | Self::NeedsHuman { .. }
+                | Self::ProofFinished { .. }
+                | Self::Published { .. }
+                | Self::Finished { .. }
+        )
+    }
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum SessionEnd {
+    /// The agent finished of its own accord.
+    Completed,
+    /// It finished, but said nothing and did nothing.
+    Empty,
+    /// It ended with an error of its own.
+    Failed {
+        /// In words.
+        reason: String,
+    },
+    /// It ran past its time.
+    TimedOut,
+    /// It was silent for too long.
+    IdleTimedOut,
+    /// A limit of the provider.
+    RateLimited {
+        /// When it ends, where that was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reset_at: Option<Timestamp>,
+        /// In the provider's words.
+        reason: String,
+    },
+    /// The provider is overloaded or out of reach for a while.
+    Overloaded {
+        /// In words.
+        reason: String,
+    },
+    /// Not logged in, or the key is refused.
+    Auth {
+        /// In words.
+        reason: String,
+    },
+    /// No credit.
+    Billing {
+        /// In words.
+        reason: String,
+    },
+    /// The prompt or the session's context grew too long.
+    ContextTooLong {
+        /// In words.
+        reason: String,
+    },
+    /// The model declined, or every action was denied.
+    Refused {
+        /// In words.
+        reason: String,
+    },
+    /// The agent's process ended without the end event that its format promises.
+    Unfinished {
+        /// In words.
+        reason: String,
+    },
+    /// The engine ended it.
+    Stopped {
+        /// Why.
+        cause: StopCause,
+    },
+    /// The engine or its guard died while the session ran.
+    Interrupted,
+}
+
+impl SessionEnd {
+    /// A short word for lists.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Empty => "empty answer",
+            Self::Failed { .. } => "agent failed",
+            Self::TimedOut => "timed out",
+            Self::IdleTimedOut => "silent too long",
+            Self::RateLimited { .. } => "rate limited",
+            Self::Overloaded { .. } => "provider overloaded",
+            Self::Auth { .. } => "not logged in",
+            Self::Billing { .. } => "no credit",
+            Self::ContextTooLong { .. } => "context too long",
+            Self::Refused { .. } => "refused",
+            Self::Unfinished { .. } => "ended without a result",
+            Self::Stopped { .. } => "ended by ralph",
+            Self::Interrupted => "interrupted",
+        }
+    }
+    /// What the agent or provider said about it.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason }
+            | Self::RateLimited { reason, .. }
+            | Self::Overloaded { reason }
+            | Self::Auth { reason }
+            | Self::Billing { reason }
+            | Self::ContextTooLong { reason }
+            | Self::Refused { reason }
+            | Self::Unfinished { reason } => Some(reason),
+            _ => None,
+        }
+    }
+    /// Whether such a session is no iteration: nothing was tried that could be judged.
+    pub fn is_void(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. }
+                | Self::Overloaded { .. }
+                | Self::Auth { .. }
+                | Self::Billing { .. }
+                | Self::Interrupted
+                | Self::Stopped { cause: StopCause::Cancelled | StopCause::Skipped | StopCause::Hopeless }
+        )
+    }
+}
+
+/// A changed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Its path.
+    pub path: String,
+    /// `A`dded, `M`odified, `D`eleted, `T`ype changed.
+    pub status: char,
+    /// Lines added; absent for binary files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Lines removed; absent for binary files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+    /// Object id of the content now; absent for deleted files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blob: Option<String>,
+}
+
+/// A ref that moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefMove {
+    /// Its full name.
+    pub name: String,
+    /// Where it was; absent for a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Where it is; absent for a removed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
+    pub needs_person: bool,
+}
+
+/// The result of one verifier on one tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The verifier.
+    pub name: String,
+    /// The tree that it judged: another tree voids the result.
+    pub tree: TreeId,
+    /// Whether it passed.
+    pub passed: bool,
+    /// In words, where it did not: "exit code 1", "no test was executed".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Exit code, if it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Tests that a known runner reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// Its log, relative to the run's folder.
+    pub log: String,
+    /// Digest of the log.
+    pub log_digest: Digest,
+}
+
+/// The judgement on an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Promise and checks hold: the final check follows.
+    Candidate,
+    /// The agent promised, but a check failed.
+    FalsePromise,
+    /// A check fails.
+    ChecksFail,
+    /// Checks pass, but nothing was promised.
+    NotPromised,
+    /// Protected paths were changed.
+    ProtectedChanged,
+    /// The session itself failed.
+    SessionFailed,
+}
+
+impl Verdict {
+    /// The words used on screens.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Candidate => "promised, checks pass",
+            Self::FalsePromise => "promised, but checks fail",
+            Self::ChecksFail => "checks fail",
+            Self::NotPromised => "checks pass, no promise yet",
+            Self::ProtectedChanged => "protected paths changed",
+            Self::SessionFailed => "session failed",
+        }
+    }
+}
+
+/// A rung of the mitigation ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rung {
+    /// A fresh session by another agent, told what was tried.
+    Rotate,
+    /// A person.
+    Pause,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_a_newer_version_is_read_as_unknown() {
+        let line = r#"{"seq":4,"at":"2026-11-15T12:00:00Z","kind":"teleported","to":"mars"}"#;
+        let event: Event = serde_json::from_str(line).unwrap();
+        assert_eq!(event.body, EventBody::Unknown);
+        assert_eq!(event.seq, Seq(4));
+    }
+
+    #[test]
+    fn the_kind_in_the_journal_is_the_kind_in_the_code() {
+        let body = EventBody::Notice { message: "x".into() };
+        let event = Event { seq: Seq(1), at: Timestamp::UNIX_EPOCH, body };
+        let value = serde_json::to_value(&event).unwrap();
+        assert_eq!(value["kind"], event.body.kind());
+        assert_eq!(serde_json::from_value::<Event>(value).unwrap(), event);
+    }
+}

@@ -1,0 +1,28 @@
+//! The words, the decisions and the ports of `ralph`.
+//!
+//! A run is the fold of its [`event::Event`]s into a [`state::RunState`]; [`decide::decide`] reads that state and names
+//! the next [`decide::Step`]. Nothing here opens a file, starts a process or asks for the time: the driver in
+//! `ralph-core` performs a step at the edge, appends what happened and asks again. That is why start, resume,
+//! replay and tests are one path.
+//!
+//! The outside world is a handful of small traits in [`ports`]; their backends live in other crates and are handed
+//! to the driver by whoever wires them.
+
+pub mod budget;
+pub mod claim;
+pub mod config;
+pub mod control;
+pub mod decide;
+pub mod event;
+pub mod id;
+pub mod money;
+pub mod outcome;
+pub mod ports;
+pub mod protect;
+pub mod redact;
+pub mod select;
+pub mod spec;
+pub mod state;
+pub mod stuck;
+pub mod test_report;
+pub mod text;

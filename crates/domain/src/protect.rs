@@ -1,0 +1,79 @@
+//! Protected paths: which files must stay as they were when the run started.
+
+use serde::{Deserialize, Serialize};
+
+/// How a protected path differs from the start of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedChange {
+    /// The path.
+    pub path: String,
+    /// What happened to it.
+    pub change: ProtectedKind,
+}
+
+/// What happened to a protected path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProtectedKind {
+    /// Its content or mode changed.
+    Changed,
+    /// It is gone.
+    Removed,
+    /// It is new, below a protected pattern.
+    Added,
+}
+
+impl ProtectedKind {
+    /// The word used in messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Added => "added",
+        }
+    }
+}
+
+/// CI definitions, protected in every run: an agent that may edit them may decide what "green" means.
+pub const CI_FILES: &[&str] = &[
+    ".github/workflows/**",
+    ".gitlab-ci.yml",
+    ".circleci/**",
+    "azure-pipelines.yml",
+    "Jenkinsfile",
+    ".travis.yml",
+    ".ci/**",
+    ".buildkite/**",
+    "bitbucket-pipelines.yml",
+];
+
+/// Whether `path` (relative, `/`-separated) is covered by one of `patterns`: an exact path, a folder (everything
+/// below it), or a glob with `*`, `**`, `?`, `[…]`, `{a,b}`.
+pub fn covers(patterns: &[String], path: &str) -> bool {
+    patterns.iter().any(|pattern| {
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        if pattern.is_empty() {
+            return false;
+        }
+        path == pattern
+            || path.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('/'))
+            || fast_glob::glob_match(pattern, path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_folders_and_globs_cover() {
+        let patterns: Vec<String> =
+            ["tests", "Makefile", "src/**/*.golden", "./docs/"].map(String::from).to_vec();
+        for yes in ["tests/a/b.rs", "tests", "Makefile", "src/x/y.golden", "src/y.golden", "docs/a.md"] {
+            assert!(covers(&patterns, yes), "{yes}");
+        }
+        for no in ["testsuite/a.rs", "src/y.rs", "sub/Makefile", ""] {
+            assert!(!covers(&patterns, no), "{no}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Who works next: a pure choice over priorities, cooldowns and what a person asked for.
+
+use crate::config::{AgentConfig, AgentSelection};
+use crate::id::AgentName;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An agent's rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cooldown {
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub reason: String,
+    /// Since when.
+    pub observed_at: Timestamp,
+}
+
+/// The choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// This one works; the others named were passed over for a reason.
+    Agent {
+        /// Who.
+        name: AgentName,
+        /// `name: reason` of those passed over.
+        skipped: Vec<String>,
+    },
+    /// All are resting; the first is back then.
+    AllCooling {
+        /// Who is back first.
+        name: AgentName,
+        /// When.
+        until: Timestamp,
+    },
+    /// Nobody is left.
+    Nobody,
+}
+
+/// What the choice depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    /// The agents in order of preference.
+    pub agents: &'a [AgentConfig],
+    /// How to choose.
+    pub selection: AgentSelection,
+    /// Who worked last.
+    pub last: Option<&'a AgentName>,
+    /// Who rests.
+    pub cooldowns: &'a BTreeMap<AgentName, Cooldown>,
+    /// Who takes no further part.
+    pub dropped: &'a BTreeMap<AgentName, String>,
+    /// Who is left out of this turn.
+    pub skip: &'a BTreeSet<AgentName>,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+/// Chooses the next agent.
+pub fn choose(field: Field<'_>) -> Choice {
+    let count = field.agents.len();
+    let start = match field.selection {
+        AgentSelection::Priority => 0,
+        AgentSelection::RoundRobin => field
+            .last
+            .and_then(|last| field.agents.iter().position(|a| a.name == *last))
+            .map_or(0, |at| (at + 1) % count.max(1)),
+    };
+    let order = || (0..count).map(|i| &field.agents[(start + i) % count].name);
+    let mut skipped = Vec::new();
+    let mut passed_over = None;
+    let mut earliest: Option<(&AgentName, Timestamp)> = None;
+    for name in order() {
+        if let Some(reason) = field.dropped.get(name) {
+            skipped.push(format!("{name}: {reason}"));
+        } else if let Some(rest) = field.cooldowns.get(name).filter(|c| c.until > field.now) {
+            skipped.push(format!("{name}: {} until {}", rest.reason, rest.until));
+            if earliest.is_none_or(|(_, until)| rest.until < until) {
+                earliest = Some((name, rest.until));
+            }
+        } else if field.skip.contains(name) {
+            passed_over.get_or_insert(name);
+            skipped.push(format!("{name}: skipped by a person"));
+        } else {
+            return Choice::Agent { name: name.clone(), skipped };
+        }
+    }
+    // Skipping the only agent that could work would end the run; a skip is a wish for this turn, not a ban.
+    if let Some(name) = passed_over {
+        skipped.retain(|line| !line.starts_with(&format!("{name}:")));
+        return Choice::Agent { name: name.clone(), skipped };
+    }
+    match earliest {
+        Some((name, until)) => Choice::AllCooling { name: name.clone(), until },
+        None => Choice::Nobody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::ToSpan as _;
+
+    struct Setup {
+        agents: Vec<AgentConfig>,
+        cooldowns: BTreeMap<AgentName, Cooldown>,
+        dropped: BTreeMap<AgentName, String>,
+        skip: BTreeSet<AgentName>,
+        now: Timestamp,
+    }
+
+    fn setup() -> Setup {
+        Setup {
+            agents: ["a", "b", "c"].map(|n| AgentConfig::command(n, &[n])).to_vec(),
+            cooldowns: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            skip: BTreeSet::new(),
+            now: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    impl Setup {
+        fn rest(&mut self, name: &str, seconds: i64) {
+            let rest = Cooldown {
+                until: self.now + seconds.seconds(),
+                reason: "limit".into(),
+                observed_at: self.now,
+            };
+            self.cooldowns.insert(name.into(), rest);
+        }
+        fn choose(&self, selection: AgentSelection, last: Option<&str>) -> Choice {
+            let last = last.map(AgentName::from);
+            choose(Field {
+                agents: &self.agents,
+                selection,
+                last: last.as_ref(),
+                cooldowns: &self.cooldowns,
+                dropped: &self.dropped,
+                skip: &self.skip,
+                now: self.now,
+            })
+        }
+        fn name(&self, selection: AgentSelection, last: Option<&str>) -> String {
+            match self.choose(selection, last) {
+                Choice::Agent { name, .. } => name.to_string(),
+                other => format!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn round_robin_takes_turns_and_priority_does_not() {
+        let s = setup();
+        assert_eq!(s.name(AgentSelection::RoundRobin, None), "a");
+        assert_eq!(s.name(AgentSelection::RoundRobin, Some("a")), "b");
+        assert_eq!(s.name(AgentSelection::RoundRobin, Some("c")), "a");
+        assert_eq!(s.name(AgentSelection::Priority, Some("a")), "a");
+    }
+
+    #[test]
+    fn a_resting_agent_is_passed_over_with_the_reason_and_comes_back() {
+        let mut s = setup();
+        s.rest("b", 60);
+        let Choice::Agent { name, skipped } = s.choose(AgentSelection::RoundRobin, Some("a")) else {
+            panic!()
+        };
+        assert_eq!(name.as_str(), "c");
+        assert!(skipped[0].starts_with("b: limit until 1970-01-01T00:01:00"), "{skipped:?}");
+        s.now = s.now + 60.seconds();
+        assert_eq!(s.name(AgentSelection::RoundRobin, Some("a")), "b");
+    }
+
+    #[test]
+    fn all_resting_waits_for_the_first_and_none_left_is_said() {
+        let mut s = setup();
+        for (name, seconds) in [("a", 90), ("b", 30), ("c", 60)] {
+            s.rest(name, seconds);
+        }
+        let until = s.now + 30.seconds();
+        assert_eq!(
+            s.choose(AgentSelection::RoundRobin, None),
+            Choice::AllCooling { name: "b".into(), until }
+        );
+        for name in ["a", "b", "c"] {
+            s.dropped.insert(name.into(), "not logged in".into());
+        }
+        assert_eq!(s.choose(AgentSelection::RoundRobin, None), Choice::Nobody);
+    }
+
+    #[test]
+    fn a_skip_is_a_wish_not_a_ban() {
+        let mut s = setup();
+        s.skip.insert("a".into());
+        assert_eq!(s.name(AgentSelection::Priority, None), "b");
+        s.rest("b", 9);
+        s.rest("c", 9);
+        assert_eq!(s.name(AgentSelection::Priority, None), "a");
+    }
+}

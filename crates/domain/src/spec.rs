@@ -1,0 +1,116 @@
+//! The frozen definition of a run: task, settings and where it works. Written once as `spec.json`; an accepted edit
+//! makes a new version.
+
+use crate::config::Settings;
+use crate::id::{Digest, RunId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// A short name: the first heading or line.
+    pub title: String,
+    /// The whole text given to agents.
+    pub text: String,
+    /// The file it came from, relative to the folder of the run.
+    pub source: String,
+}
+
+impl Task {
+    /// Reads a `PROMPT.md`.
+    pub fn from_prompt(text: &str, source: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim().is_empty() {
+            return Err(format!("`{source}` is empty: there is no task"));
+        }
+        let title = text
+            .lines()
+            .map(|line| line.trim().trim_start_matches('#').trim())
+            .find(|line| !line.is_empty())
+            .unwrap_or("task");
+        Ok(Self {
+            title: crate::text::one_line(title, 80),
+            text: text.replace("\r\n", "\n"),
+            source: source.to_owned(),
+        })
+    }
+}
+
+/// Where the agent's tree is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum Place {
+    /// The user's own working tree.
+    InPlace,
+    /// A linked worktree of the user's repo.
+    Worktree,
+    /// A clone.
+    Clone {
+        /// From where.
+        from: String,
+    },
+}
+
+impl Place {
+    /// The word used in files and messages.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::InPlace => "in place",
+            Self::Worktree => "worktree",
+            Self::Clone { .. } => "clone",
+        }
+    }
+}
+
+/// A run as it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Format version.
+    pub version: u32,
+    /// 1 at the start; each accepted edit of the task adds one.
+    pub spec_version: u32,
+    /// The run.
+    pub run_id: RunId,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// What to do.
+    pub task: Task,
+    /// How.
+    pub settings: Settings,
+    /// Where.
+    pub place: Place,
+    /// The folder of the agent's tree.
+    pub workspace: PathBuf,
+    /// The user's folder that the run was started from.
+    pub origin: PathBuf,
+    /// The branch that the run commits on, where it does.
+    pub branch: Option<String>,
+    /// Digest of the repo's `.ralph/config.json` as it was read, if there was one.
+    pub config_digest: Option<Digest>,
+}
+
+impl RunSpec {
+    /// Whether iterations are committed on the branch too.
+    pub fn commits_on_branch(&self) -> bool {
+        self.branch.is_some()
+    }
+    /// Whether the final check needs a clean checkout.
+    pub fn proves_clean(&self) -> bool {
+        self.place != Place::InPlace || !self.settings.setup_commands.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_named_by_its_first_heading() {
+        let task = Task::from_prompt("\u{feff}\r\n# Fix the router\r\n\r\nText", "PROMPT.md").unwrap();
+        assert_eq!(task.title, "Fix the router");
+        assert!(!task.text.contains('\r'));
+        assert!(Task::from_prompt(" \n\t\n", "PROMPT.md").is_err());
+    }
+}
