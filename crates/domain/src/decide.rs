@@ -299,6 +299,8 @@ pub fn judge(state: &RunState) -> Verdict {
     let proven = !settings.required_verifiers.is_empty()
         && settings.required_verifiers.iter().all(|name| on_tree(name).is_some_and(|r| r.passed));
     let failing = settings.required_verifiers.iter().any(|name| on_tree(name).is_some_and(|r| !r.passed));
+    let disproved = state.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.tree.as_ref());
+    let proven = proven && !disproved;
     let claimed = promised || settings.completion == Completion::Checks;
     let session_failed = current.session.as_ref().is_none_or(|s| {
         !matches!(s.end, SessionEnd::Completed | SessionEnd::Stopped { cause: StopCause::Rotated })
@@ -307,7 +309,7 @@ pub fn judge(state: &RunState) -> Verdict {
         (true, true) => Verdict::Candidate,
         _ if session_failed => Verdict::SessionFailed,
         (true, false) if promised => Verdict::FalsePromise,
-        _ if failing => Verdict::ChecksFail,
+        _ if failing || disproved => Verdict::ChecksFail,
         _ => Verdict::NotPromised,
     }
 }

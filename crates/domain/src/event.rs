@@ -269,6 +269,9 @@ pub enum EventBody {
         /// What did not hold.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failed: Vec<String>,
+        /// How long it took.
+        #[serde(default)]
+        duration_ms: u64,
     },
     /// The result is handed over.
     Published {

@@ -13,6 +13,7 @@ pub mod claim;
 pub mod config;
 pub mod control;
 pub mod decide;
+pub mod describe;
 pub mod event;
 pub mod id;
 pub mod money;

@@ -20,6 +20,8 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// A monotonic reading, for durations.
     fn elapsed(&self) -> Duration;
+    /// Lets this much time pass. Callers wait in small steps, so that a person's word is heard meanwhile.
+    fn pause(&self, length: Duration);
 }
 
 // ---------------------------------------------------------------------------------------------------------- sandbox

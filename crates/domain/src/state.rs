@@ -24,6 +24,7 @@ use std::time::Duration;
 pub const HISTORY: usize = 20;
 const LETTERS: usize = 64;
 const NUDGES: usize = 16;
+const TOUCHED: usize = 500;
 
 /// Everything known of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +55,8 @@ pub struct RunState {
     pub tree: Option<TreeId>,
     /// The latest work commit.
     pub work: Option<CommitId>,
+    /// Files changed since the start (bounded).
+    pub touched: BTreeSet<String>,
     /// The latest result of each verifier.
     pub checks: BTreeMap<String, CheckResult>,
     /// Money, tokens and time.
@@ -96,8 +99,10 @@ pub struct RunState {
     pub alarm: Option<NeedsHuman>,
     /// Promise and checks hold on this commit; the final check is due.
     pub candidate: bool,
-    /// The final check.
+    /// The final check of the last iteration.
     pub proof: Option<ProofFacts>,
+    /// The tree on which a final check failed, and what failed: promising it again proves nothing.
+    pub disproved: Option<(TreeId, Vec<String>)>,
     /// Where the result was handed over.
     pub published: Option<Published>,
     /// The end.
@@ -332,6 +337,7 @@ impl RunState {
             current: None,
             tree: None,
             work: None,
+            touched: BTreeSet::new(),
             checks: BTreeMap::new(),
             totals: Totals::default(),
             by_agent: BTreeMap::new(),
@@ -354,6 +360,7 @@ impl RunState {
             alarm: None,
             candidate: false,
             proof: None,
+            disproved: None,
             published: None,
             finished: None,
             wait: None,
@@ -455,7 +462,6 @@ impl RunState {
                 self.attempts = *attempt;
                 self.last_agent = Some(agent.clone());
                 self.skip.clear();
-                self.proof = None;
                 self.current = Some(Current {
                     iteration: *iteration,
                     attempt: *attempt,
@@ -486,6 +492,8 @@ impl RunState {
                 if commit.is_some() {
                     self.work = commit.clone();
                 }
+                let room = TOUCHED.saturating_sub(self.touched.len());
+                self.touched.extend(files.iter().map(|f| f.path.clone()).take(room));
                 if let Some(current) = &mut self.current {
                     current.stage = Stage::Checkpointed;
                     current.change = Some(ChangeFacts {
@@ -579,8 +587,12 @@ impl RunState {
                     proof: None,
                 });
             }
-            EventBody::ProofFinished { commit, passed, proof, failed, .. } => {
+            EventBody::ProofFinished { commit, tree, passed, proof, failed, duration_ms } => {
                 self.candidate = false;
+                self.totals.working_ms += duration_ms;
+                if !passed {
+                    self.disproved = Some((tree.clone(), failed.clone()));
+                }
                 let clean = self.proof.as_ref().is_some_and(|p| p.clean);
                 self.proof = Some(ProofFacts {
                     commit: commit.clone(),
@@ -657,6 +669,7 @@ impl RunState {
         self.empty_answers = 0;
         self.nudges.clear();
         self.candidate = verdict == Verdict::Candidate;
+        self.proof = None;
         let Some(current) = self.current.take() else { return };
         let tests = current.checked.iter().filter_map(|name| self.checks.get(name)?.tests).reduce(|a, b| {
             crate::test_report::TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed }

@@ -1,1 +1,19 @@
-//! Under construction.
+//! The run folder on disk.
+//!
+//! `.ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. Each event goes to
+//! a sealed copy outside the repo first, so that an agent that edits the journal is noticed and nothing it erases is
+//! lost. [`follow::Follower`] reads events from a sequence number without loss, [`snapshot`] keeps `state.json` so that
+//! readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
+//! any folder, and [`artifacts`] writes everything an event may name by its digest.
+
+pub mod artifacts;
+pub mod error;
+pub mod follow;
+pub mod inbox;
+pub mod journal;
+pub mod layout;
+pub mod lock;
+pub mod registry;
+pub mod snapshot;
+
+pub use error::JournalError;

@@ -1,0 +1,151 @@
+//! Events in words: one sentence each, for logs, screens and messages. One place, so that every reader tells the same
+//! story in the same voice.
+
+use crate::event::{Event, EventBody, Rung, SessionEnd};
+use crate::ports::StopCause;
+use crate::text::{count, duration, one_line};
+use std::time::Duration;
+
+/// How an event is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Ordinary progress.
+    Plain,
+    /// Of little interest.
+    Muted,
+    /// Passing, proven.
+    Good,
+    /// Wants a look.
+    Attention,
+    /// Failing.
+    Bad,
+}
+
+/// An event in one sentence; `None` for those that only the engine needs.
+pub fn describe(event: &Event) -> Option<(Tone, String)> {
+    let said = match &event.body {
+        EventBody::RunCreated { title, .. } => (Tone::Plain, format!("run created: {title}")),
+        EventBody::DriverStarted { torn_bytes, .. } if *torn_bytes > 0 => {
+            (Tone::Attention, format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"))
+        }
+        EventBody::DriverStarted { .. } => return None,
+        EventBody::Prepared { baseline } => {
+            let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
+            let dirty = match baseline.dirty_total {
+                0 => "clean".to_owned(),
+                n => format!("{} with changes of yours, left as they are", count(n, "file")),
+            };
+            (Tone::Muted, format!("snapshot taken on {branch} at {} ({dirty})", baseline.head.short()))
+        }
+        EventBody::IterationStarted { iteration, attempt, agent, model, skipped, .. } => {
+            let mut text = format!("iteration {iteration}: {agent} works");
+            if let Some(model) = model {
+                text.push_str(&format!(" with {model}"));
+            }
+            if *attempt > 1 {
+                text.push_str(&format!(" (try {attempt})"));
+            }
+            if !skipped.is_empty() {
+                text.push_str(&format!("; skipped {}", skipped.join("; ")));
+            }
+            (Tone::Plain, text)
+        }
+        EventBody::SessionEnded { end, promised, duration_ms, survivors, .. } => {
+            let time = duration(Duration::from_millis(*duration_ms));
+            let mut text = match end {
+                SessionEnd::Completed if *promised => format!("session ended after {time} with the promise"),
+                SessionEnd::Completed => format!("session ended after {time}"),
+                SessionEnd::Stopped { cause } => format!("session ended after {time}: {}", cause_words(*cause)),
+                end => match end.reason() {
+                    Some(reason) => format!("session ended after {time}: {} ({})", end.word(), one_line(reason, 160)),
+                    None => format!("session ended after {time}: {}", end.word()),
+                },
+            };
+            if *survivors > 0 {
+                text.push_str(&format!("; {} it had left running ended", count(*survivors as usize, "process")));
+            }
+            let tone = if matches!(end, SessionEnd::Completed) { Tone::Muted } else { Tone::Attention };
+            (tone, text)
+        }
+        EventBody::Checkpointed { files_total, added, removed, dirty_touched, .. } => {
+            let mut text = match files_total {
+                0 => "nothing changed".to_owned(),
+                n => format!("{} changed, +{added} −{removed}", count(*n, "file")),
+            };
+            if !dirty_touched.is_empty() {
+                text.push_str(&format!("; edited on top of your own changes: {}", dirty_touched.join(", ")));
+            }
+            (if dirty_touched.is_empty() { Tone::Muted } else { Tone::Attention }, text)
+        }
+        EventBody::CheckFinished { result, .. } => {
+            let time = duration(Duration::from_millis(result.duration_ms));
+            let tests = result.tests.map_or_else(String::new, |t| {
+                if t.failed > 0 { format!(", {} of {} tests pass", t.passed, t.executed()) } else { format!(", {}", count(t.passed as usize, "test")) }
+            });
+            if result.passed {
+                (Tone::Good, format!("{} passed ({time}{tests})", result.name))
+            } else {
+                let why = result.why.as_deref().unwrap_or("failed");
+                (Tone::Bad, format!("{} failed: {why} ({time}{tests})", result.name))
+            }
+        }
+        EventBody::ProtectedChanged { changes, .. } => {
+            let list: Vec<String> = changes.iter().take(5).map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
+            (Tone::Bad, format!("protected paths differ from the start: {}", list.join(", ")))
+        }
+        EventBody::IterationEnded { iteration, verdict, signals, .. } => {
+            let score = if signals.loop_score > 0.0 { format!(", loop score {:.1}", signals.loop_score) } else { String::new() };
+            (Tone::Muted, format!("iteration {iteration}: {}{score}", verdict.words()))
+        }
+        EventBody::IterationVoided { reason, .. } => (Tone::Muted, format!("not counted as an iteration: {reason}")),
+        EventBody::CooldownSet { agent, until, reason } => {
+            (Tone::Attention, format!("{agent} rests until {} ({reason})", until.strftime("%H:%M:%S UTC")))
+        }
+        EventBody::CooldownCleared { agent } => (Tone::Plain, format!("{agent} may work again")),
+        EventBody::AgentDropped { agent, reason } => (Tone::Bad, format!("{agent} takes no further part: {reason}")),
+        EventBody::WaitStarted { reason, .. } => (Tone::Attention, format!("waiting: {reason}")),
+        EventBody::WaitEnded { waited_ms } => (Tone::Muted, format!("waited {}", duration(Duration::from_millis(*waited_ms)))),
+        EventBody::BudgetWarning { message, .. } => (Tone::Attention, format!("budget: {message}")),
+        EventBody::Gutter { loop_score, evidence, .. } => {
+            (Tone::Attention, format!("circling (loop score {loop_score:.1}): {}", evidence.join("; ")))
+        }
+        EventBody::Mitigated { rung: Rung::Rotate, .. } => {
+            (Tone::Attention, "next: a fresh session that is told what was tried".into())
+        }
+        EventBody::Mitigated { rung: Rung::Pause, .. } => (Tone::Attention, "next: a person must look".into()),
+        EventBody::ControlReceived { letter, .. } => (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from)),
+        EventBody::ControlRefused { reason, .. } => (Tone::Attention, format!("a control was refused: {reason}")),
+        EventBody::SpecChanged { version, .. } => (Tone::Plain, format!("the task has version {version} now")),
+        EventBody::RefsMoved { moves } => {
+            let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
+            (Tone::Attention, format!("refs moved, not by ralph: {}", list.join(", ")))
+        }
+        EventBody::Tampered { what } => (Tone::Bad, one_line(what, 400)),
+        EventBody::Restored { what } => (Tone::Attention, format!("was gone and is back: {what}")),
+        EventBody::NeedsHuman { message, .. } => (Tone::Attention, format!("needs you: {message}")),
+        EventBody::ProofStarted { commit, clean } => {
+            let place = if *clean { "in a clean checkout" } else { "in place" };
+            (Tone::Plain, format!("final check of {} {place}", commit.short()))
+        }
+        EventBody::ProofFinished { passed: true, commit, .. } => (Tone::Good, format!("proven: {}", commit.short())),
+        EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
+        EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
+        EventBody::Finished { reason, summary } => {
+            let tone = if *reason == crate::outcome::EndReason::Completed { Tone::Good } else { Tone::Bad };
+            (tone, summary.clone())
+        }
+        EventBody::Notice { message } => (Tone::Muted, message.clone()),
+        EventBody::Unknown => return None,
+    };
+    Some(said)
+}
+
+fn cause_words(cause: StopCause) -> &'static str {
+    match cause {
+        StopCause::Cancelled => "cancelled",
+        StopCause::Rotated => "a fresh one was asked for",
+        StopCause::Skipped => "its agent was skipped",
+        StopCause::Hopeless => "waiting for it was hopeless",
+        StopCause::Budget => "a budget was used up",
+    }
+}

@@ -1,0 +1,170 @@
+//! Artifacts: everything an event may name by its digest. They are written before the event, so an event never names
+//! what is not there; one that was cut by a crash is simply written again, because no event named it.
+
+use crate::error::JournalError;
+use ralph_domain::id::{Digest, hex};
+use ralph_domain::redact::{RedactStream, Redactor};
+use sha2::{Digest as _, Sha256};
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of a log that are kept from its beginning.
+pub const LOG_HEAD: u64 = 16 * 1024 * 1024;
+/// Bytes of a log that are kept from its end, once it is longer.
+pub const LOG_TAIL: usize = 256 * 1024;
+/// A log for people is put away at this size.
+const ROTATE_AT: u64 = 4 * 1024 * 1024;
+
+/// Writes a file of an iteration and returns its digest.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<Digest, JournalError> {
+    std::fs::write(path, bytes).map_err(|e| JournalError::file("write", path, e))?;
+    Ok(Digest::of(bytes))
+}
+
+/// Writes a file that readers may look at any time: they see the old or the new one, never a part.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let fresh = path.with_file_name(name);
+    let write = || std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
+    match write() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let parent = path.parent().unwrap_or(path);
+            std::fs::create_dir_all(parent).map_err(|e| JournalError::file("make the folder", parent, e))?;
+            write().map_err(|e| JournalError::file("write", path, e))
+        }
+        result => result.map_err(|e| {
+            let _ = std::fs::remove_file(&fresh);
+            JournalError::file("write", path, e)
+        }),
+    }
+}
+
+/// Appends to a log for people; a full one is put away under `NAME.1`.
+pub fn append_log(path: &Path, text: &str) -> Result<(), JournalError> {
+    let open = || OpenOptions::new().create(true).append(true).open(path);
+    let mut file = match open() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let parent = path.parent().unwrap_or(path);
+            std::fs::create_dir_all(parent).map_err(|e| JournalError::file("make the folder", parent, e))?;
+            open()
+        }
+        result => result,
+    }
+    .map_err(|e| JournalError::file("open", path, e))?;
+    if file.metadata().is_ok_and(|m| m.len() > ROTATE_AT) {
+        let mut old = path.as_os_str().to_owned();
+        old.push(".1");
+        std::fs::rename(path, PathBuf::from(old)).map_err(|e| JournalError::file("rotate", path, e))?;
+        file = open().map_err(|e| JournalError::file("open", path, e))?;
+    }
+    file.write_all(text.as_bytes()).map_err(|e| JournalError::file("append to", path, e))
+}
+
+/// A log of raw output, redacted on its way in and bounded: the beginning and the end are kept, the middle of a flood
+/// is counted and left out.
+#[derive(Debug)]
+pub struct OutputLog {
+    path: PathBuf,
+    file: File,
+    redactor: Arc<Redactor>,
+    stream: RedactStream,
+    hasher: Sha256,
+    written: u64,
+    dropped: u64,
+    tail: VecDeque<u8>,
+    failed: Option<std::io::Error>,
+}
+
+/// A finished log.
+#[derive(Debug, Clone)]
+pub struct FinishedLog {
+    /// Its digest.
+    pub digest: Digest,
+    /// Its size.
+    pub bytes: u64,
+    /// Bytes of the middle that were left out.
+    pub dropped: u64,
+}
+
+impl OutputLog {
+    /// Starts a log, replacing an unfinished one.
+    pub fn create(path: &Path, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
+        let file = File::create(path).map_err(|e| JournalError::file("write", path, e))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            redactor,
+            stream: RedactStream::default(),
+            hasher: Sha256::new(),
+            written: 0,
+            dropped: 0,
+            tail: VecDeque::new(),
+            failed: None,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next output; returns it without secrets, for whoever shows it.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let clean = self.stream.push(&self.redactor, bytes);
+        self.keep(&clean);
+        clean
+    }
+
+    /// Ends the log.
+    pub fn finish(mut self) -> Result<(FinishedLog, Vec<u8>), JournalError> {
+        let last = self.stream.finish(&self.redactor);
+        self.keep(&last);
+        if !self.tail.is_empty() {
+            let left_out = self.dropped.saturating_sub(self.tail.len() as u64);
+            let marker = format!("\n[… {left_out} bytes left out …]\n");
+            let tail: Vec<u8> = self.tail.drain(..).collect();
+            if left_out > 0 {
+                self.write(marker.as_bytes());
+            }
+            self.write(&tail);
+            self.dropped = left_out;
+        }
+        if let Some(error) = self.failed {
+            return Err(JournalError::file("write", &self.path, error));
+        }
+        let digest = Digest::from_hex(hex(&self.hasher.finalize()));
+        Ok((FinishedLog { digest, bytes: self.written, dropped: self.dropped }, last))
+    }
+
+    fn keep(&mut self, clean: &[u8]) {
+        let room = LOG_HEAD.saturating_sub(self.written).min(clean.len() as u64) as usize;
+        let (head, rest) = if self.dropped > 0 { (&clean[..0], clean) } else { clean.split_at(room) };
+        if !head.is_empty() {
+            self.write(head);
+        }
+        if !rest.is_empty() {
+            self.dropped += rest.len() as u64;
+            let rest = &rest[rest.len().saturating_sub(LOG_TAIL)..];
+            self.tail.extend(rest);
+            let over = self.tail.len().saturating_sub(LOG_TAIL);
+            self.tail.drain(..over);
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if self.failed.is_some() {
+            return;
+        }
+        match self.file.write_all(bytes) {
+            Ok(()) => {
+                self.hasher.update(bytes);
+                self.written += bytes.len() as u64;
+            }
+            Err(error) => self.failed = Some(error),
+        }
+    }
+}

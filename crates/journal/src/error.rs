@@ -1,0 +1,66 @@
+//! What can go wrong with the run folder.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file of the run folder could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file operation failed.
+    #[error("cannot {verb} `{path}`: {source}")]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A line in the middle of a journal cannot be read.
+    #[error("`{path}` line {line} is not an event: {reason}")]
+    Corrupt {
+        /// The journal.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The journal and its sealed copy tell different stories.
+    #[error("`{path}` differs from its sealed copy `{seal}` at byte {at}")]
+    Tampered {
+        /// The journal.
+        path: PathBuf,
+        /// The sealed copy.
+        seal: PathBuf,
+        /// The first byte that differs.
+        at: u64,
+    },
+    /// There is no such run.
+    #[error("there is no run in `{0}`")]
+    NoRun(PathBuf),
+}
+
+impl JournalError {
+    /// Wraps an I/O error with what was tried.
+    pub fn file(verb: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { verb, path: path.to_owned(), source }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File { source, path, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("free some disk space, then `ralph resume`: everything up to the last event is safe".into())
+                }
+                io::ErrorKind::ReadOnlyFilesystem => Some("the disk is read-only: work in a folder that can be written".into()),
+                io::ErrorKind::PermissionDenied => Some(format!("make `{}` writable for you", path.display())),
+                _ => None,
+            },
+            Self::Corrupt { path, .. } => Some(format!("restore `{}` from a backup, or remove that line", path.display())),
+            Self::Tampered { .. } => Some("`ralph approve` keeps the sealed copy and sets the edited journal aside".into()),
+            Self::NoRun(_) => Some("`ralph list` shows the runs of this folder, `ralph list --all` those of all folders".into()),
+        }
+    }
+}

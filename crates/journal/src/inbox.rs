@@ -1,0 +1,57 @@
+//! The inbox: people's controls on their way to a run. Anybody may append a line; only the driver reads, and it
+//! journals how far it has read, so no control is lost or carried out twice.
+
+use crate::error::JournalError;
+use crate::layout::RunDir;
+use ralph_domain::control::{Control, Letter};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+
+/// One control cannot be larger than this (an edited task is the largest).
+pub const LETTER_MAX: usize = 1024 * 1024;
+
+/// Puts a control into a run's inbox.
+pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, JournalError> {
+    let path = run.inbox();
+    let mut id = [0u8; 8];
+    getrandom::fill(&mut id).map_err(|e| JournalError::file("make an id for", &path, std::io::Error::other(e.to_string())))?;
+    let letter = Letter { id: ralph_domain::id::hex(&id), from: from.to_owned(), control };
+    let mut line = serde_json::to_vec(&letter).unwrap_or_default();
+    line.push(b'\n');
+    if line.len() > LETTER_MAX {
+        let reason = format!("it is {} bytes; a control may have {LETTER_MAX}", line.len());
+        return Err(JournalError::file("send a control to", &path, std::io::Error::other(reason)));
+    }
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(|e| JournalError::file("write to", &path, e))?;
+    file.write_all(&line).map_err(|e| JournalError::file("write to", &path, e))?;
+    Ok(letter)
+}
+
+/// What an inbox holds from byte `from` on: letters with the place after each, and lines that are no letters.
+pub fn read(run: &RunDir, from: u64) -> Result<Vec<(Result<Letter, String>, u64)>, JournalError> {
+    let path = run.inbox();
+    let Ok(mut file) = File::open(&path) else { return Ok(Vec::new()) };
+    let length = file.metadata().map_err(|e| JournalError::file("read", &path, e))?.len();
+    if length <= from {
+        return Ok(Vec::new());
+    }
+    file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", &path, e))?;
+    let mut text = Vec::new();
+    file.take(16 * LETTER_MAX as u64).read_to_end(&mut text).map_err(|e| JournalError::file("read", &path, e))?;
+    let mut at = from;
+    let mut letters = Vec::new();
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        at += line.len() as u64;
+        let letter = serde_json::from_slice::<Letter>(line)
+            .map_err(|e| format!("not a control ({e}): {}", ralph_domain::text::one_line(&String::from_utf8_lossy(line), 120)));
+        letters.push((letter, at));
+    }
+    Ok(letters)
+}

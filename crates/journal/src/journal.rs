@@ -1,0 +1,481 @@
+//! The journal of a run: append-only, one event per line, strictly increasing `seq`.
+//!
+//! Three files tell the same story. The sealed copy outside the repo is written and flushed first, the journal in the
+//! run folder second; a hard link under `.git/ralph/` shares the journal's inode so that `git clean -fdx` cannot lose
+//! it. So the journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited.
+
+use crate::error::JournalError;
+use crate::layout::RunDir;
+use jiff::Timestamp;
+use ralph_domain::event::{Event, EventBody};
+use ralph_domain::id::Seq;
+use ralph_domain::redact::Redactor;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// An event longer than this loses its tail: events carry excerpts, artifacts carry the whole.
+pub const EVENT_MAX: usize = 256 * 1024;
+
+/// Where the files of one journal are.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The run's folder.
+    pub dir: RunDir,
+    /// The sealed copy, where there is a place for one.
+    pub seal: Option<PathBuf>,
+    /// A folder for the spare links, below `.git`.
+    pub spare: Option<PathBuf>,
+}
+
+impl Places {
+    fn spare_events(&self) -> Option<PathBuf> {
+        self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
+    }
+    fn spare_spec(&self) -> Option<PathBuf> {
+        self.spare.as_ref().map(|dir| dir.join("spec.json"))
+    }
+}
+
+/// The only writer of a run's journal.
+#[derive(Debug)]
+pub struct Journal {
+    places: Places,
+    file: File,
+    seal: Option<File>,
+    seq: Seq,
+    bytes: u64,
+    last_at: Timestamp,
+    stamp: Stamp,
+    redactor: Arc<Redactor>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Stamp {
+    ino: u64,
+    size: u64,
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+impl Stamp {
+    fn of(meta: &std::fs::Metadata) -> Self {
+        Self {
+            ino: meta.ino(),
+            size: meta.size(),
+            mtime: (meta.mtime(), meta.mtime_nsec()),
+            ctime: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// What was found when a journal was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Opened {
+    /// Bytes of a torn last line, set aside.
+    pub torn_bytes: u64,
+    /// Bytes that the sealed copy had and the journal had lost.
+    pub healed_bytes: u64,
+}
+
+/// What a look at the files after a session showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Integrity {
+    /// Untouched.
+    Sound,
+    /// Files were gone and are back.
+    Relinked(String),
+    /// Somebody else wrote to it.
+    Edited(String),
+}
+
+impl Journal {
+    /// Starts a new journal. The spec must have been written before.
+    pub fn create(places: Places, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
+        places.dir.create()?;
+        let path = places.dir.events();
+        let file = open_append(&path)?;
+        let seal = places.seal.as_deref().and_then(|p| {
+            std::fs::create_dir_all(p.parent()?).ok()?;
+            open_append(p).ok()
+        });
+        let mut journal = Self {
+            stamp: Stamp::default(),
+            places,
+            file,
+            seal,
+            seq: Seq(0),
+            bytes: 0,
+            last_at: Timestamp::UNIX_EPOCH,
+            redactor,
+        };
+        journal.link_spares();
+        journal.restamp()?;
+        Ok(journal)
+    }
+
+    /// Opens the journal of an earlier process: heals it from its sealed copy, sets a torn last line aside, and calls
+    /// `each` with every event in order.
+    pub fn open(
+        places: Places,
+        redactor: Arc<Redactor>,
+        each: &mut dyn FnMut(&Event),
+    ) -> Result<(Self, Opened), JournalError> {
+        let path = places.dir.events();
+        relink_missing(&places);
+        if !path.is_file() {
+            return Err(JournalError::NoRun(places.dir.path().to_owned()));
+        }
+        let mut opened = Opened::default();
+        if let Some(seal) = places.seal.as_deref().filter(|s| s.is_file()) {
+            opened.healed_bytes = heal(&path, seal)?;
+        }
+        let mut file = open_append(&path)?;
+        let mut seq = Seq(0);
+        let mut last_at = Timestamp::UNIX_EPOCH;
+        let mut bytes = 0u64;
+        let mut line_number = 0u64;
+        let mut reader = BufReader::with_capacity(64 * 1024, &file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", &path, e))?;
+            if read == 0 {
+                break;
+            }
+            line_number += 1;
+            match parse(&line, seq) {
+                Ok(event) => {
+                    seq = event.seq;
+                    last_at = event.at;
+                    bytes += read as u64;
+                    each(&event);
+                }
+                // Only the last line can be torn; anything unreadable before it is damage that a person must see.
+                Err(reason) => {
+                    let more = !reader.fill_buf().map_err(|e| JournalError::file("read", &path, e))?.is_empty();
+                    if more {
+                        return Err(JournalError::Corrupt { path, line: line_number, reason });
+                    }
+                    opened.torn_bytes = read as u64;
+                }
+            }
+        }
+        drop(reader);
+        if opened.torn_bytes > 0 {
+            set_aside(&path, bytes, seq)?;
+            file.set_len(bytes).map_err(|e| JournalError::file("repair", &path, e))?;
+            file.seek(SeekFrom::End(0)).map_err(|e| JournalError::file("repair", &path, e))?;
+        }
+        let seal = places.seal.as_deref().and_then(|p| open_seal(p, &path, bytes));
+        let mut journal =
+            Self { stamp: Stamp::default(), places, file, seal, seq, bytes, last_at, redactor };
+        journal.link_spares();
+        journal.restamp()?;
+        Ok((journal, opened))
+    }
+
+    /// The last event's position.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// Length of the journal: with a snapshot, where its tail begins.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where its files are.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Whether there is a sealed copy to compare with.
+    pub fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// Appends what happened. Secrets are taken out here, whoever wrote the event. Times never go backwards, even when
+    /// the machine's clock does.
+    pub fn append(&mut self, body: EventBody, at: Timestamp) -> Result<Event, JournalError> {
+        let durable = body.must_be_durable();
+        let mut event = Event { seq: self.seq.next(), at: at.max(self.last_at), body };
+        let mut line = encode(&event);
+        if let std::borrow::Cow::Owned(_) = self.redactor.bytes(&line)
+            && let Ok(mut value) = serde_json::to_value(&event)
+        {
+            self.redactor.json(&mut value);
+            if let Ok(clean) = serde_json::from_value(value) {
+                event = clean;
+                line = encode(&event);
+            }
+        }
+        if line.len() > EVENT_MAX {
+            event.body = EventBody::Notice {
+                message: format!("an event of kind {} was too large for the journal", event.body.kind()),
+            };
+            line = encode(&event);
+        }
+        if let Some(seal) = &mut self.seal {
+            let path = self.places.seal.clone().unwrap_or_default();
+            write_all_or_nothing(seal, &line, self.bytes).map_err(|e| JournalError::file("append to", &path, e))?;
+            if durable {
+                seal.sync_data().map_err(|e| JournalError::file("flush", &path, e))?;
+            }
+        }
+        let path = self.places.dir.events();
+        write_all_or_nothing(&mut self.file, &line, self.bytes).map_err(|e| JournalError::file("append to", &path, e))?;
+        if durable && self.seal.is_none() {
+            self.file.sync_data().map_err(|e| JournalError::file("flush", &path, e))?;
+        }
+        self.seq = event.seq;
+        self.last_at = event.at;
+        self.bytes += line.len() as u64;
+        Ok(event)
+    }
+
+    /// Remembers how the files look now. Called before others may touch them (a session starts).
+    pub fn restamp(&mut self) -> Result<(), JournalError> {
+        let meta = self.file.metadata().map_err(|e| JournalError::file("look at", &self.places.dir.events(), e))?;
+        self.stamp = Stamp::of(&meta);
+        Ok(())
+    }
+
+    /// Looks whether anybody touched the files since [`Journal::restamp`]. Cheap where nothing did.
+    pub fn integrity(&mut self) -> Result<Integrity, JournalError> {
+        let path = self.places.dir.events();
+        let at_path = std::fs::symlink_metadata(&path).ok().map(|m| Stamp::of(&m));
+        if at_path == Some(self.stamp) {
+            return Ok(Integrity::Sound);
+        }
+        let own = self.file.metadata().map_err(|e| JournalError::file("look at", &path, e))?;
+        let intact = own.size() == self.bytes && self.same_as_seal()?;
+        match at_path {
+            // Only its times changed (a link was made or removed, somebody touched it).
+            Some(found) if found.ino == own.ino() && intact => {
+                self.restamp()?;
+                Ok(Integrity::Sound)
+            }
+            None if intact => {
+                self.put_back()?;
+                Ok(Integrity::Relinked(format!("`{}`", path.display())))
+            }
+            found => {
+                let aside = path.with_file_name(format!("events.edited-{}.jsonl", self.seq));
+                if found.is_some() {
+                    std::fs::copy(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
+                }
+                self.rebuild(&path)?;
+                Ok(Integrity::Edited(format!(
+                    "the journal was edited while the agent worked; the edited file is kept as `{}`",
+                    aside.display()
+                )))
+            }
+        }
+    }
+
+    fn same_as_seal(&mut self) -> Result<bool, JournalError> {
+        match (&self.seal, &self.places.seal) {
+            (Some(_), Some(seal)) => {
+                let path = self.places.dir.events();
+                let ours = read_from_fd(&self.file).map_err(|e| JournalError::file("read", &path, e))?;
+                let sealed = std::fs::read(seal).map_err(|e| JournalError::file("read", seal, e))?;
+                Ok(ours == sealed)
+            }
+            // Without a sealed copy an edit that keeps the length and the inode cannot be told from a touch.
+            _ => Ok(true),
+        }
+    }
+
+    /// The run folder lost its journal: link the inode that we still hold back to its place.
+    fn put_back(&mut self) -> Result<(), JournalError> {
+        self.places.dir.create()?;
+        let path = self.places.dir.events();
+        let linked = self.places.spare_events().is_some_and(|spare| std::fs::hard_link(&spare, &path).is_ok());
+        if linked {
+            return self.restamp();
+        }
+        self.rebuild(&path)
+    }
+
+    /// Writes the journal anew from the sealed copy, or from the inode we hold.
+    fn rebuild(&mut self, path: &Path) -> Result<(), JournalError> {
+        let text = match &self.places.seal {
+            Some(seal) if self.seal.is_some() => std::fs::read(seal).map_err(|e| JournalError::file("read", seal, e))?,
+            _ => read_from_fd(&self.file).map_err(|e| JournalError::file("read", path, e))?,
+        };
+        let fresh = path.with_extension("fresh");
+        std::fs::write(&fresh, &text).map_err(|e| JournalError::file("write", &fresh, e))?;
+        std::fs::rename(&fresh, path).map_err(|e| JournalError::file("write", path, e))?;
+        self.file = open_append(path)?;
+        self.bytes = text.len() as u64;
+        if let Some(spare) = self.places.spare_events() {
+            let _ = std::fs::remove_file(spare);
+        }
+        self.link_spares();
+        self.restamp()
+    }
+
+    /// Makes the spare links; where the file system cannot, the sealed copy alone must do.
+    fn link_spares(&mut self) {
+        let Some(dir) = &self.places.spare else { return };
+        if std::fs::create_dir_all(dir).is_err() {
+            return;
+        }
+        for (from, to) in
+            [(Some(self.places.dir.events()), self.places.spare_events()), (Some(self.places.dir.spec()), self.places.spare_spec())]
+        {
+            if let (Some(from), Some(to)) = (from, to)
+                && !to.exists()
+            {
+                let _ = std::fs::hard_link(from, to);
+            }
+        }
+    }
+}
+
+/// Reads a journal without becoming its writer: calls `each` for every complete event from byte `from` on, and returns
+/// where the next event will begin.
+pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<u64, JournalError> {
+    let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
+    file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    let mut at = from;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", path, e))?;
+        if read == 0 || !line.ends_with(b"\n") {
+            return Ok(at);
+        }
+        match serde_json::from_slice::<Event>(&line) {
+            Ok(event) => each(event),
+            Err(_) if reader.fill_buf().map_err(|e| JournalError::file("read", path, e))?.is_empty() => return Ok(at),
+            Err(error) => {
+                return Err(JournalError::Corrupt { path: path.to_owned(), line: 0, reason: error.to_string() });
+            }
+        }
+        at += read as u64;
+    }
+}
+
+fn encode(event: &Event) -> Vec<u8> {
+    let mut line = serde_json::to_vec(event).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+fn parse(line: &[u8], before: Seq) -> Result<Event, String> {
+    if !line.ends_with(b"\n") {
+        return Err("the line is cut off".into());
+    }
+    let event: Event = serde_json::from_slice(line).map_err(|e| e.to_string())?;
+    if event.seq != before.next() {
+        return Err(format!("its seq is {}, but {} was expected", event.seq, before.next()));
+    }
+    Ok(event)
+}
+
+fn open_append(path: &Path) -> Result<File, JournalError> {
+    OpenOptions::new().create(true).append(true).read(true).open(path).map_err(|e| JournalError::file("open", path, e))
+}
+
+/// A full disk must not leave half a line behind: what was written of it is taken back.
+fn write_all_or_nothing(file: &mut File, line: &[u8], before: u64) -> std::io::Result<()> {
+    file.write_all(line).inspect_err(|_| {
+        let _ = file.set_len(before);
+    })
+}
+
+fn read_from_fd(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut file = file.try_clone()?;
+    file.seek(SeekFrom::Start(0))?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(text)
+}
+
+fn relink_missing(places: &Places) {
+    for (spare, path) in [(places.spare_events(), places.dir.events()), (places.spare_spec(), places.dir.spec())] {
+        if let Some(spare) = spare
+            && !path.exists()
+            && spare.is_file()
+            && places.dir.create().is_ok()
+        {
+            let _ = std::fs::hard_link(spare, path);
+        }
+    }
+}
+
+/// Brings the journal up to its sealed copy. The journal must be a prefix of it.
+fn heal(path: &Path, seal: &Path) -> Result<u64, JournalError> {
+    let sealed_len = std::fs::metadata(seal).map_err(|e| JournalError::file("read", seal, e))?.len();
+    let mut ours = BufReader::new(File::open(path).map_err(|e| JournalError::file("read", path, e))?);
+    let mut theirs = BufReader::new(File::open(seal).map_err(|e| JournalError::file("read", seal, e))?);
+    let mut at = 0u64;
+    loop {
+        let a = ours.fill_buf().map_err(|e| JournalError::file("read", path, e))?;
+        if a.is_empty() {
+            break;
+        }
+        let b = theirs.fill_buf().map_err(|e| JournalError::file("read", seal, e))?;
+        let length = a.len().min(b.len());
+        if length == 0 || a[..length] != b[..length] {
+            let differs = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u64;
+            return Err(JournalError::Tampered { path: path.to_owned(), seal: seal.to_owned(), at: at + differs });
+        }
+        at += length as u64;
+        ours.consume(length);
+        theirs.consume(length);
+    }
+    if at < sealed_len {
+        let mut rest = Vec::new();
+        theirs.read_to_end(&mut rest).map_err(|e| JournalError::file("read", seal, e))?;
+        let mut file = open_append(path)?;
+        file.write_all(&rest).map_err(|e| JournalError::file("repair", path, e))?;
+        file.sync_data().map_err(|e| JournalError::file("repair", path, e))?;
+    }
+    Ok(sealed_len - at)
+}
+
+/// Keeps the bytes of a torn line: nothing is thrown away unseen.
+fn set_aside(path: &Path, from: u64, seq: Seq) -> Result<(), JournalError> {
+    let aside = path.with_file_name(format!("events.torn-{seq}"));
+    let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
+    file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
+    let mut torn = Vec::new();
+    file.read_to_end(&mut torn).map_err(|e| JournalError::file("read", path, e))?;
+    std::fs::write(&aside, torn).map_err(|e| JournalError::file("write", &aside, e))
+}
+
+/// The sealed copy as a file to append to; made anew from the journal where this machine has none.
+fn open_seal(seal: &Path, journal: &Path, bytes: u64) -> Option<File> {
+    if !seal.is_file() {
+        std::fs::create_dir_all(seal.parent()?).ok()?;
+        std::fs::copy(journal, seal).ok()?;
+    }
+    let file = open_append(seal).ok()?;
+    // A torn line was cut from the journal; the copy ends where the journal does.
+    if file.metadata().ok()?.len() > bytes {
+        file.set_len(bytes).ok()?;
+    }
+    Some(file)
+}
+
+/// A person accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is kept.
+pub fn restore_from_seal(places: &Places) -> Result<PathBuf, JournalError> {
+    let path = places.dir.events();
+    let seal = places.seal.clone().unwrap_or_default();
+    let aside = path.with_file_name("events.edited.jsonl");
+    std::fs::copy(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
+    let fresh = path.with_extension("fresh");
+    std::fs::copy(&seal, &fresh).map_err(|e| JournalError::file("copy", &seal, e))?;
+    std::fs::rename(&fresh, &path).map_err(|e| JournalError::file("write", &path, e))?;
+    if let Some(spare) = places.spare_events() {
+        let _ = std::fs::remove_file(&spare);
+        let _ = std::fs::hard_link(&path, &spare);
+    }
+    Ok(aside)
+}

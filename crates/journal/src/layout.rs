@@ -1,0 +1,154 @@
+//! Where everything is: the paths of `.ralph/`, of a run in it, and of `ralph`'s own folder outside any repo.
+
+use crate::error::JournalError;
+use ralph_domain::id::RunId;
+use std::path::{Path, PathBuf};
+
+/// The `.ralph/` folder of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RalphDir(PathBuf);
+
+impl RalphDir {
+    /// The `.ralph/` of this workspace.
+    pub fn of(workspace: &Path) -> Self {
+        Self(workspace.join(".ralph"))
+    }
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    /// A file in it.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+    /// The repo's configuration.
+    pub fn config(&self) -> PathBuf {
+        self.join("config.json")
+    }
+    /// Snapshot of the current run.
+    pub fn state(&self) -> PathBuf {
+        self.join("state.json")
+    }
+    /// Agents that rest.
+    pub fn cooldowns(&self) -> PathBuf {
+        self.join("cooldowns.json")
+    }
+    /// The lock.
+    pub fn lock(&self) -> PathBuf {
+        self.join("lock")
+    }
+    /// The marker for hooks.
+    pub fn active(&self) -> PathBuf {
+        self.join("active.json")
+    }
+    /// What happened, for people.
+    pub fn activity_log(&self) -> PathBuf {
+        self.join("activity.log")
+    }
+    /// What failed, for people and prompts.
+    pub fn errors_log(&self) -> PathBuf {
+        self.join("errors.log")
+    }
+    /// A run's folder.
+    pub fn run(&self, run: &RunId) -> RunDir {
+        RunDir(self.0.join("runs").join(run.as_str()))
+    }
+    /// The ids of all runs here, oldest first.
+    pub fn runs(&self) -> Vec<RunId> {
+        let Ok(entries) = std::fs::read_dir(self.0.join("runs")) else { return Vec::new() };
+        let mut ids: Vec<RunId> = entries
+            .flatten()
+            .filter_map(|e| RunId::parse(e.file_name().to_str()?).ok())
+            .filter(|id| self.run(id).spec().is_file())
+            .collect();
+        ids.sort();
+        ids
+    }
+}
+
+/// One run's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir(PathBuf);
+
+impl RunDir {
+    /// A folder that is known to be a run's.
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    /// The journal.
+    pub fn events(&self) -> PathBuf {
+        self.0.join("events.jsonl")
+    }
+    /// The frozen definition.
+    pub fn spec(&self) -> PathBuf {
+        self.0.join("spec.json")
+    }
+    /// People's controls.
+    pub fn inbox(&self) -> PathBuf {
+        self.0.join("inbox.jsonl")
+    }
+    /// The evidence.
+    pub fn proof(&self) -> PathBuf {
+        self.0.join("proof.json")
+    }
+    /// The folder of all iterations.
+    pub fn iterations(&self) -> PathBuf {
+        self.0.join("iterations")
+    }
+    /// One iteration's folder.
+    pub fn iteration(&self, number: u32) -> PathBuf {
+        self.iterations().join(number.to_string())
+    }
+    /// Makes the folder and its parents.
+    pub fn create(&self) -> Result<(), JournalError> {
+        let iterations = self.iterations();
+        std::fs::create_dir_all(&iterations).map_err(|e| JournalError::file("make the folder", &iterations, e))
+    }
+    /// A path inside the run's folder, as events write it.
+    pub fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.0).unwrap_or(path).display().to_string()
+    }
+}
+
+/// `ralph`'s own folder, outside any repo: `$XDG_STATE_HOME/ralph`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateHome(PathBuf);
+
+impl StateHome {
+    /// From the values of `XDG_STATE_HOME` and `HOME`.
+    pub fn from_env(xdg_state_home: Option<&str>, home: Option<&str>) -> Option<Self> {
+        match (xdg_state_home.filter(|p| p.starts_with('/')), home.filter(|p| !p.is_empty())) {
+            (Some(xdg), _) => Some(Self(Path::new(xdg).join("ralph"))),
+            (None, Some(home)) => Some(Self(Path::new(home).join(".local/state/ralph"))),
+            (None, None) => None,
+        }
+    }
+    /// A given folder.
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    /// The sealed copy of a run's journal.
+    pub fn seal(&self, run: &RunId) -> PathBuf {
+        self.0.join("seals").join(format!("{run}.jsonl"))
+    }
+    /// A run's entry in the registry.
+    pub fn registration(&self, run: &RunId) -> PathBuf {
+        self.0.join("runs").join(format!("{run}.json"))
+    }
+    /// The folder of all entries.
+    pub fn registrations(&self) -> PathBuf {
+        self.0.join("runs")
+    }
+    /// Where worktrees and clones are made.
+    pub fn workspace(&self, run: &RunId) -> PathBuf {
+        self.0.join("workspaces").join(run.as_str())
+    }
+}

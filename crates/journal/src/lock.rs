@@ -1,0 +1,132 @@
+//! Who drives: one process per folder. The lock is a `flock` on `.ralph/lock`, shared with the run's guard process, so
+//! it is free exactly when the driver and everything it started are gone, however they died.
+
+use crate::error::JournalError;
+use jiff::Timestamp;
+use nix::fcntl::{Flock, FlockArg};
+use ralph_domain::id::RunId;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Who holds the lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Process id.
+    pub pid: u32,
+    /// The run it drives.
+    pub run_id: RunId,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// The lock could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else drives.
+    #[error("`{}` is held by {}", path.display(), who(holder.as_ref()))]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// Who, where the file says so.
+        holder: Option<Holder>,
+    },
+    /// The lock file cannot be used.
+    #[error(transparent)]
+    File(#[from] JournalError),
+}
+
+fn who(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(h) => format!("process {} (run {}) since {}", h.pid, h.run_id, h.since.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        None => "another process".into(),
+    }
+}
+
+/// A held lock; given back when dropped and when every inherited copy is closed.
+#[derive(Debug)]
+pub struct RunLock {
+    lock: Flock<File>,
+    path: PathBuf,
+}
+
+impl RunLock {
+    /// Takes the lock. Where the holder is dead but its guard is still ending what it left behind, waits for up to `patience`.
+    pub fn take(path: &Path, holder: &Holder, patience: Duration) -> Result<Self, LockError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match Self::try_take(path, holder) {
+                Err(LockError::Held { holder: Some(found), .. })
+                    if !is_alive(found.pid) && Instant::now() < deadline =>
+                {
+                    let mut none: [nix::poll::PollFd<'_>; 0] = [];
+                    let _ = nix::poll::poll(&mut none, 20u16);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn try_take(path: &Path, holder: &Holder) -> Result<Self, LockError> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| JournalError::file("make the folder", parent, e))?;
+        }
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|e| JournalError::file("open", path, e))?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(mut lock) => {
+                let text = serde_json::to_vec(holder).unwrap_or_default();
+                let written = lock
+                    .set_len(0)
+                    .and_then(|()| lock.rewind())
+                    .and_then(|()| lock.write_all(&text))
+                    .map_err(|e| JournalError::file("write", path, e));
+                written?;
+                Ok(Self { lock, path: path.to_owned() })
+            }
+            Err((mut file, nix::errno::Errno::EWOULDBLOCK)) => {
+                let mut text = String::new();
+                let holder = file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+                Err(LockError::Held { path: path.to_owned(), holder })
+            }
+            Err((_, errno)) => Err(JournalError::file("lock", path, errno.into()).into()),
+        }
+    }
+
+    /// The lock's file, to be inherited by the guard.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.lock.as_fd()
+    }
+
+    /// The lock file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Who holds the lock now; `None` where it is free.
+pub fn holder(path: &Path) -> Option<Holder> {
+    let file = OpenOptions::new().read(true).open(path).ok()?;
+    match Flock::lock(file, FlockArg::LockSharedNonblock) {
+        Ok(_) => None,
+        Err((mut file, _)) => {
+            let mut text = String::new();
+            file.read_to_string(&mut text).ok()?;
+            serde_json::from_str(&text).ok()
+        }
+    }
+}
+
+/// Whether a process of this id exists.
+pub fn is_alive(pid: u32) -> bool {
+    let pid = nix::unistd::Pid::from_raw(pid as i32);
+    !matches!(nix::sys::signal::kill(pid, None), Err(nix::errno::Errno::ESRCH))
+}

@@ -1,0 +1,88 @@
+//! `state.json`: the state of the current run with the place in the journal it belongs to, so that `status` reads a
+//! tail and not the whole story. A snapshot is a convenience: lost or damaged, it is made again from the journal.
+
+use crate::artifacts::write_atomic;
+use crate::error::JournalError;
+use crate::journal::read_from;
+use crate::layout::{RalphDir, RunDir};
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What `state.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Format version.
+    pub version: u32,
+    /// The status word.
+    pub status: String,
+    /// Length of the journal that this state stands for.
+    pub journal_bytes: u64,
+    /// The state.
+    pub state: RunState,
+}
+
+/// Writes `state.json`.
+pub fn save(dir: &RalphDir, state: &RunState, journal_bytes: u64) -> Result<(), JournalError> {
+    #[derive(Serialize)]
+    struct Borrowed<'a> {
+        version: u32,
+        status: &'a str,
+        journal_bytes: u64,
+        state: &'a RunState,
+    }
+    let snapshot = Borrowed { version: 1, status: state.status(), journal_bytes, state };
+    let text = serde_json::to_vec(&snapshot).unwrap_or_default();
+    write_atomic(&dir.state(), &text)
+}
+
+/// The state of a run as a reader sees it: the snapshot if it is this run's, then the tail of the journal.
+pub fn load(dir: &RalphDir, run: &RunDir) -> Result<RunState, JournalError> {
+    let spec = read_spec(run)?;
+    let snapshot = std::fs::read(dir.state())
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Snapshot>(&text).ok())
+        .filter(|s| s.version == 1 && s.state.spec.run_id == spec.run_id)
+        .filter(|s| std::fs::metadata(run.events()).is_ok_and(|m| m.len() >= s.journal_bytes));
+    if let Some(snapshot) = snapshot {
+        let mut state = snapshot.state;
+        let mut continues = true;
+        read_from(&run.events(), snapshot.journal_bytes, &mut |event| {
+            continues &= event.seq == state.seq.next();
+            state.apply(&event);
+        })?;
+        // A snapshot that does not fit its journal is not used; the journal is the truth.
+        if continues {
+            return Ok(state);
+        }
+    }
+    replay(run, spec)
+}
+
+/// The state from the journal alone.
+pub fn replay(run: &RunDir, spec: RunSpec) -> Result<RunState, JournalError> {
+    let mut state = RunState::new(spec);
+    read_from(&run.events(), 0, &mut |event| state.apply(&event))?;
+    Ok(state)
+}
+
+/// The frozen definition of a run.
+pub fn read_spec(run: &RunDir) -> Result<RunSpec, JournalError> {
+    let path = run.spec();
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(JournalError::NoRun(run.path().to_owned())),
+        Err(e) => return Err(JournalError::file("read", &path, e)),
+    };
+    parse_spec(&path, &text)
+}
+
+/// Parses `spec.json`.
+pub fn parse_spec(path: &Path, text: &[u8]) -> Result<RunSpec, JournalError> {
+    serde_json::from_slice(text).map_err(|e| JournalError::Corrupt {
+        path: path.to_owned(),
+        line: e.line() as u64,
+        reason: e.to_string(),
+    })
+}
