@@ -1,1 +1,23 @@
-//! Under construction.
+//! `ralph`'s loop as a library.
+//!
+//! [`driver::Driver`] performs what [`ralph_domain::decide::decide`] names, one step after the other, and appends what
+//! happened to the journal. It knows the outside world only through the ports of [`ralph_domain::ports`]; whoever wires
+//! it (the command line, a server, your own program) hands over the backends in [`driver::Parts`].
+//! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.
+
+mod changelog;
+pub mod clock;
+mod context;
+pub mod driver;
+mod error;
+pub mod handle;
+mod inbox;
+mod integrity;
+pub mod prompt;
+mod receipt;
+pub mod run_id;
+mod step;
+
+pub use context::{CancelFlag, Live, Observer};
+pub use driver::{Driver, Parts};
+pub use error::DriveError;

@@ -1,0 +1,70 @@
+//! The changelogs: one entry per iteration in `.ralph/changelog/<agent>.md` and `global.md`.
+
+use crate::context::Context;
+use crate::error::DriveError;
+use ralph_domain::event::Verdict;
+use ralph_domain::state::Current;
+use ralph_domain::text::{count, duration};
+use ralph_journal::artifacts;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Result<(), DriveError> {
+    let state = &ctx.state;
+    let run = &state.spec.run_id;
+    let n = current.iteration;
+    let heading = format!("## {run} · iteration {n} · {}", current.agent);
+    let mut entry = format!("{heading}\n\n");
+    let session = current.session.as_ref();
+    let _ = writeln!(entry, "- status: {}", verdict.words());
+    if let Some(session) = session {
+        let reason = session.end.reason().map_or_else(String::new, |r| format!(" ({r})"));
+        let _ = writeln!(
+            entry,
+            "- session: {}{reason}, {}",
+            session.end.word(),
+            duration(Duration::from_millis(session.duration_ms))
+        );
+        if !session.message.is_empty() {
+            let _ = writeln!(entry, "- said: {}", session.message);
+        }
+        let cost = session.usage.cost.map_or_else(|| "unknown".to_owned(), |c| format!("{c} ({})", session.usage.basis.as_str()));
+        let _ = writeln!(entry, "- cost: {cost}");
+    }
+    let _ = writeln!(entry, "- prompt: {}", current.prompt.short());
+    let baseline = state.baseline.as_ref();
+    let branch = state.spec.branch.as_deref().or_else(|| baseline.and_then(|b| b.branch.as_deref())).unwrap_or("detached HEAD");
+    let dirty = baseline.map_or(0, |b| b.dirty_total);
+    let _ = writeln!(entry, "- branch: {branch}{}", if dirty > 0 { " (with changes of yours)" } else { "" });
+    if let Some(change) = &current.change {
+        let commit = change.commit.as_ref().map_or_else(|| "no commit".to_owned(), |c| c.short().to_owned());
+        let _ = writeln!(entry, "- files: {}, +{} −{} ({commit})", count(change.files, "file"), change.added, change.removed);
+        for (path, _) in change.contents.iter().take(10) {
+            let _ = writeln!(entry, "  - {path}");
+        }
+    }
+    for name in &current.checked {
+        if let Some(result) = state.checks.get(name) {
+            let verdict = if result.passed { "passed" } else { result.why.as_deref().unwrap_or("failed") };
+            let _ = writeln!(entry, "- {name}: {verdict} ([log](../runs/{run}/{}))", result.log);
+        }
+    }
+    let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
+    let entry = ctx.redactor.text(&entry);
+    let folder = ctx.dir.join("changelog");
+    for file in [format!("{}.md", current.agent), "global.md".into()] {
+        let path = folder.join(file);
+        // A restart may judge the same iteration again; its entry is the last one then.
+        if ends_with_entry(&path, &heading) {
+            continue;
+        }
+        artifacts::append_log(&path, &entry)?;
+    }
+    Ok(())
+}
+
+/// Whether the last entry of a changelog is this one already.
+fn ends_with_entry(path: &std::path::Path, heading: &str) -> bool {
+    let tail = crate::step::judge::read_tail(path, 4096);
+    tail.lines().rfind(|line| line.starts_with("## ")).is_some_and(|last| last == heading)
+}

@@ -1,0 +1,177 @@
+//! What every step works with: the journal and the state it folds into, the clock, the observer, the logs for people.
+
+use crate::error::DriveError;
+use jiff::Timestamp;
+use ralph_domain::describe::describe;
+use ralph_domain::event::{Event, EventBody};
+use ralph_domain::ports::{Clock, Stream};
+use ralph_domain::redact::Redactor;
+use ralph_domain::state::RunState;
+use ralph_journal::artifacts;
+use ralph_journal::journal::Journal;
+use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::snapshot;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+/// Watches a run as it happens: a terminal, a server, a test.
+pub trait Observer {
+    /// Something was journalled.
+    fn event(&mut self, state: &RunState, event: &Event);
+    /// Called several times a second while something runs.
+    fn live(&mut self, state: &RunState, live: &Live<'_>);
+    /// Output of the agent, without secrets.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// A named place between two effects. Tests end the process here.
+    fn boundary(&mut self, name: &str) {
+        let _ = name;
+    }
+}
+
+/// What goes on at this moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Live<'a> {
+    /// The current time.
+    pub now: Timestamp,
+    /// How long the present thing has been going on.
+    pub elapsed: Duration,
+    /// Time since the last output, where there is output.
+    pub silent: Option<Duration>,
+    /// What the agent does, in one line, or the name of the check.
+    pub activity: &'a str,
+}
+
+/// Set from outside (a signal handler, another thread) to end the run at once.
+#[derive(Debug, Default)]
+pub struct CancelFlag(AtomicU8);
+
+impl CancelFlag {
+    /// Asks for the end, on behalf of a signal (its number) or 0 for a caller.
+    pub fn set(&self, signal: u8) {
+        self.0.store(signal.max(1), Ordering::SeqCst);
+    }
+    /// Who asked, if anybody did.
+    pub fn get(&self) -> Option<&'static str> {
+        match self.0.load(Ordering::SeqCst) {
+            0 => None,
+            2 => Some("Ctrl-C"),
+            15 => Some("SIGTERM"),
+            1 => Some("SIGHUP"),
+            _ => Some("a signal"),
+        }
+    }
+}
+
+/// The engine's side of a run.
+pub(crate) struct Context {
+    pub state: RunState,
+    pub journal: Journal,
+    pub dir: RalphDir,
+    pub run: RunDir,
+    pub clock: Arc<dyn Clock>,
+    pub redactor: Arc<Redactor>,
+    pub observer: Box<dyn Observer>,
+    pub cancel: Arc<CancelFlag>,
+    /// Where clean checkouts are made.
+    pub proof_dir: PathBuf,
+    activity: String,
+    errors: String,
+}
+
+impl Context {
+    pub fn new(
+        state: RunState,
+        journal: Journal,
+        dir: RalphDir,
+        clock: Arc<dyn Clock>,
+        redactor: Arc<Redactor>,
+        observer: Box<dyn Observer>,
+        cancel: Arc<CancelFlag>,
+        proof_dir: PathBuf,
+    ) -> Self {
+        let run = journal.places().dir.clone();
+        Self {
+            state,
+            journal,
+            dir,
+            run,
+            clock,
+            redactor,
+            observer,
+            cancel,
+            proof_dir,
+            activity: String::new(),
+            errors: String::new(),
+        }
+    }
+
+    /// Journals what happened, folds it in and tells the observer.
+    pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
+        let event = self.journal.append(body, self.clock.now())?;
+        self.state.apply(&event);
+        if let Some((_, sentence)) = describe(&event) {
+            self.activity.push_str(&format!("{} {} {sentence}\n", event.at, self.state.spec.run_id));
+        }
+        self.observer.event(&self.state, &event);
+        Ok(event)
+    }
+
+    /// A sentence for people.
+    pub fn notice(&mut self, message: impl Into<String>) -> Result<(), DriveError> {
+        self.record(EventBody::Notice { message: message.into() }).map(|_| ())
+    }
+
+    /// Something for `errors.log`, which the next prompts quote.
+    pub fn error_entry(&mut self, heading: &str, body: &str) {
+        let body = self.redactor.text(body);
+        self.errors.push_str(&format!("== {} {heading}\n{}\n", self.clock.now(), body.trim_end()));
+    }
+
+    /// Writes the logs for people, the snapshot and the cooldowns. They follow the journal; nothing depends on them.
+    pub fn flush(&mut self) -> Result<(), DriveError> {
+        if !self.activity.is_empty() {
+            artifacts::append_log(&self.dir.activity_log(), &self.activity)?;
+            self.activity.clear();
+        }
+        if !self.errors.is_empty() {
+            artifacts::append_log(&self.dir.errors_log(), &self.errors)?;
+            self.errors.clear();
+        }
+        snapshot::save(&self.dir, &self.state, self.journal.bytes())?;
+        Ok(())
+    }
+
+    /// Writes `cooldowns.json`: the next run in this folder keeps to it, too.
+    pub fn save_cooldowns(&self) -> Result<(), DriveError> {
+        let map: serde_json::Map<String, serde_json::Value> = self
+            .state
+            .cooldowns
+            .iter()
+            .map(|(name, rest)| {
+                let entry = serde_json::json!({
+                    "cooldown_until": rest.until.as_second(),
+                    "reason": rest.reason,
+                    "observed_at": rest.observed_at.as_second(),
+                });
+                (name.to_string(), entry)
+            })
+            .collect();
+        let text = serde_json::to_vec_pretty(&map).unwrap_or_default();
+        artifacts::write_atomic(&self.dir.cooldowns(), &text)?;
+        Ok(())
+    }
+
+    /// A named place between two effects.
+    pub fn boundary(&mut self, name: &str) {
+        self.observer.boundary(name);
+    }
+
+    /// The folder of the iteration under way, made if needed.
+    pub fn iteration_dir(&self, iteration: u32) -> Result<PathBuf, DriveError> {
+        let path = self.run.iteration(iteration);
+        std::fs::create_dir_all(&path).map_err(|e| ralph_journal::JournalError::file("make the folder", &path, e))?;
+        Ok(path)
+    }
+}

@@ -1,0 +1,238 @@
+//! The driver: ask what comes next, do it, journal it, ask again.
+//!
+//! Start and resume are the same thing. A new run has an empty journal and so its first step is `Prepare`; a killed one
+//! has a longer journal and its next step is whatever was not done yet.
+
+use crate::context::{CancelFlag, Context, Observer};
+use crate::error::DriveError;
+use crate::integrity::Watch;
+use ralph_domain::decide::{Step, decide};
+use ralph_domain::event::EventBody;
+use ralph_domain::id::Digest;
+use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
+use ralph_domain::ports::{Agent, Clock, Sandbox, Workspace};
+use ralph_domain::redact::Redactor;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use ralph_journal::artifacts;
+use ralph_journal::journal::{Journal, Places};
+use ralph_journal::layout::RalphDir;
+use ralph_journal::snapshot;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Everything a driver is handed.
+pub struct Parts {
+    /// The `.ralph/` folder of the workspace.
+    pub dir: RalphDir,
+    /// Where the journal's files are.
+    pub places: Places,
+    /// Where clean checkouts are made.
+    pub proof_dir: PathBuf,
+    /// Where commands run.
+    pub sandbox: Box<dyn Sandbox>,
+    /// The agent's tree.
+    pub workspace: Box<dyn Workspace>,
+    /// Who can work.
+    pub agents: Vec<Box<dyn Agent>>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Knows the secrets.
+    pub redactor: Arc<Redactor>,
+    /// Watches.
+    pub observer: Box<dyn Observer>,
+    /// Ends the run from outside.
+    pub cancel: Arc<CancelFlag>,
+}
+
+/// Drives one run.
+pub struct Driver {
+    pub(crate) ctx: Context,
+    pub(crate) sandbox: Box<dyn Sandbox>,
+    pub(crate) workspace: Box<dyn Workspace>,
+    pub(crate) agents: Vec<Box<dyn Agent>>,
+}
+
+impl Driver {
+    /// A new run: freezes the spec and opens the journal.
+    pub fn create(spec: RunSpec, parts: Parts) -> Result<Self, DriveError> {
+        parts.places.dir.create()?;
+        let text = serde_json::to_vec_pretty(&spec).unwrap_or_default();
+        artifacts::write_atomic(&parts.places.dir.spec(), &text)?;
+        let title = spec.task.title.clone();
+        let journal = Journal::create(parts.places.clone(), parts.redactor.clone())?;
+        let mut driver = Self::assemble(RunState::new(spec), journal, parts);
+        driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&text), title })?;
+        driver.ctx.record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: 0 })?;
+        driver.inherit_cooldowns()?;
+        driver.ctx.flush()?;
+        Ok(driver)
+    }
+
+    /// A run of an earlier process: replays its journal and goes on.
+    pub fn resume(parts: Parts) -> Result<Self, DriveError> {
+        let spec = snapshot::read_spec(&parts.places.dir).or_else(|error| match &parts.places.spare {
+            // The run folder is gone (`git clean -fdx`), its spare links are not.
+            Some(spare) => snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error),
+            None => Err(error),
+        })?;
+        let mut state = RunState::new(spec);
+        let (journal, opened) =
+            Journal::open(parts.places.clone(), parts.redactor.clone(), &mut |event| state.apply(event))?;
+        let mut driver = Self::assemble(state, journal, parts);
+        driver.ctx.record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: opened.torn_bytes })?;
+        if opened.healed_bytes > 0 {
+            driver.ctx.notice(format!("{} bytes that the journal had lost were taken from its sealed copy", opened.healed_bytes))?;
+        }
+        // A journal that ends before its first event was durable has no `run_created`; the folder is the same.
+        if let Some(baseline) = driver.ctx.state.baseline.clone() {
+            driver.workspace.reopen(&baseline)?;
+        }
+        driver.ctx.check_files(&Watch::default())?;
+        driver.ctx.redo_controls()?;
+        Ok(driver)
+    }
+
+    fn assemble(state: RunState, journal: Journal, parts: Parts) -> Self {
+        let ctx = Context::new(
+            state,
+            journal,
+            parts.dir,
+            parts.clock,
+            parts.redactor,
+            parts.observer,
+            parts.cancel,
+            parts.proof_dir,
+        );
+        Self { ctx, sandbox: parts.sandbox, workspace: parts.workspace, agents: parts.agents }
+    }
+
+    /// What is known of the run.
+    pub fn state(&self) -> &RunState {
+        &self.ctx.state
+    }
+
+    /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
+    pub fn run(mut self) -> RunResult {
+        let result = self.drive();
+        let flushed = self.ctx.flush();
+        self.clear_marker();
+        match result.and(flushed) {
+            Ok(()) => self.result(None),
+            Err(error) => {
+                let run_error = error.to_run_error(Some(self.ctx.state.iterations + 1));
+                self.result(Some(run_error))
+            }
+        }
+    }
+
+    fn drive(&mut self) -> Result<(), DriveError> {
+        loop {
+            self.ctx.read_inbox()?;
+            self.ctx.state.tick(self.ctx.clock.now());
+            match decide(&self.ctx.state) {
+                Step::Prepare => self.prepare()?,
+                Step::Work { iteration, attempt, agent, model, skipped } => {
+                    self.work(iteration, attempt, &agent, model, skipped)?;
+                }
+                Step::CloseInterrupted => self.close_interrupted()?,
+                Step::Void => self.void()?,
+                Step::Checkpoint => self.checkpoint()?,
+                Step::Verify { checks } => self.verify(&checks)?,
+                Step::Judge => self.judge()?,
+                Step::Wait { reason, until } => self.wait(reason, until)?,
+                Step::Mitigate { rung } => self.mitigate(rung)?,
+                Step::Prove => self.prove()?,
+                Step::Publish => self.publish()?,
+                Step::AskPerson(need) => {
+                    self.ctx.record(EventBody::NeedsHuman { reason: need.reason, message: need.message })?;
+                }
+                Step::Finish { reason, summary } => {
+                    self.ctx.boundary("finish.before");
+                    self.ctx.record(EventBody::Finished { reason, summary })?;
+                    self.ctx.boundary("finish.after");
+                }
+                Step::AwaitPerson | Step::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// Agents that an earlier run in this folder put to rest keep resting.
+    fn inherit_cooldowns(&mut self) -> Result<(), DriveError> {
+        #[derive(serde::Deserialize)]
+        struct Entry {
+            cooldown_until: i64,
+            reason: String,
+        }
+        let Ok(text) = std::fs::read(self.ctx.dir.cooldowns()) else { return Ok(()) };
+        let Ok(map) = serde_json::from_slice::<std::collections::BTreeMap<String, Entry>>(&text) else { return Ok(()) };
+        let now = self.ctx.clock.now();
+        for (name, entry) in map {
+            let agent = ralph_domain::id::AgentName::new(name);
+            let until = jiff::Timestamp::from_second(entry.cooldown_until).unwrap_or(now);
+            if until > now && self.ctx.state.spec.settings.agent(&agent).is_some() {
+                self.ctx.record(EventBody::CooldownSet { agent, until, reason: entry.reason })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn result(&self, error: Option<RunError>) -> RunResult {
+        let state = &self.ctx.state;
+        let (reason, summary) = match (&error, &state.finished, &state.needs_human) {
+            (Some(error), _, _) => (EndReason::Error, error.message.clone()),
+            (None, Some(end), _) => (end.reason, end.summary.clone()),
+            (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
+            (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
+        };
+        let error = error.or_else(|| ending_error(reason, &summary, state));
+        let files = match (&state.baseline, &state.work) {
+            (Some(baseline), Some(work)) => self
+                .workspace
+                .changes(baseline.head.as_str(), work.as_str())
+                .map(|files| files.into_iter().map(|f| f.path).collect())
+                .unwrap_or_else(|_| state.touched.iter().cloned().collect()),
+            _ => Vec::new(),
+        };
+        RunResult {
+            success: reason == EndReason::Completed,
+            reason,
+            run_id: Some(state.spec.run_id.clone()),
+            run_dir: Some(self.ctx.run.path().to_owned()),
+            iterations: state.iterations,
+            cost_usd: state.totals.cost,
+            cost_basis: state.totals.basis,
+            tokens: state.totals.tokens,
+            elapsed_seconds: state.elapsed().as_secs_f64(),
+            summary,
+            branch: self.result_branch(),
+            pr_url: state.published.as_ref().and_then(|p| p.pr_url.clone()),
+            files_changed: files,
+            error,
+        }
+    }
+}
+
+/// The typed error that belongs to an end without success.
+fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<RunError> {
+    let run = &state.spec.run_id;
+    let (code, hint, recoverable) = match reason {
+        EndReason::Completed | EndReason::Stopped | EndReason::Cancelled => return None,
+        EndReason::MaxIterations => (ErrorCode::MaxIterations, "start again with a larger `--max-iterations`; the work is kept".into(), false),
+        EndReason::MaxCost => (ErrorCode::MaxCost, "start again with a larger `--max-cost`; the work is kept".into(), false),
+        EndReason::MaxTokens => (ErrorCode::MaxTokens, "start again with a larger `max_tokens_total`; the work is kept".into(), false),
+        EndReason::Timeout => (ErrorCode::Timeout, "start again with more time; the work is kept".into(), false),
+        EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
+        EndReason::NeedsHuman => {
+            let approve = state.needs_human.as_ref().is_some_and(|n| n.reason.needs_approval());
+            let hint = if approve {
+                format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
+            } else {
+                format!("`ralph nudge {run} \"…\"` gives a hint, `ralph resume {run}` goes on")
+            };
+            (ErrorCode::NeedsHuman, hint, true)
+        }
+        EndReason::Error => (ErrorCode::AuthFailed, "`ralph probe` shows what is wrong with each agent".into(), true),
+    };
+    Some(RunError { code, message: summary.to_owned(), hint: Some(hint), recoverable, iteration: Some(state.iterations + 1) })
+}

@@ -1,0 +1,38 @@
+//! What stops a driver: the environment cannot do what a step needs. The run itself is safe in its journal.
+
+use ralph_domain::outcome::{ErrorCode, RunError};
+use ralph_domain::ports::{SandboxError, WorkspaceError};
+use ralph_journal::JournalError;
+
+/// A step could not be performed.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The run folder.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// Git.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The pieces do not fit together.
+    #[error("{0}")]
+    Wiring(String),
+}
+
+impl DriveError {
+    /// The error as the result object carries it.
+    pub fn to_run_error(&self, iteration: Option<u32>) -> RunError {
+        let (code, hint) = match self {
+            Self::Journal(error) => (ErrorCode::StorageFailed, error.hint()),
+            Self::Sandbox(SandboxError::CannotStart { program, .. }) => {
+                (ErrorCode::IterationFailed, Some(format!("install `{program}` or correct its `command_argv`; `ralph doctor` shows what is missing")))
+            }
+            Self::Sandbox(_) => (ErrorCode::SandboxInitFailed, Some("`ralph doctor` shows what this machine can do".into())),
+            Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
+            Self::Wiring(_) => (ErrorCode::InvalidInput, None),
+        };
+        RunError { code, message: self.to_string(), hint, recoverable: !matches!(self, Self::Wiring(_)), iteration }
+    }
+}

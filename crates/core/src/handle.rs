@@ -1,0 +1,237 @@
+//! Watching and steering a run from outside: by its journal and its inbox alone. A terminal, a server and a library
+//! user all hold one of these; none of them needs the process that drives the run.
+
+use jiff::Timestamp;
+use ralph_domain::control::Control;
+use ralph_domain::event::{Event, EventBody, Verdict};
+use ralph_domain::id::{AgentName, CommitId, RunId};
+use ralph_domain::money::{CostBasis, Tokens, Usd};
+use ralph_domain::state::RunState;
+use ralph_journal::follow::Follower;
+use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::{JournalError, inbox, lock, snapshot};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A run seen from outside.
+#[derive(Debug, Clone)]
+pub struct RunHandle {
+    dir: RalphDir,
+    run: RunDir,
+    from: String,
+}
+
+/// The states of the library, as its users know them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    /// Queued or preparing.
+    Initializing,
+    /// Working, verifying, waiting or paused.
+    Running,
+    /// Needs a person.
+    Stuck,
+    /// Proving or publishing.
+    Completing,
+    /// Proven.
+    Done,
+    /// Ended without success.
+    Failed,
+    /// Ended by a person.
+    Stopped,
+}
+
+impl AgentState {
+    /// From the status words used everywhere else.
+    pub fn from_status(status: &str) -> Self {
+        match status {
+            "queued" | "preparing" => Self::Initializing,
+            "needs you" => Self::Stuck,
+            "proving" | "publishing" => Self::Completing,
+            "done" => Self::Done,
+            "failed" => Self::Failed,
+            "stopped" => Self::Stopped,
+            _ => Self::Running,
+        }
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RalphStatus {
+    /// The run.
+    pub id: RunId,
+    /// Its state.
+    pub state: AgentState,
+    /// The iteration under way, or the last one.
+    pub iteration: u32,
+    /// Money so far.
+    pub cost: Usd,
+    /// How it is known.
+    pub cost_basis: CostBasis,
+    /// Time since the start.
+    pub elapsed: Duration,
+    /// What was done last, newest last.
+    pub last_actions: Vec<String>,
+    /// The file being worked on, where the agent tells.
+    pub current_file: Option<String>,
+    /// Managed processes (agents of kind `tools`).
+    pub processes: Vec<serde_json::Value>,
+    /// Open browsers (agents of kind `tools`).
+    pub browsers: Vec<serde_json::Value>,
+}
+
+/// One iteration of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Iteration {
+    /// Number.
+    pub number: u32,
+    /// Who worked.
+    pub agent: AgentName,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How long the session took.
+    pub duration: Duration,
+    /// Tokens, where known.
+    pub tokens: Option<Tokens>,
+    /// Money, where known.
+    pub cost: Option<Usd>,
+    /// What the agent did, a line each.
+    pub actions: Vec<String>,
+    /// Files it changed.
+    pub files_modified: Vec<String>,
+    /// Commit on the work ref.
+    pub commit_sha: Option<CommitId>,
+    /// The patch, redacted and bounded.
+    pub diff: String,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+impl RunHandle {
+    /// A handle on a run in this `.ralph/` folder; `from` is who acts through it.
+    pub fn new(dir: RalphDir, run: &RunId, from: impl Into<String>) -> Self {
+        let run = dir.run(run);
+        Self { dir, run, from: from.into() }
+    }
+
+    /// The state, from the snapshot and the journal's tail.
+    pub fn state(&self) -> Result<RunState, JournalError> {
+        snapshot::load(&self.dir, &self.run)
+    }
+
+    /// Whether a process drives the run now.
+    pub fn is_driven(&self) -> bool {
+        let name = self.run.path().file_name().and_then(|n| n.to_str());
+        lock::holder(&self.dir.lock()).is_some_and(|h| Some(h.run_id.as_str()) == name)
+    }
+
+    /// Where the run stands, in the library's words.
+    pub fn status(&self) -> Result<RalphStatus, JournalError> {
+        let state = self.state()?;
+        let number = state.current.as_ref().map_or(state.iterations, |c| c.iteration);
+        let actions = self.actions(number);
+        let current_file = actions.iter().rev().find_map(|line| {
+            let value: serde_json::Value = serde_json::from_str(line).ok()?;
+            let input = value.get("input")?;
+            ["file_path", "path", "filename"].iter().find_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
+        });
+        Ok(RalphStatus {
+            id: state.spec.run_id.clone(),
+            state: AgentState::from_status(state.status()),
+            iteration: number,
+            cost: state.totals.cost,
+            cost_basis: state.totals.basis,
+            elapsed: state.elapsed(),
+            last_actions: actions.into_iter().rev().take(10).rev().collect(),
+            current_file,
+            processes: Vec::new(),
+            browsers: Vec::new(),
+        })
+    }
+
+    /// Every finished iteration, oldest first, with its diff.
+    pub fn history(&self) -> Result<Vec<Iteration>, JournalError> {
+        let mut done: Vec<Iteration> = Vec::new();
+        let mut open: Option<Iteration> = None;
+        for event in Follower::new(&self.run.events(), ralph_domain::id::Seq(0)).poll()? {
+            fold(&mut done, &mut open, &event);
+        }
+        for iteration in &mut done {
+            let folder = self.run.iteration(iteration.number);
+            iteration.actions = self.actions(iteration.number);
+            iteration.diff = std::fs::read_to_string(folder.join("git_diff.patch")).unwrap_or_default();
+        }
+        Ok(done)
+    }
+
+    /// Events after `seq`, and those that come.
+    pub fn follow(&self, seq: ralph_domain::id::Seq) -> Follower {
+        Follower::new(&self.run.events(), seq)
+    }
+
+    /// Sends a control.
+    pub fn send(&self, control: Control) -> Result<(), JournalError> {
+        inbox::send(&self.run, &self.from, control).map(|_| ())
+    }
+
+    /// A hint for the next prompt.
+    pub fn nudge(&self, text: &str) -> Result<(), JournalError> {
+        self.send(Control::Nudge { text: text.to_owned() })
+    }
+
+    /// Ends the run: after the session, or at once.
+    pub fn stop(&self, force: bool) -> Result<(), JournalError> {
+        self.send(if force { Control::Cancel } else { Control::Stop })
+    }
+
+    fn actions(&self, iteration: u32) -> Vec<String> {
+        let text = std::fs::read_to_string(self.run.iteration(iteration).join("actions.jsonl")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+fn fold(done: &mut Vec<Iteration>, open: &mut Option<Iteration>, event: &Event) {
+    match &event.body {
+        EventBody::IterationStarted { iteration, agent, .. } => {
+            *open = Some(Iteration {
+                number: *iteration,
+                agent: agent.clone(),
+                started_at: event.at,
+                ended_at: event.at,
+                duration: Duration::ZERO,
+                tokens: None,
+                cost: None,
+                actions: Vec::new(),
+                files_modified: Vec::new(),
+                commit_sha: None,
+                diff: String::new(),
+                verdict: Verdict::SessionFailed,
+            });
+        }
+        EventBody::SessionEnded { usage, duration_ms, .. } => {
+            if let Some(open) = open {
+                open.duration = Duration::from_millis(*duration_ms);
+                open.tokens = usage.tokens;
+                open.cost = usage.cost;
+            }
+        }
+        EventBody::Checkpointed { files, commit, .. } => {
+            if let Some(open) = open {
+                open.files_modified = files.iter().map(|f| f.path.clone()).collect();
+                open.commit_sha.clone_from(commit);
+            }
+        }
+        EventBody::IterationEnded { verdict, .. } => {
+            if let Some(mut iteration) = open.take() {
+                iteration.ended_at = event.at;
+                iteration.verdict = *verdict;
+                done.push(iteration);
+            }
+        }
+        EventBody::IterationVoided { .. } => *open = None,
+        _ => {}
+    }
+}

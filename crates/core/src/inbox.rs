@@ -1,0 +1,134 @@
+//! People's controls: read from the inbox, journalled with who sent them, carried out.
+
+use crate::context::Context;
+use crate::error::DriveError;
+use ralph_domain::control::{Control, Letter};
+use ralph_domain::event::EventBody;
+use ralph_domain::id::Digest;
+use ralph_domain::ports::StopCause;
+use ralph_domain::state::Stage;
+use ralph_journal::artifacts;
+use ralph_journal::inbox;
+
+impl Context {
+    /// Takes what has come. Returns what it means for a session that runs now.
+    pub fn read_inbox(&mut self) -> Result<Option<StopCause>, DriveError> {
+        let mut stop = None;
+        if self.state.cancel_by.is_none()
+            && let Some(by) = self.cancel.get()
+        {
+            let letter = Letter { id: format!("signal-{}", self.state.seq), from: by.into(), control: Control::Cancel };
+            let inbox = self.state.inbox;
+            self.record(EventBody::ControlReceived { letter, inbox })?;
+            stop = Some(StopCause::Cancelled);
+        }
+        let new = std::fs::metadata(self.run.inbox()).is_ok_and(|m| m.len() > self.state.inbox);
+        if !new {
+            return Ok(stop);
+        }
+        for (letter, after) in inbox::read(&self.run, self.state.inbox)? {
+            match letter {
+                Ok(letter) if self.state.has_letter(&letter.id) => {}
+                Ok(letter) => {
+                    let cause = self.stop_cause(&letter.control);
+                    self.take(letter, after)?;
+                    stop = stop.or(cause);
+                }
+                Err(reason) => {
+                    let letter =
+                        Letter { id: format!("unreadable-{after}"), from: "inbox".into(), control: Control::Note { text: String::new() } };
+                    self.state.inbox = after;
+                    self.record(EventBody::ControlRefused { id: letter.id, reason })?;
+                }
+            }
+        }
+        self.flush()?;
+        Ok(stop)
+    }
+
+    fn stop_cause(&self, control: &Control) -> Option<StopCause> {
+        let current = self.state.current.as_ref().filter(|c| c.stage == Stage::Working)?;
+        match control {
+            Control::Cancel => Some(StopCause::Cancelled),
+            Control::Rotate => Some(StopCause::Rotated),
+            Control::Skip { agent: None } => Some(StopCause::Skipped),
+            Control::Skip { agent: Some(agent) } if *agent == current.agent => Some(StopCause::Skipped),
+            Control::Cooldown { agent, seconds } if *seconds > 0 && *agent == current.agent => Some(StopCause::Skipped),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, letter: Letter, inbox: u64) -> Result<(), DriveError> {
+        if let Control::Skip { agent: Some(agent) }
+        | Control::Cooldown { agent, .. }
+        | Control::Model { agent: Some(agent), .. } = &letter.control
+            && self.state.spec.settings.agent(agent).is_none()
+        {
+            self.state.inbox = inbox;
+            let reason = format!("there is no agent `{agent}` in this run");
+            self.record(EventBody::ControlRefused { id: letter.id, reason })?;
+            return Ok(());
+        }
+        let event = self.record(EventBody::ControlReceived { letter, inbox })?;
+        let EventBody::ControlReceived { letter, .. } = event.body else { return Ok(()) };
+        self.carry_out(&letter)
+    }
+
+    /// Effects outside the state. Each can be repeated, so that a crash between journal and effect loses nothing.
+    fn carry_out(&mut self, letter: &Letter) -> Result<(), DriveError> {
+        match &letter.control {
+            Control::Note { text } => self.append_once("notes.md", "# Notes", text, letter),
+            Control::Guardrail { text } => {
+                let rule = format!(
+                    "### guardrail: {}\n- trigger: always\n- instruction: {text}\n- added_after: iteration {}\n- evidence: added by {}",
+                    ralph_domain::text::one_line(text, 60),
+                    self.state.iterations,
+                    letter.from
+                );
+                self.append_once("guardrails.md", "# Guardrails", &rule, letter)
+            }
+            Control::Cooldown { .. } => self.save_cooldowns(),
+            Control::Edit { task } => self.new_spec_version(task),
+            _ => Ok(()),
+        }
+    }
+
+    /// Redoes the effects of recent controls that a crash may have swallowed.
+    pub fn redo_controls(&mut self) -> Result<(), DriveError> {
+        let letters: Vec<Letter> = self.state.letters.iter().cloned().collect();
+        for letter in letters {
+            if matches!(letter.control, Control::Note { .. } | Control::Guardrail { .. }) {
+                self.carry_out(&letter)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_once(&mut self, file: &str, title: &str, text: &str, letter: &Letter) -> Result<(), DriveError> {
+        let path = self.dir.join(file);
+        let marker = format!("<!-- {} {} -->", letter.id, letter.from);
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        if before.contains(&marker) {
+            return Ok(());
+        }
+        let head = if before.is_empty() { format!("{title}\n") } else { String::new() };
+        let text = self.redactor.text(text);
+        artifacts::append_log(&path, &format!("{head}\n{}\n{marker}\n", text.trim_end()))?;
+        Ok(())
+    }
+
+    fn new_spec_version(&mut self, task: &str) -> Result<(), DriveError> {
+        let version = self.state.spec.spec_version + 1;
+        let mut spec = self.state.spec.clone();
+        spec.spec_version = version;
+        let text = serde_json::to_vec_pretty(&spec).unwrap_or_default();
+        // The earlier version stays: what an iteration was told can always be looked up.
+        let old = self.run.path().join(format!("spec.v{}.json", version - 1));
+        if !old.exists() {
+            let _ = std::fs::copy(self.run.spec(), &old);
+        }
+        artifacts::write_atomic(&self.run.spec(), &text)?;
+        self.record(EventBody::SpecChanged { version, spec: Digest::of(&text), task: Digest::of(task.as_bytes()) })?;
+        Ok(())
+    }
+}

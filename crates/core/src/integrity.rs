@@ -1,0 +1,99 @@
+//! Whether the files that decide a run are still what they were: journal, frozen spec, the repo's configuration. Under
+//! isolation `none` an agent can edit them; it is noticed after the session, before anything is judged.
+
+use crate::context::Context;
+use crate::error::DriveError;
+use ralph_domain::event::EventBody;
+use ralph_domain::id::Digest;
+use ralph_journal::artifacts;
+use ralph_journal::journal::Integrity;
+use std::path::Path;
+
+/// How a file looked when it was last read; while this stays the same, nobody wrote to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    ino: u64,
+    size: u64,
+    ctime: (i64, i64),
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        Some(Self { ino: meta.ino(), size: meta.size(), ctime: (meta.ctime(), meta.ctime_nsec()) })
+    }
+}
+
+/// The files watched over a session.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    spec: Option<FileStamp>,
+    config: Option<FileStamp>,
+}
+
+impl Context {
+    /// Before a session: remember how the files look.
+    pub fn watch_files(&mut self) -> Result<Watch, DriveError> {
+        self.journal.restamp()?;
+        Ok(Watch { spec: FileStamp::of(&self.run.spec()), config: FileStamp::of(&self.dir.config()) })
+    }
+
+    /// After a session, and when a run goes on: look again. Files that vanished are put back; files that were edited
+    /// raise an alarm.
+    pub fn check_files(&mut self, watch: &Watch) -> Result<(), DriveError> {
+        match self.journal.integrity()? {
+            Integrity::Sound => {}
+            Integrity::Relinked(what) => {
+                self.record(EventBody::Restored { what })?;
+            }
+            Integrity::Edited(what) => {
+                self.record(EventBody::Tampered { what })?;
+            }
+        }
+        self.check_spec(watch)?;
+        self.check_config(watch)
+    }
+
+    fn check_spec(&mut self, watch: &Watch) -> Result<(), DriveError> {
+        let path = self.run.spec();
+        if watch.spec.is_some() && FileStamp::of(&path) == watch.spec {
+            return Ok(());
+        }
+        let expected = serde_json::to_vec_pretty(&self.state.spec).unwrap_or_default();
+        match std::fs::read(&path) {
+            Ok(found) if Digest::of(&found) == Digest::of(&expected) => Ok(()),
+            Ok(found) => {
+                let aside = self.run.path().join("spec.edited.json");
+                artifacts::write(&aside, &found)?;
+                artifacts::write_atomic(&path, &expected)?;
+                let what = format!("the frozen spec was edited; the edited file is kept as `{}`", aside.display());
+                self.record(EventBody::Tampered { what }).map(|_| ())
+            }
+            Err(_) => {
+                artifacts::write_atomic(&path, &expected)?;
+                self.record(EventBody::Restored { what: format!("`{}`", path.display()) }).map(|_| ())
+            }
+        }
+    }
+
+    fn check_config(&mut self, watch: &Watch) -> Result<(), DriveError> {
+        let path = self.dir.config();
+        if FileStamp::of(&path) == watch.config && watch.config.is_some() {
+            return Ok(());
+        }
+        let found = std::fs::read(&path).ok().map(|text| Digest::of(&text));
+        let frozen = self.state.spec.config_digest.clone();
+        if found == frozen || found.is_none() {
+            // Removed with the rest of the folder (`git clean`): the run keeps to the settings it was frozen with.
+            return Ok(());
+        }
+        // A worktree or clone has no configuration of its own: one that appears there was written by the agent.
+        let what = format!(
+            "`{}` was {} during the run; the run keeps to the settings it was started with",
+            path.display(),
+            if frozen.is_some() { "edited" } else { "written" }
+        );
+        self.record(EventBody::Tampered { what }).map(|_| ())
+    }
+}

@@ -1,0 +1,63 @@
+//! Checkpoint: the tree, a commit on the work ref, the diff; and whether refs or protected paths were touched.
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use ralph_domain::event::EventBody;
+use ralph_domain::ports::CheckpointRequest;
+use ralph_journal::artifacts;
+
+/// Files named in the journal; the whole list is in the receipt's commit.
+const FILES_MAX: usize = 200;
+/// Bytes of `git_diff.patch`.
+const PATCH_MAX: usize = 1024 * 1024;
+
+impl Driver {
+    pub(crate) fn checkpoint(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("checkpoint.before");
+        let Some(current) = &self.ctx.state.current else { return Ok(()) };
+        let (iteration, agent) = (current.iteration, current.agent.clone());
+        let before = self.ctx.state.tree.clone();
+        // Refs first: our own commit must not hide what the agent moved.
+        let moves = self.workspace.moved_refs()?;
+        if !moves.is_empty() {
+            self.ctx.record(EventBody::RefsMoved { moves })?;
+        }
+        let message = format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id);
+        let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.alarm.is_none();
+        let checkpoint = self.workspace.checkpoint(&CheckpointRequest {
+            iteration,
+            agent: &agent,
+            message: &message,
+            at: self.ctx.clock.now(),
+            on_branch,
+        })?;
+        self.ctx.boundary("checkpoint.committed");
+        let patch = match (&before, &checkpoint.commit) {
+            (Some(before), Some(_)) => self.workspace.patch(before.as_str(), checkpoint.tree.as_str(), PATCH_MAX)?,
+            _ => Vec::new(),
+        };
+        let folder = self.ctx.iteration_dir(iteration)?;
+        artifacts::write(&folder.join("git_diff.patch"), &self.ctx.redactor.bytes(&patch))?;
+        let sum = |of: fn(&ralph_domain::event::FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();
+        let (added, removed) = (sum(|f| f.added), sum(|f| f.removed));
+        let files_total = checkpoint.files.len();
+        let mut files = checkpoint.files;
+        files.truncate(FILES_MAX);
+        self.ctx.record(EventBody::Checkpointed {
+            iteration,
+            tree: checkpoint.tree,
+            commit: checkpoint.commit,
+            files,
+            files_total,
+            added,
+            removed,
+            dirty_touched: checkpoint.dirty_touched,
+        })?;
+        let changes = self.workspace.protected_changes()?;
+        if !changes.is_empty() {
+            self.ctx.record(EventBody::ProtectedChanged { iteration, changes })?;
+        }
+        self.ctx.boundary("checkpoint.after");
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Judge: the verdict on an iteration, its stuck signals, its receipt and its lines in the changelogs.
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::{changelog, receipt};
+use ralph_domain::decide::{budget_warnings, judge};
+use ralph_domain::event::{EventBody, SessionEnd};
+use ralph_domain::id::Digest;
+use ralph_domain::state::{Current, RunState};
+use ralph_domain::stuck::{self, Signals, Trace};
+use ralph_domain::text::tail;
+use ralph_journal::artifacts;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Bytes of each check's output in `test_output.txt`.
+const OUTPUT_MAX: u64 = 64 * 1024;
+
+impl Driver {
+    pub(crate) fn judge(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("judge.before");
+        let Some(current) = self.ctx.state.current.clone() else { return Ok(()) };
+        let iteration = current.iteration;
+        let folder = self.ctx.iteration_dir(iteration)?;
+        let verdict = judge(&self.ctx.state);
+        let failure = failure_signature(&self.ctx.state, &current, self.ctx.run.path());
+        let signals = score(&self.ctx.state, &current, failure.clone());
+        artifacts::write(&folder.join("test_output.txt"), test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes())?;
+        artifacts::write(&folder.join("pr_state.json"), b"{\"forge\":null,\"pr\":null}\n")?;
+        let receipt = receipt::receipt(&self.ctx.state, &current, verdict, self.ctx.clock.now());
+        artifacts::write(&folder.join("metrics.json"), &receipt::metrics(&self.ctx.state, &current, &signals))?;
+        let digest = artifacts::write(&folder.join("receipt.json"), &receipt)?;
+        self.ctx.boundary("judge.receipt");
+        changelog::append(&self.ctx, &current, verdict)?;
+        let gutter_at = self.ctx.state.spec.settings.gutter_score;
+        let stuck = !self.ctx.state.spec.settings.stuck_detection.disabled
+            && signals.loop_score >= gutter_at
+            && verdict != ralph_domain::event::Verdict::Candidate;
+        let (loop_score, evidence) = (signals.loop_score, signals.evidence.clone());
+        self.ctx.record(EventBody::IterationEnded { iteration, verdict, signals, failure, receipt: digest })?;
+        if stuck {
+            self.ctx.record(EventBody::Gutter { iteration, loop_score, evidence })?;
+        }
+        for warning in budget_warnings(&self.ctx.state) {
+            self.ctx.record(warning)?;
+        }
+        self.ctx.flush()?;
+        self.ctx.boundary("judge.after");
+        Ok(())
+    }
+}
+
+fn score(state: &RunState, current: &Current, failure: Option<Digest>) -> Signals {
+    let Some(change) = &current.change else { return Signals::default() };
+    let mut traces: Vec<Trace> = state.traces.iter().cloned().collect();
+    traces.push(Trace {
+        iteration: current.iteration,
+        tree: change.tree.clone(),
+        failure,
+        lines: change.added + change.removed,
+        changed: change.files > 0,
+        files: change.contents.clone(),
+    });
+    stuck::score(&traces, state.spec.settings.stuck_detection.threshold)
+}
+
+/// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.
+fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Option<Digest> {
+    let failing: Vec<_> = state
+        .checks
+        .values()
+        .filter(|r| !r.passed && Some(&r.tree) == state.tree.as_ref())
+        .collect();
+    if !failing.is_empty() {
+        let mut text = String::new();
+        for result in failing {
+            let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
+            let part = stuck::failure::signature(&result.name, result.exit_code, &output);
+            text.push_str(part.as_str());
+        }
+        return Some(Digest::of(text.as_bytes()));
+    }
+    if let Some((tree, failed)) = &state.disproved
+        && Some(tree) == state.tree.as_ref()
+    {
+        return Some(stuck::failure::signature("proof", None, &failed.join("\n")));
+    }
+    let session = current.session.as_ref()?;
+    match &session.end {
+        SessionEnd::Completed | SessionEnd::Stopped { .. } => None,
+        end => Some(stuck::failure::signature(end.word(), session.exit_code, end.reason().unwrap_or(""))),
+    }
+}
+
+fn test_output(state: &RunState, current: &Current, run_dir: &Path) -> String {
+    let mut text = String::new();
+    for name in &current.checked {
+        let Some(result) = state.checks.get(name) else { continue };
+        let verdict = if result.passed { "passed" } else { result.why.as_deref().unwrap_or("failed") };
+        let _ = writeln!(text, "== {name}: {verdict} (whole log: {})", result.log);
+        text.push_str(&read_tail(&run_dir.join(&result.log), OUTPUT_MAX));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if text.is_empty() {
+        text.push_str("no verifier ran in this iteration\n");
+    }
+    text
+}
+
+/// The end of a log, whole where it is short.
+pub(crate) fn read_tail(path: &Path, max: u64) -> String {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
+    let length = file.metadata().map_or(0, |m| m.len());
+    if length > max && file.seek(SeekFrom::End(-(max as i64))).is_err() {
+        return String::new();
+    }
+    let mut bytes = Vec::new();
+    if file.take(max).read_to_end(&mut bytes).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    tail(&text, max as usize).to_owned()
+}

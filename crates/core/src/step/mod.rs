@@ -1,0 +1,11 @@
+//! The steps, one file each: perform the effect, journal what happened.
+
+pub(crate) mod checkpoint;
+pub(crate) mod judge;
+pub(crate) mod mitigate;
+pub(crate) mod prepare;
+pub(crate) mod prove;
+pub(crate) mod publish;
+pub(crate) mod verify;
+pub(crate) mod wait;
+pub(crate) mod work;

@@ -1,0 +1,190 @@
+//! Verify: run verifiers and take down what they say, on which tree, with the digest of their log.
+
+use crate::context::{Context, Live};
+use crate::driver::Driver;
+use crate::error::DriveError;
+use ralph_domain::config::VerifierConfig;
+use ralph_domain::event::{CheckResult, EventBody};
+use ralph_domain::id::TreeId;
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream};
+use ralph_domain::test_report::TestScanner;
+use ralph_domain::text::{duration, tail, tail_lines};
+use ralph_journal::artifacts::{FinishedLog, OutputLog};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+/// Bytes of a check's output that are looked at for prompts, errors and signatures.
+pub(crate) const EXCERPT: usize = 8 * 1024;
+
+impl Driver {
+    pub(crate) fn verify(&mut self, checks: &[String]) -> Result<(), DriveError> {
+        self.ctx.boundary("verify.before");
+        let (Some(current), Some(tree)) = (&self.ctx.state.current, self.ctx.state.tree.clone()) else { return Ok(()) };
+        let iteration = current.iteration;
+        let folder = self.ctx.iteration_dir(iteration)?;
+        for name in checks {
+            let Some(verifier) = self.ctx.state.spec.settings.verifiers.iter().find(|v| v.name == *name).cloned() else {
+                continue;
+            };
+            let log = folder.join(format!("check-{name}.log"));
+            match run_check(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log)? {
+                Checked::Result(result, excerpt) => {
+                    if !result.passed {
+                        let why = result.why.clone().unwrap_or_default();
+                        let lines = tail_lines(&excerpt, 30).to_owned();
+                        self.ctx.error_entry(&format!("iteration {iteration}: {name} failed: {why}"), &lines);
+                    }
+                    self.ctx.boundary("verify.ran");
+                    self.ctx.record(EventBody::CheckFinished { iteration, result })?;
+                }
+                Checked::Stopped => return Ok(()),
+            }
+        }
+        self.ctx.boundary("verify.after");
+        Ok(())
+    }
+}
+
+/// What became of a check.
+pub(crate) enum Checked {
+    /// It ran; with the end of its output.
+    Result(CheckResult, String),
+    /// The engine ended it (cancelled, or the guard was lost): nothing is known.
+    Stopped,
+}
+
+/// Runs one verifier in `sandbox`.
+pub(crate) fn run_check(
+    ctx: &mut Context,
+    sandbox: &dyn Sandbox,
+    verifier: &VerifierConfig,
+    tree: &TreeId,
+    log_path: &Path,
+) -> Result<Checked, DriveError> {
+    let timeout = Duration::from_secs(verifier.timeout_seconds);
+    let mut request = ExecRequest::new(verifier.command_argv.clone());
+    request.timeout = Some(timeout);
+    request.env = vec![("CI".into(), "true".into()), ("RALPH_VERIFIER".into(), verifier.name.clone())];
+    let run = run_logged(ctx, sandbox, &request, &verifier.name, log_path)?;
+    let (end, time, survivors) = match run.outcome {
+        Ok(outcome) => (Some(outcome.end), outcome.duration, outcome.survivors),
+        Err(_) => (None, Duration::ZERO, 0),
+    };
+    let tests = run.tests;
+    let why = match (end, &run.outcome) {
+        (Some(ExecEnd::Stopped(_) | ExecEnd::GuardLost), _) => return Ok(Checked::Stopped),
+        (Some(ExecEnd::Exited(0)), _) if tests.is_some_and(|t| t.executed() == 0) => Some("no test was executed".to_owned()),
+        (Some(ExecEnd::Exited(0)), _) => None,
+        (Some(ExecEnd::Exited(code)), _) => Some(format!("exit code {code}")),
+        (Some(ExecEnd::Signaled(signal)), _) => Some(format!("ended by signal {signal}")),
+        (Some(ExecEnd::TimedOut | ExecEnd::IdleTimedOut), _) => Some(format!("no end after {}", duration(timeout))),
+        (None, Err(error)) => Some(error.to_string()),
+        (None, Ok(_)) => None,
+    };
+    if survivors > 0 {
+        ctx.notice(format!("{}: {survivors} processes that it had left running were ended", verifier.name))?;
+    }
+    let result = CheckResult {
+        name: verifier.name.clone(),
+        tree: tree.clone(),
+        passed: why.is_none(),
+        why,
+        exit_code: end.and_then(ExecEnd::code),
+        duration_ms: time.as_millis() as u64,
+        tests,
+        log: ctx.run.relative(log_path),
+        log_digest: run.log.digest,
+    };
+    Ok(Checked::Result(result, run.excerpt))
+}
+
+pub(crate) struct LoggedRun {
+    pub outcome: Result<ralph_domain::ports::ExecOutcome, SandboxError>,
+    pub tests: Option<ralph_domain::test_report::TestCounts>,
+    pub excerpt: String,
+    pub log: FinishedLog,
+}
+
+/// Runs one command with its output in a log.
+pub(crate) fn run_logged(
+    ctx: &mut Context,
+    sandbox: &dyn Sandbox,
+    request: &ExecRequest,
+    label: &str,
+    log_path: &Path,
+) -> Result<LoggedRun, DriveError> {
+    let log = OutputLog::create(log_path, ctx.redactor.clone())?;
+    let started = ctx.clock.elapsed();
+    let mut sink = CheckSink {
+        ctx,
+        log,
+        scanner: TestScanner::default(),
+        excerpt: Vec::new(),
+        label,
+        started,
+        last_poll: started,
+        error: None,
+    };
+    let outcome = sandbox.exec(request, &mut sink);
+    let CheckSink { mut log, scanner, mut excerpt, error, .. } = sink;
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let outcome = match outcome {
+        // A verifier that cannot be started has failed; a broken sandbox is another matter.
+        Err(error @ SandboxError::CannotStart { .. }) => {
+            let line = format!("{error}\n");
+            log.push(line.as_bytes());
+            excerpt.extend_from_slice(line.as_bytes());
+            Err(error)
+        }
+        Err(error) => return Err(error.into()),
+        Ok(outcome) => Ok(outcome),
+    };
+    let (log, rest) = log.finish()?;
+    excerpt.extend_from_slice(&rest);
+    let excerpt = String::from_utf8_lossy(&excerpt);
+    Ok(LoggedRun { outcome, tests: scanner.finish(), excerpt: tail(&excerpt, EXCERPT).to_owned(), log })
+}
+
+struct CheckSink<'a> {
+    ctx: &'a mut Context,
+    log: OutputLog,
+    scanner: TestScanner,
+    excerpt: Vec<u8>,
+    label: &'a str,
+    started: Duration,
+    last_poll: Duration,
+    error: Option<DriveError>,
+}
+
+impl ExecSink for CheckSink<'_> {
+    fn output(&mut self, _stream: Stream, bytes: &[u8]) {
+        self.scanner.feed(bytes);
+        let clean = self.log.push(bytes);
+        self.excerpt.extend_from_slice(&clean);
+        if self.excerpt.len() > 4 * EXCERPT {
+            let over = self.excerpt.len() - EXCERPT;
+            self.excerpt.drain(..over);
+        }
+    }
+
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        let now = self.ctx.clock.elapsed();
+        if self.ctx.cancel.get().is_none() && now - self.last_poll < crate::step::work::POLL {
+            return ControlFlow::Continue(());
+        }
+        self.last_poll = now;
+        let live = Live { now: self.ctx.clock.now(), elapsed: now - self.started, silent: None, activity: self.label };
+        self.ctx.observer.live(&self.ctx.state, &live);
+        match self.ctx.read_inbox() {
+            Ok(_) if self.ctx.state.cancel_by.is_some() => ControlFlow::Break(StopCause::Cancelled),
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(StopCause::Cancelled)
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Wait: for a limit to end or for a person, in small steps so that every control is heard. Waiting is neither an
+//! iteration nor stagnation.
+
+use crate::context::Live;
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::step::work::POLL;
+use jiff::Timestamp;
+use ralph_domain::decide::{Step, decide};
+use ralph_domain::event::EventBody;
+
+impl Driver {
+    pub(crate) fn wait(&mut self, reason: String, until: Option<Timestamp>) -> Result<(), DriveError> {
+        let begun = self.ctx.clock.elapsed();
+        self.ctx.record(EventBody::WaitStarted { reason: reason.clone(), until })?;
+        self.ctx.flush()?;
+        self.ctx.boundary("wait.started");
+        loop {
+            let now = self.ctx.clock.now();
+            self.ctx.state.tick(now);
+            self.ctx.read_inbox()?;
+            // Whatever a person asked for may have changed what comes next; so does the end of the wait.
+            match decide(&self.ctx.state) {
+                Step::Wait { until: still, .. } if still == until => {}
+                _ => break,
+            }
+            let live = Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: &reason };
+            self.ctx.observer.live(&self.ctx.state, &live);
+            self.ctx.clock.pause(POLL);
+        }
+        let waited_ms = (self.ctx.clock.elapsed() - begun).as_millis() as u64;
+        self.ctx.record(EventBody::WaitEnded { waited_ms })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! Work: one fresh agent session, from prompt to report.
+
+use crate::context::{Context, Live};
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::prompt;
+use ralph_domain::claim::promises;
+use ralph_domain::decide::consequences;
+use ralph_domain::event::{EventBody, SessionEnd};
+use ralph_domain::id::AgentName;
+use ralph_domain::money::{Usage, Usd};
+use ralph_domain::ports::{SessionReport, SessionRequest, SessionSink, StopCause, Stream};
+use ralph_domain::text::one_line;
+use ralph_journal::artifacts::{self, OutputLog};
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Characters of the final message that the journal keeps.
+const MESSAGE_MAX: usize = 300;
+
+impl Driver {
+    pub(crate) fn work(
+        &mut self,
+        iteration: u32,
+        attempt: u32,
+        name: &AgentName,
+        model: Option<String>,
+        skipped: Vec<String>,
+    ) -> Result<(), DriveError> {
+        self.ctx.boundary("work.before");
+        let agent = self
+            .agents
+            .iter()
+            .find(|a| a.name() == name)
+            .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` was not wired")))?;
+        let config = self
+            .ctx
+            .state
+            .spec
+            .settings
+            .agent(name)
+            .cloned()
+            .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
+        let folder = self.ctx.iteration_dir(iteration)?;
+        let text = prompt::assemble(&self.ctx.state, &prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state));
+        let text = self.ctx.redactor.text(&text).into_owned();
+        let prompt_file = folder.join("prompt.md");
+        let digest = artifacts::write(&prompt_file, text.as_bytes())?;
+        if iteration == 1 || attempt > 1 || !self.ctx.dir.active().exists() {
+            self.write_marker()?;
+        }
+        self.ctx.record(EventBody::IterationStarted {
+            iteration,
+            attempt,
+            agent: name.clone(),
+            model: model.clone(),
+            prompt: digest,
+            skipped,
+        })?;
+        self.ctx.boundary("work.started");
+        let watch = self.ctx.watch_files()?;
+        let spec = &self.ctx.state.spec;
+        let run_id = spec.run_id.clone();
+        let promise = spec.settings.completion_promise.clone();
+        let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.totals.cost);
+        let request = SessionRequest {
+            run: &run_id,
+            iteration,
+            attempt,
+            prompt: &text,
+            prompt_file: &prompt_file,
+            model: model.as_deref(),
+            timeout: config.timeout().min(self.ctx.state.time_left()),
+            budget_left: (left > Usd::ZERO).then_some(left),
+            config: &config,
+            now: self.ctx.clock.now(),
+        };
+        let log = OutputLog::create(&folder.join("output.log"), self.ctx.redactor.clone())?;
+        let actions = artifacts_file(&folder.join("actions.jsonl"))?;
+        let mut recorder = Recorder::new(&mut self.ctx, log, actions);
+        let report = agent.session(&request, &*self.sandbox, &mut recorder);
+        recorder.finish()?;
+        self.ctx.boundary("work.session");
+        let report = report?;
+        self.end_session(iteration, &promise, report)?;
+        self.ctx.check_files(&watch)?;
+        self.ctx.boundary("work.after");
+        Ok(())
+    }
+
+    fn end_session(&mut self, iteration: u32, promise: &str, report: SessionReport) -> Result<(), DriveError> {
+        let folder = self.ctx.iteration_dir(iteration)?;
+        let mut response = report.response;
+        self.ctx.redactor.json(&mut response);
+        let response = artifacts::write(&folder.join("response.json"), &serde_json::to_vec(&response).unwrap_or_default())?;
+        // A session that did not complete can promise nothing: its last words may be cut off anywhere.
+        let promised = report.end == SessionEnd::Completed && promises(&report.final_message, promise);
+        let message = last_paragraph(&report.final_message, promise);
+        let message = one_line(&self.ctx.redactor.text(&message), MESSAGE_MAX);
+        if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted) {
+            let words = report.end.reason().unwrap_or("").to_owned();
+            self.ctx.error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
+        }
+        self.ctx.record(EventBody::SessionEnded {
+            iteration,
+            end: clean(report.end),
+            promised,
+            message,
+            usage: report.usage,
+            duration_ms: report.duration.as_millis() as u64,
+            exit_code: report.exit_code,
+            response: Some(response),
+            survivors: report.survivors,
+        })?;
+        Ok(())
+    }
+
+    /// The engine died during this session. What it cost is not known; it does not count as an iteration.
+    pub(crate) fn close_interrupted(&mut self) -> Result<(), DriveError> {
+        let Some(current) = &self.ctx.state.current else { return Ok(()) };
+        let iteration = current.iteration;
+        self.ctx.record(EventBody::SessionEnded {
+            iteration,
+            end: SessionEnd::Interrupted,
+            promised: false,
+            message: String::new(),
+            usage: Usage::unknown(),
+            duration_ms: 0,
+            exit_code: None,
+            response: None,
+            survivors: 0,
+        })?;
+        Ok(())
+    }
+
+    /// The session was no iteration: draw the consequences.
+    pub(crate) fn void(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("void.before");
+        let events = consequences(&self.ctx.state, self.ctx.clock.now());
+        let rests = events.iter().any(|e| matches!(e, EventBody::CooldownSet { .. }));
+        for body in events {
+            self.ctx.record(body)?;
+        }
+        if rests {
+            self.ctx.save_cooldowns()?;
+        }
+        self.ctx.flush()?;
+        self.ctx.boundary("void.after");
+        Ok(())
+    }
+}
+
+/// Reasons come from outside and may be of any length.
+fn clean(end: SessionEnd) -> SessionEnd {
+    let cut = |reason: String| one_line(&reason, 500);
+    match end {
+        SessionEnd::Failed { reason } => SessionEnd::Failed { reason: cut(reason) },
+        SessionEnd::RateLimited { reset_at, reason } => SessionEnd::RateLimited { reset_at, reason: cut(reason) },
+        SessionEnd::Overloaded { reason } => SessionEnd::Overloaded { reason: cut(reason) },
+        SessionEnd::Auth { reason } => SessionEnd::Auth { reason: cut(reason) },
+        SessionEnd::Billing { reason } => SessionEnd::Billing { reason: cut(reason) },
+        SessionEnd::ContextTooLong { reason } => SessionEnd::ContextTooLong { reason: cut(reason) },
+        SessionEnd::Refused { reason } => SessionEnd::Refused { reason: cut(reason) },
+        SessionEnd::Unfinished { reason } => SessionEnd::Unfinished { reason: cut(reason) },
+        end => end,
+    }
+}
+
+/// What a person wants to read of a final message: its last paragraph that is not the promise.
+fn last_paragraph(message: &str, promise: &str) -> String {
+    let tag = format!("<promise>{promise}</promise>");
+    let text = message.replace(&tag, "");
+    text.split("\n\n").map(str::trim).filter(|p| !p.is_empty()).last().unwrap_or("").to_owned()
+}
+
+fn artifacts_file(path: &std::path::Path) -> Result<std::fs::File, DriveError> {
+    Ok(std::fs::File::create(path).map_err(|e| ralph_journal::JournalError::file("write", path, e))?)
+}
+
+/// Actions beyond this many bytes are left out of `actions.jsonl`.
+const ACTIONS_MAX: u64 = 8 * 1024 * 1024;
+/// How often the inbox is looked at while a session runs.
+pub(crate) const POLL: Duration = Duration::from_millis(150);
+
+/// Receives a session's output: into the log without secrets, to the observer, and out to the inbox for controls.
+struct Recorder<'a> {
+    ctx: &'a mut Context,
+    log: OutputLog,
+    actions: std::io::BufWriter<std::fs::File>,
+    actions_bytes: u64,
+    activity: String,
+    started: Duration,
+    last_output: Duration,
+    last_poll: Duration,
+    error: Option<DriveError>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(ctx: &'a mut Context, log: OutputLog, actions: std::fs::File) -> Self {
+        let now = ctx.clock.elapsed();
+        Self {
+            ctx,
+            log,
+            actions: std::io::BufWriter::with_capacity(4096, actions),
+            actions_bytes: 0,
+            activity: String::new(),
+            started: now,
+            last_output: now,
+            last_poll: now,
+            error: None,
+        }
+    }
+
+    fn finish(mut self) -> Result<(), DriveError> {
+        let (_, rest) = self.log.finish()?;
+        if !rest.is_empty() {
+            self.ctx.observer.output(Stream::Stdout, &rest);
+        }
+        let path = std::path::Path::new("actions.jsonl");
+        self.actions.flush().map_err(|e| ralph_journal::JournalError::file("write", path, e))?;
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl SessionSink for Recorder<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.last_output = self.ctx.clock.elapsed();
+        let clean = self.log.push(bytes);
+        if !clean.is_empty() {
+            self.ctx.observer.output(stream, &clean);
+        }
+    }
+
+    fn activity(&mut self, line: &str) {
+        self.activity = one_line(&self.ctx.redactor.text(line), 160);
+    }
+
+    fn action(&mut self, json_line: &str) {
+        self.actions_bytes += json_line.len() as u64;
+        if self.actions_bytes <= ACTIONS_MAX {
+            let clean = self.ctx.redactor.text(json_line);
+            let _ = writeln!(self.actions, "{}", clean.trim_end());
+        }
+    }
+
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        if self.ctx.cancel.get().is_none() && self.ctx.clock.elapsed() - self.last_poll < POLL {
+            return ControlFlow::Continue(());
+        }
+        let now = self.ctx.clock.elapsed();
+        self.last_poll = now;
+        let live = Live {
+            now: self.ctx.clock.now(),
+            elapsed: now - self.started,
+            silent: Some(now - self.last_output),
+            activity: &self.activity,
+        };
+        self.ctx.observer.live(&self.ctx.state, &live);
+        if self.ctx.state.spec.settings.budgets.deadline.is_some_and(|deadline| live.now >= deadline) {
+            return ControlFlow::Break(StopCause::Budget);
+        }
+        match self.ctx.read_inbox() {
+            Ok(Some(cause)) => ControlFlow::Break(cause),
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => {
+                // The journal cannot be written: going on would spend money that nobody can account for.
+                self.error = Some(error);
+                ControlFlow::Break(StopCause::Cancelled)
+            }
+        }
+    }
+}
