@@ -1,1 +1,24 @@
-//! Under construction.
+//! Backends of the [`Agent`](ralph_domain::ports::Agent) port.
+//!
+//! - [`cli`] runs an installed command once per session and reads what it prints: plain text, or the formats of
+//!   `claude`, `codex` and `gemini`.
+//! - [`scripted`] plays a script of edits without any model, for demos and tests.
+//! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
+//! - [`limits`] reads reset times out of a provider's words.
+//!
+//! Nothing here judges the work. A report says how a session ended, and it is taken from structured events, from results
+//! marked as errors and from stderr of a failed exit; never from the agent's own prose, which may quote anything.
+//! Whatever a process prints, memory stays bounded.
+
+mod bounded;
+pub mod cli;
+pub mod limits;
+mod objects;
+pub mod presets;
+pub mod probe;
+mod scan;
+mod script;
+pub mod scripted;
+
+pub use cli::CliAgent;
+pub use scripted::ScriptedAgent;

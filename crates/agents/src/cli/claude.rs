@@ -1,0 +1,316 @@
+//! `claude -p --output-format json` (one object, or an array with `--verbose`) and `stream-json` (an object per line).
+//! All three are the same events; the last one is the result.
+
+use super::activity::only_looks;
+use super::claude_result::{Seen, judge, usage};
+use super::parser::{
+    Close, Notes, Parsed, Parser, REASON_MAX, STDERR_MAX, append_bounded, ended_by_engine,
+    ended_without_result, final_message, no_result, with_dropped,
+};
+use crate::bounded::{self, RESPONSE_MAX, Tail};
+use crate::limits;
+use crate::objects::Objects;
+use ralph_domain::event::SessionEnd;
+use ralph_domain::money::Tokens;
+use ralph_domain::ports::Stream;
+use ralph_domain::text;
+use serde::Deserialize;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A wait for the provider longer than this outlasts its use: another agent can work meanwhile.
+const HOPELESS_DELAY_MS: u64 = 60_000;
+/// So many refusals in a row will not become a yes within the CLI's remaining tries.
+const HOPELESS_ATTEMPT: u64 = 3;
+/// Tool uses whose result is awaited at the same time; more are not followed.
+const AWAITED_MAX: usize = 256;
+
+pub(crate) struct ClaudeParser {
+    objects: Objects,
+    stderr: Tail,
+    seen: Seen,
+    /// The result event, the last one where there are several.
+    result: Option<Value>,
+    /// The last retry notice, while nothing has followed it.
+    retry: Option<Retry>,
+    last_message: String,
+    awaited: Vec<String>,
+}
+
+/// `system/api_retry`: the CLI waits for the provider.
+#[derive(Deserialize)]
+struct Retry {
+    #[serde(default)]
+    attempt: u64,
+    #[serde(default)]
+    max_retries: u64,
+    #[serde(default)]
+    retry_delay_ms: f64,
+    error_status: Option<u16>,
+    #[serde(default)]
+    error: String,
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    subtype: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    message: Message,
+    parent_tool_use_id: Option<String>,
+    #[serde(default)]
+    is_api_error_message: bool,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    id: String,
+    model: Option<String>,
+    #[serde(default)]
+    content: Vec<Block>,
+    usage: Option<Value>,
+}
+
+/// A content block; results of tools can be huge, so only the fields in use are ever kept.
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    input: Option<Value>,
+    tool_use_id: Option<String>,
+    #[serde(default)]
+    is_error: Option<bool>,
+}
+
+impl ClaudeParser {
+    pub(crate) fn new() -> Self {
+        Self {
+            objects: Objects::new(),
+            stderr: Tail::new(STDERR_MAX),
+            seen: Seen::default(),
+            result: None,
+            retry: None,
+            last_message: String::new(),
+            awaited: Vec::new(),
+        }
+    }
+
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(bytes) else { return };
+        match (&*head.kind, &*head.subtype) {
+            ("system", "init") => {
+                self.seen.started = true;
+                if let Ok(init) = serde_json::from_slice::<Value>(bytes) {
+                    self.seen.model = init.get("model").and_then(Value::as_str).map(str::to_owned);
+                }
+            }
+            ("system", "api_retry") => {
+                if let Ok(retry) = serde_json::from_slice(bytes) {
+                    self.retrying(retry, notes);
+                }
+            }
+            ("rate_limit_event", _) => {
+                if let Ok(event) = serde_json::from_slice::<Value>(bytes) {
+                    self.seen.limit(&event["rate_limit_info"]);
+                }
+            }
+            ("assistant", _) => {
+                if let Ok(turn) = serde_json::from_slice(bytes) {
+                    self.assistant(turn, notes);
+                }
+            }
+            ("user", _) => {
+                if let Ok(turn) = serde_json::from_slice(bytes) {
+                    self.tool_results(&turn);
+                }
+            }
+            ("result", _) => {
+                if let Ok(result) = serde_json::from_slice(bytes) {
+                    self.seen.started = true;
+                    self.going_on(notes);
+                    self.result = Some(result);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn retrying(&mut self, retry: Retry, notes: &mut Notes<'_>) {
+        self.seen.started = true;
+        if *notes.hopeless {
+            // The process is about to be ended for an earlier notice.
+            return;
+        }
+        let delay = text::duration(std::time::Duration::from_millis(retry.delay_ms()));
+        notes.activity(&format!(
+            "waiting {delay} for the provider ({}, try {} of {})",
+            retry.words(),
+            retry.attempt,
+            retry.max_retries
+        ));
+        if retry.is_hopeless() {
+            *notes.hopeless = true;
+        }
+        self.retry = Some(retry);
+    }
+
+    /// Something came after all: the wait is over.
+    fn going_on(&mut self, notes: &mut Notes<'_>) {
+        self.retry = None;
+        *notes.hopeless = false;
+    }
+
+    fn assistant(&mut self, turn: Turn, notes: &mut Notes<'_>) {
+        self.seen.started = true;
+        if turn.is_api_error_message {
+            return;
+        }
+        self.going_on(notes);
+        let message = turn.message;
+        // One message comes as several events, each with the same usage.
+        let fresh = message.id.is_empty() || message.id != self.last_message;
+        if fresh {
+            self.last_message = message.id;
+            if let Some(usage) = &message.usage {
+                self.seen.tokens += super::claude_result::tokens_of(usage);
+            }
+        }
+        if let Some(model) = message.model {
+            self.seen.model = Some(model);
+        }
+        let mut said = String::new();
+        for block in message.content {
+            match (block.kind.as_str(), block.name) {
+                ("text", _) => append_bounded(&mut said, block.text.as_deref().unwrap_or_default()),
+                ("tool_use", Some(name)) => {
+                    self.seen.tools += 1;
+                    if !only_looks(&name) && self.awaited.len() < AWAITED_MAX {
+                        self.awaited.extend(block.id);
+                    }
+                    notes.tool("tool_use", &name, block.input.unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+        // What a helper says is not the session's message.
+        if turn.parent_tool_use_id.is_none() && !said.trim().is_empty() {
+            if fresh {
+                self.seen.said = said;
+            } else {
+                append_bounded(&mut self.seen.said, &said);
+            }
+        }
+    }
+
+    fn tool_results(&mut self, turn: &Turn) {
+        for block in turn.message.content.iter().filter(|block| block.kind == "tool_result") {
+            let Some(id) = &block.tool_use_id else { continue };
+            let Some(at) = self.awaited.iter().position(|awaited| awaited == id) else { continue };
+            self.awaited.swap_remove(at);
+            if block.is_error != Some(true) {
+                self.seen.acted += 1;
+            }
+        }
+    }
+
+    /// A limit or an outage that was the last thing heard.
+    fn trouble(&self, close: &Close<'_>) -> Option<SessionEnd> {
+        let reset = self.seen.reset_at(close.now);
+        match &self.retry {
+            Some(retry) if retry.error_status == Some(429) => Some(SessionEnd::RateLimited {
+                reset_at: reset.or_else(|| retry.reset_at(close)),
+                reason: retry.reason(),
+            }),
+            Some(retry) => Some(SessionEnd::Overloaded { reason: retry.reason() }),
+            None if self.seen.rejected && self.result.is_none() => Some(SessionEnd::RateLimited {
+                reset_at: reset,
+                reason: "the provider rejects requests until the limit resets".into(),
+            }),
+            None => None,
+        }
+    }
+}
+
+impl Retry {
+    fn delay_ms(&self) -> u64 {
+        self.retry_delay_ms.clamp(0.0, 1e12) as u64
+    }
+    fn is_hopeless(&self) -> bool {
+        self.error_status == Some(429)
+            && (self.delay_ms() > HOPELESS_DELAY_MS || self.attempt >= HOPELESS_ATTEMPT)
+    }
+    fn words(&self) -> String {
+        let error = if self.error.is_empty() { "no answer" } else { &self.error };
+        match self.error_status {
+            Some(status) => format!("{} {status}", error.replace('_', " ")),
+            None => error.replace('_', " "),
+        }
+    }
+    fn reason(&self) -> String {
+        text::one_line(&format!("{}, try {} of {}", self.words(), self.attempt, self.max_retries), REASON_MAX)
+    }
+    /// Only a long wait tells when the limit ends; a short one is the CLI's own backing off.
+    fn reset_at(&self, close: &Close<'_>) -> Option<jiff::Timestamp> {
+        let seconds = (self.delay_ms() > HOPELESS_DELAY_MS).then(|| self.delay_ms() / 1000)?;
+        limits::reset_time(&format!("retry in {seconds}s"), close.now)
+    }
+}
+
+impl Parser for ClaudeParser {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
+        if stream == Stream::Stderr {
+            return self.stderr.push(bytes);
+        }
+        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
+        objects.feed(bytes, |object| self.event(object, notes));
+        self.objects = objects;
+    }
+
+    fn finish(mut self: Box<Self>, close: &Close<'_>) -> Parsed {
+        let stderr = self.stderr.text();
+        let trouble = self.trouble(close);
+        let result = self.result.take();
+        let usage = usage(result.as_ref(), &self.seen);
+        // The result of an error is the provider's word, not the agent's.
+        let answer = result.as_ref().filter(|r| r["is_error"] != true).and_then(|r| r["result"].as_str());
+        let message = match answer {
+            Some(text) if !text.trim().is_empty() => text.to_owned(),
+            _ => std::mem::take(&mut self.seen.said),
+        };
+        let end = match (ended_by_engine(close.exec, trouble.clone()), &result) {
+            (Some(end), _) => end,
+            (None, Some(result)) => judge(result, &message, &self.seen, close),
+            (None, None) => ended_without_result(close, self.seen.started, &stderr, trouble),
+        };
+        let final_message = final_message(message);
+        let response = result.unwrap_or_else(|| no_result("claude", None, &stderr, close));
+        let response = with_dropped(response, self.objects.dropped());
+        Parsed { end, final_message, usage, response: bounded::value(response, RESPONSE_MAX) }
+    }
+}
+
+impl Seen {
+    fn limit(&mut self, info: &Value) {
+        self.started = true;
+        // A later request may be let through again.
+        self.rejected = info["status"] == "rejected";
+        if self.rejected {
+            self.resets_at = info["resetsAt"].as_i64().or(self.resets_at);
+        }
+    }
+    pub(super) fn reset_at(&self, now: jiff::Timestamp) -> Option<jiff::Timestamp> {
+        self.resets_at.and_then(|epoch| limits::reset_epoch(epoch, now))
+    }
+    pub(super) fn partial_tokens(&self) -> Option<Tokens> {
+        (self.tokens != Tokens::default()).then_some(self.tokens)
+    }
+}

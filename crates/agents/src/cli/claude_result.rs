@@ -1,0 +1,153 @@
+//! What claude's result event means. Its `subtype` says "success" on API errors, so that word alone is never believed.
+
+use super::parser::{Close, REASON_MAX, failed_after_success};
+use super::words;
+use crate::limits;
+use ralph_domain::event::SessionEnd;
+use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
+use ralph_domain::ports::StopCause;
+use ralph_domain::text;
+use serde_json::Value;
+
+/// What was seen on the way to the result.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Anything of the format at all.
+    pub(super) started: bool,
+    /// Tool uses.
+    pub(super) tools: u64,
+    /// Tool uses that can change something and did not fail.
+    pub(super) acted: u64,
+    /// The last words of the agent itself.
+    pub(super) said: String,
+    pub(super) model: Option<String>,
+    /// Tokens counted message by message: a lower bound, for sessions that end without a result.
+    pub(super) tokens: Tokens,
+    /// The plan's limit rejected a request.
+    pub(super) rejected: bool,
+    /// When it resets, in epoch seconds.
+    pub(super) resets_at: Option<i64>,
+}
+
+/// The end that a result event stands for.
+pub(super) fn judge(result: &Value, message: &str, seen: &Seen, close: &Close<'_>) -> SessionEnd {
+    let subtype = result["subtype"].as_str().unwrap_or_default();
+    if result["is_error"] != true && !subtype.starts_with("error") {
+        return judge_success(result, message, seen, close);
+    }
+    let words = match result["result"].as_str() {
+        Some(words) if !words.trim().is_empty() => words.to_owned(),
+        _ => errors(result),
+    };
+    let reason = text::one_line(if words.is_empty() { subtype } else { &words }, REASON_MAX);
+    let terminal = result["terminal_reason"].as_str().unwrap_or_default();
+    let status = result["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok());
+    if subtype == "error_max_budget_usd" || terminal == "budget_exhausted" {
+        return SessionEnd::Stopped { cause: StopCause::Budget };
+    }
+    if subtype == "error_max_turns" {
+        return SessionEnd::Failed { reason };
+    }
+    if terminal == "prompt_too_long" {
+        return SessionEnd::ContextTooLong { reason };
+    }
+    if status == Some(429) || result["api_error"] == "usage_limit_reached" || seen.rejected {
+        let reset_at = seen.reset_at(close.now).or_else(|| limits::reset_time(&words, close.now));
+        return SessionEnd::RateLimited { reset_at, reason };
+    }
+    if result["api_error"] == "connection_failed" {
+        return SessionEnd::Overloaded { reason };
+    }
+    if subtype.starts_with("error") && status.is_none() {
+        // An error of the CLI itself; its list of errors is no provider's word.
+        let why = if terminal.is_empty() { subtype.to_owned() } else { format!("{subtype} ({terminal})") };
+        let reason = if words.is_empty() { why } else { format!("{why}: {words}") };
+        return SessionEnd::Failed { reason: text::one_line(&reason, REASON_MAX) };
+    }
+    words::classify(&words, status, close)
+}
+
+fn judge_success(result: &Value, message: &str, seen: &Seen, close: &Close<'_>) -> SessionEnd {
+    if result["stop_reason"] == "refusal" {
+        return SessionEnd::Refused { reason: text::one_line(message, REASON_MAX) };
+    }
+    let turns = result["num_turns"].as_u64().unwrap_or(0);
+    let denied = result["permission_denials"].as_array().map_or(&[][..], Vec::as_slice);
+    // Without the stream, each turn but the last is one with tool uses.
+    let nothing_done =
+        if seen.tools > 0 { seen.acted == 0 } else { denied.len() as u64 >= turns.saturating_sub(1) };
+    if !denied.is_empty() && nothing_done {
+        return SessionEnd::Refused { reason: denials(denied) };
+    }
+    if let Some(failed) = failed_after_success(close.exec) {
+        return failed;
+    }
+    if message.trim().is_empty() && seen.tools == 0 && turns <= 1 {
+        return SessionEnd::Empty;
+    }
+    SessionEnd::Completed
+}
+
+fn denials(denied: &[Value]) -> String {
+    let mut tools: Vec<&str> = denied.iter().filter_map(|denial| denial["tool_name"].as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    let what = text::count(denied.len(), "tool use");
+    let reason = format!(
+        "{what} denied ({}) and nothing done: headless, the CLI needs `--dangerously-skip-permissions` or allowed tools",
+        tools.join(", ")
+    );
+    text::one_line(&reason, REASON_MAX)
+}
+
+fn errors(result: &Value) -> String {
+    let list = result["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; ")
+}
+
+/// Tokens and cost. `modelUsage` counts helpers and side calls that `usage` leaves out; its cost is real only where every
+/// model stands in claude's price list.
+pub(super) fn usage(result: Option<&Value>, seen: &Seen) -> Usage {
+    let Some(result) = result else {
+        return Usage { tokens: seen.partial_tokens(), model: seen.model.clone(), ..Usage::unknown() };
+    };
+    let models = result["modelUsage"].as_object();
+    let mut tokens = Tokens::default();
+    let mut main: Option<(&String, u64)> = None;
+    let mut listed = models.is_some();
+    for (name, used) in models.into_iter().flatten() {
+        let count = |key: &str| used[key].as_u64().unwrap_or(0);
+        let output = count("outputTokens");
+        tokens += Tokens {
+            input: count("inputTokens"),
+            output,
+            cached: count("cacheReadInputTokens"),
+            cache_write: count("cacheCreationInputTokens"),
+        };
+        if main.is_none_or(|(_, most)| output > most) {
+            main = Some((name, output));
+        }
+        listed &= used["costBasis"] == "list";
+    }
+    if main.is_none() {
+        tokens = tokens_of(&result["usage"]);
+    }
+    let cost = result["total_cost_usd"].as_f64().filter(|cost| listed && *cost >= 0.0).map(Usd::from_dollars);
+    Usage {
+        tokens: result.get("usage").or(result.get("modelUsage")).map(|_| tokens),
+        cost,
+        basis: if cost.is_some() { CostBasis::Reported } else { CostBasis::Unknown },
+        model: main.map(|(name, _)| name.clone()).or_else(|| seen.model.clone()),
+    }
+}
+
+/// Tokens of an Anthropic `usage` object.
+pub(super) fn tokens_of(usage: &Value) -> Tokens {
+    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+    Tokens {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cached: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+    }
+}

@@ -1,0 +1,279 @@
+//! `codex exec --json`: one event per line, ended by `turn.completed` or `turn.failed`.
+
+use super::activity::{relative, unwrapped};
+use super::parser::{
+    Close, Notes, Parsed, Parser, STDERR_MAX, ended_by_engine, ended_without_result, failed_after_success,
+    final_message, with_dropped,
+};
+use super::words;
+use crate::bounded::{self, RESPONSE_MAX, Tail};
+use crate::objects::Objects;
+use crate::scan::{Cursor, fold};
+use ralph_domain::event::SessionEnd;
+use ralph_domain::money::{Tokens, Usage};
+use ralph_domain::ports::Stream;
+use ralph_domain::text;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// So many refusals in a row will not become a yes; codex would sleep out a `Retry-After` of an hour.
+const HOPELESS_ATTEMPT: u32 = 3;
+/// So many tries in a row without a network, and codex would go on for ever.
+const HOPELESS_OFFLINE: u32 = 10;
+
+pub(crate) struct CodexParser {
+    objects: Objects,
+    stderr: Tail,
+    started: bool,
+    thread: Option<String>,
+    /// The last `agent_message`.
+    message: String,
+    /// Items that did something.
+    done: u64,
+    /// The item that was last announced, so that its completion is not told twice.
+    announced: String,
+    /// The last error, while nothing has followed it.
+    trouble: Option<String>,
+    offline: u32,
+    turn: Option<Turn>,
+    /// Tokens over all turns; codex counts them up over the thread.
+    usage: Option<CodexUsage>,
+}
+
+enum Turn {
+    Completed,
+    Failed(String),
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type", default)]
+    kind: String,
+    thread_id: Option<String>,
+    item: Option<Item>,
+    usage: Option<CodexUsage>,
+    error: Option<Words>,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Words {
+    #[serde(default)]
+    message: String,
+}
+
+/// An item; output of commands can be huge, so only the fields in use are ever kept.
+#[derive(Deserialize)]
+struct Item {
+    #[serde(default)]
+    id: String,
+    #[serde(rename = "type", default)]
+    kind: String,
+    text: Option<String>,
+    command: Option<String>,
+    #[serde(default)]
+    changes: Vec<Change>,
+    server: Option<String>,
+    tool: Option<String>,
+    query: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    kind: Value,
+}
+
+#[derive(Deserialize, Clone, Copy, Default)]
+#[serde(default)]
+struct CodexUsage {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    cache_write_input_tokens: u64,
+    output_tokens: u64,
+}
+
+impl CodexUsage {
+    /// `input_tokens` includes what came from or went to the cache.
+    fn tokens(self) -> Tokens {
+        Tokens {
+            input: self
+                .input_tokens
+                .saturating_sub(self.cached_input_tokens)
+                .saturating_sub(self.cache_write_input_tokens),
+            output: self.output_tokens,
+            cached: self.cached_input_tokens,
+            cache_write: self.cache_write_input_tokens,
+        }
+    }
+}
+
+impl CodexParser {
+    pub(crate) fn new() -> Self {
+        Self {
+            objects: Objects::new(),
+            stderr: Tail::new(STDERR_MAX),
+            started: false,
+            thread: None,
+            message: String::new(),
+            done: 0,
+            announced: String::new(),
+            trouble: None,
+            offline: 0,
+            turn: None,
+            usage: None,
+        }
+    }
+
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
+        match event.kind.as_str() {
+            "thread.started" => {
+                self.started = true;
+                self.thread = event.thread_id;
+            }
+            "turn.started" => {
+                self.started = true;
+                self.turn = None;
+            }
+            "turn.completed" => {
+                self.trouble = None;
+                *notes.hopeless = false;
+                self.usage = event.usage.or(self.usage);
+                self.turn = Some(Turn::Completed);
+            }
+            "turn.failed" => {
+                *notes.hopeless = false;
+                self.usage = event.usage.or(self.usage);
+                let words = event.error.map(|error| error.message).unwrap_or_default();
+                self.turn = Some(Turn::Failed(words));
+            }
+            "error" => self.error(event.message.unwrap_or_default(), notes),
+            "item.started" | "item.updated" | "item.completed" => {
+                if let Some(item) = event.item {
+                    self.item(&event.kind, item, notes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Each retry is an error event; the turn goes on unless `turn.failed` follows.
+    fn error(&mut self, words: String, notes: &mut Notes<'_>) {
+        self.started = true;
+        let folded = fold(&words);
+        if let Some(rest) = folded.strip_prefix("reconnecting... ") {
+            notes.activity(&words);
+            self.offline = if rest.starts_with("waiting for network") { self.offline + 1 } else { 0 };
+            let attempt = Cursor::new(rest).whole().unwrap_or(0);
+            let refused = attempt >= HOPELESS_ATTEMPT && crate::limits::looks_limited(&words);
+            if refused || self.offline >= HOPELESS_OFFLINE {
+                *notes.hopeless = true;
+            }
+        }
+        self.trouble = Some(words);
+    }
+
+    fn item(&mut self, event: &str, item: Item, notes: &mut Notes<'_>) {
+        self.started = true;
+        if item.kind == "error" {
+            // A warning of codex, such as an unknown model; the turn goes on.
+            return;
+        }
+        self.trouble = None;
+        self.offline = 0;
+        *notes.hopeless = false;
+        if item.kind == "agent_message" {
+            if event == "item.completed" {
+                self.message = final_message(item.text.unwrap_or_default());
+            }
+            return;
+        }
+        let told = !item.id.is_empty() && self.announced == item.id;
+        if told || event == "item.updated" {
+            return;
+        }
+        self.announced.clone_from(&item.id);
+        self.tell(item, notes);
+    }
+
+    fn tell(&mut self, item: Item, notes: &mut Notes<'_>) {
+        match item.kind.as_str() {
+            "command_execution" => {
+                self.done += 1;
+                let command = item.command.unwrap_or_default();
+                notes.activity(&format!("running `{}`", unwrapped(&command)));
+                notes.action(&item.kind, "command_execution", json!({ "command": command }));
+            }
+            "file_change" => {
+                self.done += 1;
+                let paths: Vec<&str> = item.changes.iter().map(|c| relative(&c.path, notes.root)).collect();
+                let line = format!("editing {}", paths.join(", "));
+                notes.activity(&line);
+                let changes: Vec<Value> =
+                    item.changes.iter().map(|c| json!({ "path": c.path, "kind": c.kind })).collect();
+                notes.action(&item.kind, "file_change", json!({ "changes": changes }));
+            }
+            "mcp_tool_call" => {
+                self.done += 1;
+                let name = format!("{}.{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
+                notes.tool(&item.kind, &name, Value::Null);
+            }
+            "web_search" => {
+                let query = item.query.unwrap_or_default();
+                notes.tool(&item.kind, "web_search", json!({ "query": query }));
+            }
+            "todo_list" => notes.activity("planning"),
+            _ => {}
+        }
+    }
+}
+
+impl Parser for CodexParser {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
+        if stream == Stream::Stderr {
+            return self.stderr.push(bytes);
+        }
+        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
+        objects.feed(bytes, |object| self.event(object, notes));
+        self.objects = objects;
+    }
+
+    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
+        let stderr = self.stderr.text();
+        // An error that is no limit and no outage explains nothing about an end without a result.
+        let trouble = self
+            .trouble
+            .as_deref()
+            .map(|words| words::classify(words, None, close))
+            .filter(|end| matches!(end, SessionEnd::RateLimited { .. } | SessionEnd::Overloaded { .. }));
+        let did_nothing = self.message.trim().is_empty() && self.done == 0;
+        let end = ended_by_engine(close.exec, trouble.clone()).unwrap_or_else(|| match &self.turn {
+            Some(Turn::Failed(words)) => words::classify(words, None, close),
+            Some(Turn::Completed) => failed_after_success(close.exec).unwrap_or(if did_nothing {
+                SessionEnd::Empty
+            } else {
+                SessionEnd::Completed
+            }),
+            None => ended_without_result(close, self.started, &stderr, trouble),
+        });
+        let usage = Usage { tokens: self.usage.map(CodexUsage::tokens), ..Usage::unknown() };
+        let error = match &self.turn {
+            Some(Turn::Failed(words)) => Some(words.as_str()),
+            _ => self.trouble.as_deref(),
+        };
+        let response = json!({
+            "format": "codex-json",
+            "thread_id": self.thread,
+            "final_message": text::tail(&self.message, RESPONSE_MAX / 2),
+            "usage": usage.tokens,
+            "error": error,
+            "exit_code": close.exec.code(),
+            "stderr_tail": stderr,
+        });
+        let response = bounded::value(with_dropped(response, self.objects.dropped()), RESPONSE_MAX);
+        Parsed { end, final_message: self.message, usage, response }
+    }
+}

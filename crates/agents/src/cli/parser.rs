@@ -1,0 +1,212 @@
+//! What every output format has in common: the parser's shape, what it may tell while a session runs, and the ends that
+//! the engine's own way of ending a process decides.
+
+use super::words;
+use crate::bounded;
+use jiff::Timestamp;
+use ralph_domain::event::SessionEnd;
+use ralph_domain::money::Usage;
+use ralph_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX, SessionSink, StopCause, Stream};
+use ralph_domain::text;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Bound of the kept end of stderr.
+pub(crate) const STDERR_MAX: usize = 16 * 1024;
+/// Bound of a line for people.
+const ACTIVITY_MAX: usize = 160;
+/// Bound of a reason in an event.
+pub(crate) const REASON_MAX: usize = 500;
+
+/// Reads one session's output as it arrives, in bounded memory.
+pub(crate) trait Parser {
+    /// Takes bytes as they came.
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>);
+    /// The process is gone: what happened?
+    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed;
+}
+
+/// How the process ended, and what is needed to understand its last words.
+pub(crate) struct Close<'a> {
+    /// How it ended.
+    pub(crate) exec: ExecEnd,
+    /// When it ended.
+    pub(crate) now: Timestamp,
+    /// Configured signs of a rate limit.
+    pub(crate) patterns: &'a [String],
+}
+
+/// What a parser makes of a session.
+pub(crate) struct Parsed {
+    pub(crate) end: SessionEnd,
+    pub(crate) final_message: String,
+    pub(crate) usage: Usage,
+    pub(crate) response: Value,
+}
+
+/// What a parser tells while the session runs.
+pub(crate) struct Notes<'a> {
+    pub(crate) sink: &'a mut dyn SessionSink,
+    /// The workspace, left out of the paths that people see.
+    pub(crate) root: &'a Path,
+    /// Set when going on makes no sense.
+    pub(crate) hopeless: &'a mut bool,
+}
+
+impl Notes<'_> {
+    /// One line for people.
+    pub(crate) fn activity(&mut self, line: &str) {
+        let line = text::one_line(line, ACTIVITY_MAX);
+        if !line.is_empty() {
+            self.sink.activity(&line);
+        }
+    }
+    /// One tool use: a line for people and an entry of `actions.jsonl`.
+    pub(crate) fn tool(&mut self, kind: &str, name: &str, input: Value) {
+        let line = super::activity::describe(name, &input, self.root);
+        self.activity(&line);
+        self.action(kind, name, input);
+    }
+    /// An entry of `actions.jsonl`.
+    pub(crate) fn action(&mut self, kind: &str, name: &str, input: Value) {
+        let input = bounded::value(input, bounded::ACTION_INPUT_MAX);
+        self.sink.action(&json!({ "type": kind, "name": name, "input": input }).to_string());
+    }
+}
+
+/// The ends that the engine's way of ending the process decides. `trouble` is a limit or an outage that was the last
+/// thing the agent spoke of: silence after it is a wait for it, not a hang.
+pub(crate) fn ended_by_engine(exec: ExecEnd, trouble: Option<SessionEnd>) -> Option<SessionEnd> {
+    Some(match exec {
+        ExecEnd::Exited(_) | ExecEnd::Signaled(_) => return None,
+        ExecEnd::TimedOut => trouble.unwrap_or(SessionEnd::TimedOut),
+        ExecEnd::IdleTimedOut => trouble.unwrap_or(SessionEnd::IdleTimedOut),
+        ExecEnd::Stopped(StopCause::Hopeless) => trouble.unwrap_or_else(|| SessionEnd::RateLimited {
+            reset_at: None,
+            reason: "going on made no sense".into(),
+        }),
+        ExecEnd::Stopped(cause) => SessionEnd::Stopped { cause },
+        ExecEnd::GuardLost => SessionEnd::Interrupted,
+    })
+}
+
+/// The end of a process that left without the end event of its format. `started` tells whether it had begun to speak
+/// that format at all; if not, it failed before the session and its stderr says why.
+pub(crate) fn ended_without_result(
+    close: &Close<'_>,
+    started: bool,
+    stderr: &str,
+    trouble: Option<SessionEnd>,
+) -> SessionEnd {
+    if let Some(trouble) = trouble {
+        return trouble;
+    }
+    let last_words = last_lines(stderr);
+    let how = how_it_ended(close.exec);
+    if !started && !close.exec.success() && !last_words.is_empty() {
+        return words::classify(&last_words, None, close);
+    }
+    let reason = if last_words.is_empty() {
+        format!("the agent {how} without its result")
+    } else {
+        format!("the agent {how} without its result: {last_words}")
+    };
+    SessionEnd::Unfinished { reason: text::one_line(&reason, REASON_MAX) }
+}
+
+/// Whether a session that claims success is to be believed: a process that failed is never "completed".
+pub(crate) fn failed_after_success(exec: ExecEnd) -> Option<SessionEnd> {
+    (!exec.success()).then(|| SessionEnd::Failed {
+        reason: format!("the agent reported its result and then {}", how_it_ended(exec)),
+    })
+}
+
+/// "exited with 3", "was ended by signal 15".
+pub(crate) fn how_it_ended(exec: ExecEnd) -> String {
+    match exec {
+        ExecEnd::Exited(code) => format!("exited with {code}"),
+        ExecEnd::Signaled(signal) => format!("was ended by signal {signal}"),
+        _ => "was ended".into(),
+    }
+}
+
+/// The last lines of stderr that say something, in one line.
+pub(crate) fn last_lines(stderr: &str) -> String {
+    // codex says this whenever stdin is no terminal.
+    const NOISE: &str = "Reading additional input from stdin...";
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty() && *l != NOISE).collect();
+    let from = lines.len().saturating_sub(3);
+    text::one_line(&plain(&lines[from..].join(" ")), REASON_MAX)
+}
+
+/// Without the colour codes of terminals.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&rest[..at]);
+        rest = rest[at + 1..].trim_start_matches(|c: char| c == '[' || c == ';' || c.is_ascii_digit());
+        rest = rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The response of a session that printed no result.
+pub(crate) fn no_result(format: &str, error: Option<&Value>, stderr: &str, close: &Close<'_>) -> Value {
+    json!({
+        "format": format,
+        "result": null,
+        "error": error,
+        "exit_code": close.exec.code(),
+        "stderr_tail": stderr,
+    })
+}
+
+/// Tells in a response how many objects were too long to be read.
+pub(crate) fn with_dropped(mut response: Value, dropped: u64) -> Value {
+    if let Some(map) = response.as_object_mut().filter(|_| dropped > 0) {
+        map.insert("dropped_lines".into(), dropped.into());
+    }
+    response
+}
+
+/// A final message within its bound: its end, where a promise stands.
+pub(crate) fn final_message(mut message: String) -> String {
+    if message.len() > FINAL_MESSAGE_MAX {
+        message = text::tail(&message, FINAL_MESSAGE_MAX).to_owned();
+    }
+    message
+}
+
+/// Adds a piece to a message that is kept within twice the bound while it grows.
+pub(crate) fn append_bounded(message: &mut String, piece: &str) {
+    message.push_str(piece);
+    if message.len() > 2 * FINAL_MESSAGE_MAX {
+        *message = text::tail(message, FINAL_MESSAGE_MAX).to_owned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_are_plain_and_without_noise() {
+        let stderr = "Reading additional input from stdin...\n\n\u{1b}[31mnot trusted\u{1b}[0m\n";
+        assert_eq!(last_lines(stderr), "not trusted");
+        assert_eq!(last_lines("a\nb\nc\nd\n"), "b c d");
+    }
+
+    #[test]
+    fn a_growing_message_keeps_its_end() {
+        let mut message = String::new();
+        for _ in 0..100 {
+            append_bounded(&mut message, &"é".repeat(10_000));
+        }
+        append_bounded(&mut message, "END");
+        assert!(message.len() <= 2 * FINAL_MESSAGE_MAX);
+        let message = final_message(message);
+        assert!(message.len() <= FINAL_MESSAGE_MAX && message.ends_with("END"));
+    }
+}

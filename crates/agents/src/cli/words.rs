@@ -1,0 +1,167 @@
+//! What a provider's error means, from its status and its words. Never given the agent's own prose.
+
+use super::parser::{Close, REASON_MAX};
+use crate::limits;
+use crate::scan::{ends_of, fold, has_any};
+use ralph_domain::event::SessionEnd;
+use ralph_domain::text;
+use serde_json::Value;
+
+const CONTEXT: &[&str] = &[
+    "prompt is too long",
+    "context_length_exceeded",
+    "context window",
+    "maximum context length",
+    "input token count",
+    "exceeds the maximum number of tokens",
+];
+const BILLING: &[&str] = &[
+    "credit balance is too low",
+    "billing_not_active",
+    "billing is not active",
+    "insufficient credits",
+    "payment required",
+];
+const AUTH: &[&str] = &[
+    "not logged in",
+    "invalid api key",
+    "incorrect api key",
+    "api key not valid",
+    "api_key_invalid",
+    "401 unauthorized",
+    "403 forbidden",
+    "missing environment variable",
+    "unauthenticated",
+    "failed to authenticate",
+    "authentication_error",
+    "please run /login",
+    "invalid auth method",
+    "please set an auth method",
+    "oauth token has expired",
+];
+const OVERLOADED: &[&str] = &[
+    "overloaded",
+    "at capacity",
+    "high demand",
+    "stream disconnected",
+    "waiting for network",
+    "connection failed",
+    "connection refused",
+    "connection error",
+    "connection reset",
+    "error sending request",
+    "econnrefused",
+    "econnreset",
+    "enotfound",
+    "etimedout",
+    "fetch failed",
+    "socket hang up",
+    "internal server error",
+    "service unavailable",
+    "bad gateway",
+    "gateway timeout",
+    "temporarily unavailable",
+];
+
+/// The class of an error; `status` is the HTTP status where one is known.
+pub(crate) fn classify(words: &str, status: Option<u16>, close: &Close<'_>) -> SessionEnd {
+    let inner = inner_error(words);
+    let status = status.or(inner.as_ref().and_then(|inner| inner.status));
+    let reason = text::one_line(inner.as_ref().map_or(words, |inner| &inner.message), REASON_MAX);
+    let folded = fold(words);
+    if has_any(&folded, CONTEXT) {
+        SessionEnd::ContextTooLong { reason }
+    } else if has_any(&folded, BILLING) || status == Some(402) {
+        SessionEnd::Billing { reason }
+    } else if status == Some(429) || matches_patterns(&folded, close.patterns) {
+        limited(words, reason, close)
+    } else if matches!(status, Some(401 | 403)) || has_any(&folded, AUTH) {
+        SessionEnd::Auth { reason }
+    } else if limits::looks_limited(words) {
+        limited(words, reason, close)
+    } else if status.is_some_and(|s| s >= 500 || s == 408)
+        || speaks_of_5xx(&folded)
+        || has_any(&folded, OVERLOADED)
+    {
+        SessionEnd::Overloaded { reason }
+    } else {
+        SessionEnd::Failed { reason }
+    }
+}
+
+fn limited(words: &str, reason: String, close: &Close<'_>) -> SessionEnd {
+    SessionEnd::RateLimited { reset_at: limits::reset_time(words, close.now), reason }
+}
+
+/// Whether one of the configured signs stands in `folded`.
+pub(crate) fn matches_patterns(folded: &str, patterns: &[String]) -> bool {
+    patterns.iter().any(|pattern| !pattern.trim().is_empty() && folded.contains(&fold(pattern)))
+}
+
+/// `status 529`, `api error: 503`.
+fn speaks_of_5xx(folded: &str) -> bool {
+    ["status ", "status: ", "api error: "].iter().flat_map(|cue| ends_of(folded, cue)).any(|end| {
+        let digits = folded[end..].bytes().take_while(u8::is_ascii_digit).count();
+        digits == 3 && folded[end..].starts_with('5')
+    })
+}
+
+struct Inner {
+    message: String,
+    status: Option<u16>,
+}
+
+/// The message inside `{"error":{"code":…,"message":"…"}}`, which CLIs pass on as text.
+fn inner_error(words: &str) -> Option<Inner> {
+    let at = words.find('{')?;
+    let body = serde_json::Deserializer::from_str(&words[at..]).into_iter::<Value>().next()?.ok()?;
+    let error = body.get("error").unwrap_or(&body);
+    Some(Inner {
+        message: error.get("message")?.as_str()?.to_owned(),
+        status: error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_domain::ports::ExecEnd;
+
+    #[test]
+    fn errors_are_classed_by_status_first_and_words_second() {
+        let patterns = vec!["Slow Down".to_owned(), String::new()];
+        let now = "2026-11-15T03:00:00Z".parse().unwrap();
+        let close = Close { exec: ExecEnd::Exited(1), now, patterns: &patterns };
+        let table: &[(&str, Option<u16>, &str)] = &[
+            ("anything", Some(429), "rate limited"),
+            ("please SLOW down now", None, "rate limited"),
+            (
+                "You’ve hit your usage limit. Purchase more credits or try again at 3:54 AM.",
+                None,
+                "rate limited",
+            ),
+            ("Quota exceeded. Check your plan and billing details.", None, "rate limited"),
+            ("unexpected status 401 Unauthorized: Incorrect API key", None, "not logged in"),
+            ("Missing environment variable: `X`.", None, "not logged in"),
+            ("no entry", Some(403), "not logged in"),
+            (r#"{"error":{"code":401,"message":"nope"}}"#, None, "not logged in"),
+            ("Credit balance is too low", Some(400), "no credit"),
+            (
+                "{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}",
+                None,
+                "context too long",
+            ),
+            ("unexpected status 529 <unknown status code>: x", None, "provider overloaded"),
+            ("We’re currently experiencing high demand", None, "provider overloaded"),
+            ("Connection refused (ECONNREFUSED)", None, "provider overloaded"),
+            ("x", Some(500), "provider overloaded"),
+            ("There's an issue with the selected model", Some(404), "agent failed"),
+            ("", None, "agent failed"),
+        ];
+        for (words, status, expected) in table {
+            assert_eq!(classify(words, *status, &close).word(), *expected, "{words:?}");
+        }
+        let inner = classify(r#"{"error":{"code":401,"message":"nope"}}"#, None, &close);
+        assert_eq!(inner.reason(), Some("nope"));
+    }
+}

@@ -1,0 +1,150 @@
+//! How each known CLI is called headless, and which of them are installed.
+//!
+//! The command lines are those that were tried with claude 2.1.325, codex 0.166.0 and gemini 0.61.0. They let the agent act
+//! without asking, because nobody is there to answer: the fence around it is the sandbox's.
+
+use ralph_domain::config::{AgentConfig, OutputFormat, PromptMode};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Raised whenever a preset's command line changes, so that a written configuration can be told from a newer preset.
+pub const PRESET_VERSION: u32 = 1;
+
+/// The names of all presets, in the order in which they are offered.
+pub const NAMES: [&str; 3] = ["claude", "codex", "gemini"];
+
+/// The configuration for a CLI; `None` for a name without a preset.
+pub fn preset(name: &str) -> Option<AgentConfig> {
+    let (argv, format, model_flag, env): (&[&str], _, _, &[(&str, &str)]) = match name {
+        "claude" => (
+            &[
+                "claude",
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--dangerously-skip-permissions",
+            ],
+            OutputFormat::ClaudeStreamJson,
+            "--model",
+            &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")],
+        ),
+        "codex" => (
+            &[
+                "codex",
+                "exec",
+                "--json",
+                "--dangerously-bypass-approvals-and-sandbox",
+                "--skip-git-repo-check",
+                "-",
+            ],
+            OutputFormat::CodexJson,
+            "--model",
+            &[],
+        ),
+        "gemini" => (
+            // Without `-p`, gemini takes a prompt on stdin and runs headless.
+            &["gemini", "--approval-mode", "yolo", "--skip-trust", "--output-format", "stream-json"],
+            OutputFormat::GeminiJson,
+            "--model",
+            &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+        ),
+        _ => return None,
+    };
+    let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Some(AgentConfig {
+        prompt_mode: PromptMode::Stdin,
+        output_format: format,
+        model_argv: vec![model_flag.to_owned(), "{{model}}".to_owned()],
+        env,
+        ..AgentConfig::command(name, argv)
+    })
+}
+
+/// The preset whose program `argv` starts, whatever the agent is called.
+pub fn preset_of(argv: &[String]) -> Option<&'static str> {
+    let program = Path::new(argv.first()?).file_name()?.to_str()?;
+    NAMES.into_iter().find(|name| *name == program)
+}
+
+/// How to install a CLI.
+pub fn install_hint(name: &str) -> Option<&'static str> {
+    match name {
+        "claude" => Some("npm install -g @anthropic-ai/claude-code"),
+        "codex" => Some("npm install -g @openai/codex"),
+        "gemini" => Some("npm install -g @google/gemini-cli"),
+        _ => None,
+    }
+}
+
+/// How to log in to a CLI.
+pub fn login_hint(name: &str) -> Option<&'static str> {
+    match name {
+        "claude" => {
+            Some("run `claude` once and use /login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN")
+        }
+        "codex" => Some("run `codex login`, or set OPENAI_API_KEY"),
+        "gemini" => Some("run `gemini` once and choose how to log in, or set GEMINI_API_KEY"),
+        _ => None,
+    }
+}
+
+/// The presets whose program is found in `path_var` (the value of `PATH`), with its place.
+pub fn detect(path_var: &str) -> Vec<(&'static str, PathBuf)> {
+    NAMES.into_iter().filter_map(|name| Some((name, find_program(name, path_var)?))).collect()
+}
+
+/// The first executable file `program` in the folders of `path_var`.
+pub fn find_program(program: &str, path_var: &str) -> Option<PathBuf> {
+    std::env::split_paths(path_var)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|path| is_executable(path))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_headless_on_stdin_and_has_its_hints() {
+        for name in NAMES {
+            let config = preset(name).unwrap();
+            assert_eq!(config.name.as_str(), name);
+            assert_eq!(config.prompt_mode, PromptMode::Stdin);
+            assert_ne!(config.output_format, OutputFormat::Text);
+            assert_eq!(preset_of(&config.command_argv), Some(name));
+            assert!(install_hint(name).is_some() && login_hint(name).is_some());
+        }
+        assert!(preset("emacs").is_none());
+        assert_eq!(preset_of(&["/opt/bin/codex".to_owned()]), Some("codex"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_executable_files_on_the_path_are_found() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode) in [("claude", 0o755), ("codex", 0o644)] {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("gemini")).unwrap();
+        let path_var = format!("/nonexistent:relative:{}", folder.path().display());
+        let found = detect(&path_var);
+        assert_eq!(found, [("claude", folder.path().join("claude"))]);
+        assert!(detect("").is_empty());
+    }
+}

@@ -1,0 +1,484 @@
+//! The decision, driven by events alone: no clock, no file, no process.
+
+use jiff::{SignedDuration, Timestamp};
+use ralph_domain::config::{Completion, ConfigFile, OnStuck};
+use ralph_domain::control::{Control, Letter};
+use ralph_domain::decide::{Step, budget_warnings, consequences, decide, judge};
+use ralph_domain::event::{CheckResult, Event, EventBody, FileChange, RefMove, Rung, SessionEnd, Verdict};
+use ralph_domain::id::{Digest, Seq};
+use ralph_domain::money::{Usage, Usd};
+use ralph_domain::outcome::{EndReason, HumanReason};
+use ralph_domain::ports::{Baseline, StopCause};
+use ralph_domain::protect::{ProtectedChange, ProtectedKind};
+use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::state::RunState;
+use ralph_domain::stuck::Signals;
+
+struct Run(RunState);
+
+const CONFIG: &str = r#"{"agents":[{"name":"a","command_argv":["a"]},{"name":"b","command_argv":["b"]}],
+    "verifiers":[{"name":"tests","command_argv":["t"]},{"name":"lint","command_argv":["l"],"run_when":"on_promise"}],
+    "required_verifiers":["tests","lint"],"max_iterations":3}"#;
+
+impl Run {
+    fn new(change: impl FnOnce(&mut ConfigFile)) -> Self {
+        let mut config = ConfigFile::parse(CONFIG).unwrap();
+        change(&mut config);
+        let spec = RunSpec {
+            version: 1,
+            spec_version: 1,
+            run_id: "r".into(),
+            created_at: Timestamp::UNIX_EPOCH,
+            task: Task { title: "t".into(), text: "t".into(), source: "PROMPT.md".into() },
+            settings: config.resolve(),
+            place: Place::InPlace,
+            workspace: "/w".into(),
+            origin: "/w".into(),
+            branch: None,
+            config_digest: None,
+        };
+        Self(RunState::new(spec))
+    }
+
+    fn prepared() -> Self {
+        Self::new(|_| {}).and_prepared()
+    }
+
+    fn and_prepared(mut self) -> Self {
+        self.event(EventBody::Prepared {
+            baseline: Baseline {
+                head: "h".into(),
+                branch: Some("main".into()),
+                start: "s".into(),
+                tree: "t0".into(),
+                dirty: vec![],
+                dirty_total: 0,
+                left_out: vec![],
+            },
+        });
+        self
+    }
+
+    fn event(&mut self, body: EventBody) -> &mut Self {
+        let event = Event { seq: Seq(self.0.seq.0 + 1), at: self.0.now, body };
+        self.0.apply(&event);
+        self
+    }
+
+    fn control(&mut self, control: Control) -> &mut Self {
+        let id = format!("l{}", self.0.seq);
+        self.event(EventBody::ControlReceived { letter: Letter { id, from: "ana".into(), control }, inbox: 0 })
+    }
+
+    fn started(&mut self) -> &mut Self {
+        let Step::Work { iteration, attempt, agent, model, skipped } = decide(&self.0) else {
+            panic!("no work comes next, but {:?}", decide(&self.0))
+        };
+        self.event(EventBody::IterationStarted { iteration, attempt, agent, model, prompt: Digest::of(b"p"), skipped })
+    }
+
+    fn ended(&mut self, end: SessionEnd, promised: bool) -> &mut Self {
+        let iteration = self.0.iterations + 1;
+        self.event(EventBody::SessionEnded {
+            iteration,
+            end,
+            promised,
+            message: String::new(),
+            usage: Usage::free(),
+            duration_ms: 1000,
+            exit_code: Some(0),
+            response: None,
+            survivors: 0,
+        })
+    }
+
+    fn checkpointed(&mut self, tree: &str) -> &mut Self {
+        let changed = self.0.tree.as_ref().is_none_or(|t| t.as_str() != tree);
+        let files = if changed {
+            vec![FileChange { path: "f".into(), status: 'M', added: Some(9), removed: Some(0), blob: Some(tree.into()) }]
+        } else {
+            vec![]
+        };
+        let iteration = self.0.iterations + 1;
+        self.event(EventBody::Checkpointed {
+            iteration,
+            tree: tree.into(),
+            commit: changed.then(|| format!("c-{tree}").as_str().into()),
+            files_total: files.len(),
+            files,
+            added: if changed { 9 } else { 0 },
+            removed: 0,
+            dirty_touched: vec![],
+        })
+    }
+
+    fn checked(&mut self, name: &str, passed: bool) -> &mut Self {
+        let result = CheckResult {
+            name: name.into(),
+            tree: self.0.tree.clone().unwrap(),
+            passed,
+            why: None,
+            exit_code: Some(i32::from(!passed)),
+            duration_ms: 10,
+            tests: None,
+            log: "l".into(),
+            log_digest: Digest::of(b""),
+        };
+        let iteration = self.0.iterations + 1;
+        self.event(EventBody::CheckFinished { iteration, result })
+    }
+
+    fn judged(&mut self) -> Verdict {
+        let verdict = judge(&self.0);
+        let iteration = self.0.iterations + 1;
+        let (signals, receipt) = (Signals::default(), Digest::of(b"r"));
+        self.event(EventBody::IterationEnded { iteration, verdict, signals, failure: None, receipt });
+        verdict
+    }
+
+    /// One whole iteration whose checks answer `tests` and `lint`.
+    fn iteration(&mut self, tree: &str, promised: bool, tests: bool, lint: bool) -> Verdict {
+        self.started().ended(SessionEnd::Completed, promised).checkpointed(tree);
+        while let Step::Verify { checks } = decide(&self.0) {
+            for name in checks {
+                self.checked(&name, if name == "tests" { tests } else { lint });
+            }
+        }
+        assert_eq!(decide(&self.0), Step::Judge);
+        self.judged()
+    }
+
+    fn proven(&mut self, passed: bool) -> &mut Self {
+        assert_eq!(decide(&self.0), Step::Prove);
+        let commit = self.0.work.clone().unwrap_or_else(|| "h".into());
+        let tree = self.0.tree.clone().unwrap();
+        let failed = if passed { vec![] } else { vec!["tests: exit code 1".to_owned()] };
+        self.event(EventBody::ProofStarted { commit: commit.clone(), clean: true });
+        assert_eq!(decide(&self.0), Step::Prove, "a proof that was cut off is done again");
+        self.event(EventBody::ProofFinished { commit, tree, passed, proof: Digest::of(b""), failed, duration_ms: 5 })
+    }
+
+    fn finish_reason(&self) -> EndReason {
+        match decide(&self.0) {
+            Step::Finish { reason, .. } => reason,
+            other => panic!("not the end: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_from_prepare_to_a_proven_end() {
+    let mut run = Run::new(|_| {});
+    assert_eq!(decide(&run.0), Step::Prepare);
+    run = run.and_prepared();
+    assert_eq!(run.iteration("t1", false, false, true), Verdict::ChecksFail);
+    assert_eq!(run.iteration("t2", true, true, true), Verdict::Candidate);
+    run.proven(true);
+    assert_eq!(decide(&run.0), Step::Publish);
+    run.event(EventBody::Published { branch: "b".into(), commit: "c".into(), pr_url: None });
+    assert_eq!(run.finish_reason(), EndReason::Completed);
+    run.event(EventBody::Finished { reason: EndReason::Completed, summary: String::new() });
+    assert_eq!(decide(&run.0), Step::Done);
+}
+
+#[test]
+fn a_promise_alone_never_ends_a_run() {
+    let mut run = Run::prepared();
+    assert_eq!(run.iteration("t1", true, false, true), Verdict::FalsePromise);
+    assert_eq!(run.iteration("t2", true, true, false), Verdict::FalsePromise);
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 3, .. }));
+}
+
+#[test]
+fn passing_checks_without_a_promise_are_not_the_end_unless_the_policy_says_so() {
+    let mut run = Run::prepared();
+    assert_eq!(run.iteration("t1", false, true, true), Verdict::NotPromised);
+    let mut run = Run::new(|c| c.completion = Some(Completion::Checks)).and_prepared();
+    assert_eq!(run.iteration("t1", false, true, true), Verdict::Candidate);
+}
+
+#[test]
+fn a_result_counts_only_for_the_tree_it_was_made_on() {
+    let mut run = Run::prepared();
+    run.iteration("t1", false, true, true);
+    run.started().ended(SessionEnd::Completed, true).checkpointed("t2");
+    assert_eq!(decide(&run.0), Step::Verify { checks: vec!["tests".into(), "lint".into()] });
+    // The same tree again keeps the results that were made on it.
+    let mut run = Run::prepared();
+    run.iteration("t1", true, false, true);
+    run.started().ended(SessionEnd::Completed, true).checkpointed("t1");
+    assert_eq!(decide(&run.0), Step::Judge);
+}
+
+#[test]
+fn verifiers_run_when_they_are_asked_to() {
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, false).checkpointed("t1");
+    assert_eq!(decide(&run.0), Step::Verify { checks: vec!["tests".into()] }, "on_promise waits for the promise");
+    let mut run = Run::new(|c| {
+        if let Some(v) = c.verifiers.as_mut() {
+            v[0].run_when = ralph_domain::config::RunWhen::Always;
+        }
+    })
+    .and_prepared();
+    run.iteration("t1", false, true, true);
+    run.started().ended(SessionEnd::Completed, false).checkpointed("t1");
+    assert_eq!(decide(&run.0), Step::Verify { checks: vec!["tests".into()] }, "always means every iteration");
+}
+
+#[test]
+fn a_promise_on_the_last_allowed_iteration_still_counts() {
+    let mut run = Run::prepared();
+    run.iteration("t1", false, false, true);
+    run.iteration("t2", false, false, true);
+    assert_eq!(run.iteration("t3", true, true, true), Verdict::Candidate);
+    assert_eq!(decide(&run.0), Step::Prove);
+    run.proven(false);
+    assert_eq!(run.finish_reason(), EndReason::MaxIterations);
+}
+
+#[test]
+fn promising_again_what_was_disproved_is_a_false_promise() {
+    let mut run = Run::prepared();
+    run.iteration("t1", true, true, true);
+    run.proven(false);
+    assert_eq!(run.iteration("t1", true, true, true), Verdict::FalsePromise);
+    assert_eq!(run.iteration("t2", true, true, true), Verdict::Candidate, "another tree deserves another look");
+}
+
+#[test]
+fn changed_protected_paths_are_never_done() {
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, true).checkpointed("t1");
+    let changes = vec![ProtectedChange { path: "test.sh".into(), change: ProtectedKind::Changed }];
+    run.event(EventBody::ProtectedChanged { iteration: 1, changes });
+    run.checked("tests", true).checked("lint", true);
+    assert_eq!(run.judged(), Verdict::ProtectedChanged);
+    assert!(matches!(decide(&run.0), Step::Work { .. }));
+}
+
+#[test]
+fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
+    let mut run = Run::prepared();
+    let until = run.0.now + SignedDuration::from_secs(60);
+    run.started();
+    assert_eq!(run.0.last_agent.as_ref().unwrap().as_str(), "a");
+    run.ended(SessionEnd::RateLimited { reset_at: Some(until), reason: "limit".into() }, false);
+    assert_eq!(decide(&run.0), Step::Void);
+    for event in consequences(&run.0, run.0.now) {
+        run.event(event);
+    }
+    let Step::Work { iteration, attempt, agent, skipped, .. } = decide(&run.0) else { panic!() };
+    assert_eq!((iteration, attempt, agent.as_str(), skipped.len()), (1, 2, "b", 0));
+    run.started().ended(SessionEnd::RateLimited { reset_at: None, reason: "limit".into() }, false);
+    for event in consequences(&run.0, run.0.now) {
+        run.event(event);
+    }
+    let Step::Wait { until: Some(wait), .. } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert_eq!(wait, until + SignedDuration::from_secs(2), "exactly until the reset, and a little");
+    run.0.tick(wait);
+    let Step::Work { iteration, agent, skipped, .. } = decide(&run.0) else { panic!() };
+    assert_eq!((iteration, agent.as_str(), skipped.len()), (1, "a", 0), "waiting is no iteration");
+    assert_eq!(run.0.traces.len(), 0, "and no stagnation");
+}
+
+#[test]
+fn a_refused_login_drops_the_agent_and_the_last_one_ends_the_run() {
+    let mut run = Run::prepared();
+    for _ in 0..2 {
+        run.started().ended(SessionEnd::Auth { reason: "401".into() }, false);
+        for event in consequences(&run.0, run.0.now) {
+            run.event(event);
+        }
+    }
+    assert_eq!(run.finish_reason(), EndReason::Error);
+}
+
+#[test]
+fn an_empty_answer_is_tried_again_and_then_counts() {
+    let mut run = Run::prepared();
+    for _ in 0..2 {
+        run.started().ended(SessionEnd::Empty, false);
+        assert_eq!(decide(&run.0), Step::Void);
+        for event in consequences(&run.0, run.0.now) {
+            run.event(event);
+        }
+    }
+    run.started().ended(SessionEnd::Empty, false);
+    assert_eq!(decide(&run.0), Step::Checkpoint);
+}
+
+#[test]
+fn an_interrupted_session_counts_for_time_and_not_as_an_iteration() {
+    let mut run = Run::prepared();
+    run.started();
+    assert_eq!(decide(&run.0), Step::CloseInterrupted);
+    run.ended(SessionEnd::Interrupted, false);
+    for event in consequences(&run.0, run.0.now) {
+        run.event(event);
+    }
+    assert_eq!((run.0.iterations, run.0.totals.working_ms, run.0.totals.sessions), (0, 1000, 1));
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 1, attempt: 2, .. }));
+}
+
+#[test]
+fn budgets_are_hard_stops_with_a_warning_before() {
+    let mut run = Run::new(|c| c.max_cost_usd_estimate = Some(Usd::from_dollars(1.0))).and_prepared();
+    run.started();
+    run.event(EventBody::SessionEnded {
+        iteration: 1,
+        end: SessionEnd::Completed,
+        promised: false,
+        message: String::new(),
+        usage: Usage { cost: Some(Usd::from_dollars(0.85)), ..Usage::free() },
+        duration_ms: 0,
+        exit_code: None,
+        response: None,
+        survivors: 0,
+    });
+    let warnings = budget_warnings(&run.0);
+    assert!(matches!(&warnings[..], [EventBody::BudgetWarning { message, .. }] if message == "$0.85 of $1 used (85 %)"), "{warnings:?}");
+    run.event(warnings[0].clone());
+    assert!(budget_warnings(&run.0).is_empty(), "said once");
+    run.0.totals.cost = Usd::from_dollars(1.0);
+    run.checkpointed("t1").checked("tests", false);
+    run.judged();
+    assert_eq!(run.finish_reason(), EndReason::MaxCost);
+}
+
+#[test]
+fn time_and_deadline_end_a_run() {
+    let mut run = Run::new(|c| c.max_wall_time_minutes = Some(1.0)).and_prepared();
+    run.0.totals.working_ms = 60_000;
+    assert_eq!(run.finish_reason(), EndReason::Timeout);
+    let mut run = Run::new(|c| c.deadline = Some(Timestamp::from_second(50).unwrap())).and_prepared();
+    assert!(matches!(decide(&run.0), Step::Work { .. }));
+    run.0.tick(Timestamp::from_second(50).unwrap());
+    assert_eq!(run.finish_reason(), EndReason::Timeout);
+}
+
+fn gutter(run: &mut Run) {
+    let iteration = run.0.iterations;
+    run.event(EventBody::Gutter { iteration, loop_score: 0.8, evidence: vec!["same failure".into()] });
+}
+
+#[test]
+fn a_gutter_rotates_once_then_asks_a_person() {
+    let mut run = Run::new(|c| c.max_iterations = Some(30)).and_prepared();
+    run.iteration("t1", false, false, true);
+    gutter(&mut run);
+    assert_eq!(decide(&run.0), Step::Mitigate { rung: Rung::Rotate });
+    run.event(EventBody::Mitigated { rung: Rung::Rotate, detail: "tried".into() });
+    assert_eq!(run.0.nudges, ["tried"]);
+    run.iteration("t1", false, false, true);
+    gutter(&mut run);
+    assert_eq!(decide(&run.0), Step::Mitigate { rung: Rung::Pause });
+    run.event(EventBody::Mitigated { rung: Rung::Pause, detail: String::new() });
+    run.event(EventBody::NeedsHuman { reason: HumanReason::Stuck, message: "m".into() });
+    assert_eq!((decide(&run.0), run.0.status()), (Step::AwaitPerson, "needs you"));
+    run.control(Control::Resume);
+    assert!(matches!(decide(&run.0), Step::Work { .. }), "a person's resume goes on");
+    run.iteration("t1", false, false, true);
+    gutter(&mut run);
+    assert_eq!(run.finish_reason(), EndReason::Stuck, "the third gutter in a row ends it");
+}
+
+#[test]
+fn a_gutter_may_fail_the_run_by_policy() {
+    let mut run = Run::new(|c| c.on_stuck = Some(OnStuck::Fail)).and_prepared();
+    gutter(&mut run);
+    run.event(EventBody::Mitigated { rung: Rung::Rotate, detail: String::new() });
+    gutter(&mut run);
+    assert_eq!(run.finish_reason(), EndReason::Stuck);
+}
+
+#[test]
+fn controls_pause_stop_and_cancel_at_their_time() {
+    let mut run = Run::prepared();
+    run.started().control(Control::Pause);
+    run.ended(SessionEnd::Completed, false).checkpointed("t1").checked("tests", false);
+    run.judged();
+    assert!(matches!(decide(&run.0), Step::Wait { until: None, .. }), "pause waits after the session");
+    run.control(Control::Resume);
+    assert!(matches!(decide(&run.0), Step::Work { .. }));
+    run.control(Control::Stop);
+    assert_eq!(run.finish_reason(), EndReason::Stopped);
+
+    let mut run = Run::prepared();
+    run.started().control(Control::Cancel);
+    run.ended(SessionEnd::Stopped { cause: StopCause::Cancelled }, false);
+    assert_eq!(decide(&run.0), Step::Checkpoint, "cancelled work is recorded first");
+    run.checkpointed("t1");
+    assert_eq!(run.finish_reason(), EndReason::Cancelled);
+}
+
+#[test]
+fn a_finished_candidate_is_proven_even_when_a_stop_has_come() {
+    let mut run = Run::prepared();
+    run.iteration("t1", true, true, true);
+    run.control(Control::Stop);
+    assert_eq!(decide(&run.0), Step::Prove);
+}
+
+#[test]
+fn moved_refs_and_tampering_need_approval() {
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, true);
+    let moves = vec![RefMove { name: "refs/heads/main".into(), from: None, to: None, needs_person: true }];
+    run.event(EventBody::RefsMoved { moves });
+    run.checkpointed("t1").checked("tests", true).checked("lint", true);
+    run.judged();
+    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    run.event(EventBody::NeedsHuman { reason: need.reason, message: need.message });
+    run.control(Control::Resume);
+    assert_eq!(decide(&run.0), Step::AwaitPerson, "resume alone is not enough");
+    run.control(Control::Approve);
+    assert_eq!(decide(&run.0), Step::Prove);
+
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, true);
+    run.event(EventBody::Tampered { what: "config".into() });
+    assert!(matches!(decide(&run.0), Step::AskPerson(_)), "before anything is judged");
+}
+
+#[test]
+fn a_fetch_is_told_and_needs_nobody() {
+    let mut run = Run::prepared();
+    let moves = vec![RefMove { name: "refs/remotes/origin/main".into(), from: None, to: None, needs_person: false }];
+    run.event(EventBody::RefsMoved { moves });
+    assert!(matches!(decide(&run.0), Step::Work { .. }));
+}
+
+#[test]
+fn models_are_chosen_per_agent_or_for_all() {
+    let mut run = Run::prepared();
+    run.control(Control::Model { model: Some("big".into()), agent: None });
+    run.control(Control::Model { model: Some("small".into()), agent: Some("b".into()) });
+    assert_eq!(run.0.model_for(&"a".into()).as_deref(), Some("big"));
+    assert_eq!(run.0.model_for(&"b".into()).as_deref(), Some("small"));
+    run.control(Control::Model { model: None, agent: None });
+    assert_eq!(run.0.model_for(&"a".into()), None);
+}
+
+#[test]
+fn the_state_survives_its_snapshot_byte_for_byte() {
+    let mut run = Run::prepared();
+    run.iteration("t1", true, false, true);
+    run.started();
+    let text = serde_json::to_string(&run.0).unwrap();
+    let back: RunState = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, run.0);
+}
+
+#[test]
+fn a_long_run_keeps_a_bounded_state() {
+    let mut run = Run::new(|c| c.max_iterations = Some(5000)).and_prepared();
+    let mut sizes = Vec::new();
+    for n in 0..2000 {
+        run.iteration(&format!("t{n}"), false, false, true);
+        if n == 100 || n == 1999 {
+            sizes.push(serde_json::to_string(&run.0).unwrap().len());
+        }
+    }
+    assert!(sizes[1] < sizes[0] + sizes[0] / 5, "{sizes:?}");
+}
