@@ -1,1 +1,36 @@
-fn main() {}
+//! The binary `ralph`.
+//!
+//! stdout carries what was asked for and nothing else: with `--json` exactly one JSON value as its last line. Everything
+//! for people (progress, hints, errors) goes to stderr. The exit code says how it went: 0 proven or done, 1 ended without
+//! success, 2 wrong use, 3 needs a person, 4 the environment cannot do it, 130 cancelled.
+
+mod args;
+mod command;
+mod error;
+mod fault;
+mod find;
+mod host;
+mod output;
+mod present;
+mod settings;
+mod signals;
+mod wiring;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The guard is this binary again. It starts before anything else is set up, so that it stays small.
+    if let Some(code) = wiring::guard_entry() {
+        return code;
+    }
+    let args = match args::Cli::try_parse() {
+        Ok(args) => args,
+        Err(error) => return output::usage(&error),
+    };
+    let out = output::Out::new(&args);
+    match command::run(args, &out) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => ExitCode::from(out.fail(&error)),
+    }
+}

@@ -58,7 +58,7 @@ impl Driver {
     pub fn create(spec: RunSpec, parts: Parts) -> Result<Self, DriveError> {
         parts.places.dir.create()?;
         let text = serde_json::to_vec_pretty(&spec).unwrap_or_default();
-        artifacts::write_atomic(&parts.places.dir.spec(), &text)?;
+        artifacts::write_durable(&parts.places.dir.spec(), &text)?;
         let title = spec.task.title.clone();
         let journal = Journal::create(parts.places.clone(), parts.redactor.clone())?;
         let mut driver = Self::assemble(RunState::new(spec), journal, parts);
@@ -80,16 +80,22 @@ impl Driver {
         let (journal, opened) =
             Journal::open(parts.places.clone(), parts.redactor.clone(), &mut |event| state.apply(event))?;
         let mut driver = Self::assemble(state, journal, parts);
+        if driver.ctx.journal.seq() == ralph_domain::id::Seq(0) {
+            // Killed before its first event was whole: the frozen spec is there, so the run is.
+            let spec = serde_json::to_vec_pretty(&driver.ctx.state.spec).unwrap_or_default();
+            let title = driver.ctx.state.spec.task.title.clone();
+            driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
+        }
         driver.ctx.record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: opened.torn_bytes })?;
         if opened.healed_bytes > 0 {
             driver.ctx.notice(format!("{} bytes that the journal had lost were taken from its sealed copy", opened.healed_bytes))?;
         }
-        // A journal that ends before its first event was durable has no `run_created`; the folder is the same.
         if let Some(baseline) = driver.ctx.state.baseline.clone() {
             driver.workspace.reopen(&baseline)?;
         }
         driver.ctx.check_files(&Watch::default())?;
         driver.ctx.redo_controls()?;
+        driver.check_evidence()?;
         Ok(driver)
     }
 
@@ -155,6 +161,19 @@ impl Driver {
                 Step::AwaitPerson | Step::Done => return Ok(()),
             }
         }
+    }
+
+    /// Evidence that a power cut damaged is no evidence.
+    fn check_evidence(&mut self) -> Result<(), DriveError> {
+        let state = &self.ctx.state;
+        let Some(digest) = state.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone()) else { return Ok(()) };
+        let path = self.ctx.run.proof();
+        let sound = std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == digest);
+        if !sound && state.finished.is_none() {
+            let reason = format!("`{}` is not what was journalled", path.display());
+            self.ctx.record(EventBody::ProofVoided { reason })?;
+        }
+        Ok(())
     }
 
     /// Agents that an earlier run in this folder put to rest keep resting.

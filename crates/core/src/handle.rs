@@ -125,7 +125,8 @@ impl RunHandle {
     /// Whether a process drives the run now.
     pub fn is_driven(&self) -> bool {
         let name = self.run.path().file_name().and_then(|n| n.to_str());
-        lock::holder(&self.dir.lock()).is_some_and(|h| Some(h.run_id.as_str()) == name)
+        // A guard that still tidies up after its dead driver holds the lock, but drives nothing.
+        lock::holder(&self.dir.lock()).is_some_and(|h| Some(h.run_id.as_str()) == name && lock::is_alive(h.pid))
     }
 
     /// Where the run stands, in the library's words.

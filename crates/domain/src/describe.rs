@@ -129,6 +129,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         }
         EventBody::ProofFinished { passed: true, commit, .. } => (Tone::Good, format!("proven: {}", commit.short())),
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
+        EventBody::ProofVoided { reason } => (Tone::Attention, format!("the final check is made again: {reason}")),
         EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
         EventBody::Finished { reason, summary } => {
             let tone = if *reason == crate::outcome::EndReason::Completed { Tone::Good } else { Tone::Bad };

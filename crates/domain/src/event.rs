@@ -273,6 +273,11 @@ pub enum EventBody {
         #[serde(default)]
         duration_ms: u64,
     },
+    /// The evidence of a final check was lost or damaged: the check is made again.
+    ProofVoided {
+        /// What was found.
+        reason: String,
+    },
     /// The result is handed over.
     Published {
         /// The branch or ref that holds it.
@@ -338,6 +343,7 @@ impl EventBody {
             Self::NeedsHuman { .. } => "needs_human",
             Self::ProofStarted { .. } => "proof_started",
             Self::ProofFinished { .. } => "proof_finished",
+            Self::ProofVoided { .. } => "proof_voided",
             Self::Published { .. } => "published",
             Self::Finished { .. } => "finished",
             Self::Notice { .. } => "notice",

@@ -602,6 +602,10 @@ impl RunState {
                     proof: Some(proof.clone()),
                 });
             }
+            EventBody::ProofVoided { .. } => {
+                self.proof = None;
+                self.candidate = true;
+            }
             EventBody::Published { branch, commit, pr_url } => {
                 self.published = Some(Published {
                     branch: branch.clone(),

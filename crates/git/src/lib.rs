@@ -1,1 +1,45 @@
-//! Under construction.
+//! The hardened git that everyone shares.
+//!
+//! [`Git`] starts git without hooks, prompts or surprises. [`Repo`] finds the repo around a folder. [`GitWorkspace`] is the
+//! `Workspace` port: a start snapshot, one commit per iteration on `refs/ralph/<run>/work`, changes, moved refs, protected
+//! files, clean checkouts. [`place`] makes the branch, worktree or clone that a run works in, and [`restore`] brings the
+//! user's files back to the start.
+//!
+//! What must stay true: the user's index, stash, `HEAD`, branches and unfinished changes are never touched, unless the run
+//! was asked to commit on its own branch. Snapshots go through a private index under `.git/ralph/<run>/`; a look at an
+//! unchanged tree starts no process (`watch`), a checkpoint of a changed one starts two. Trees, commits and refs are
+//! written in-process with git's own file formats and lock files. Every step can be repeated after a crash.
+
+mod checkpoint;
+mod clean;
+pub mod command;
+mod diff;
+mod entry;
+mod error;
+mod git_error;
+mod guard;
+mod history;
+mod index;
+mod object;
+mod oid;
+pub mod place;
+mod protected;
+mod pump;
+mod record;
+mod refs;
+mod repo;
+pub mod restore;
+mod session;
+mod snapshot;
+mod store;
+mod survey;
+mod watch;
+mod work_tree;
+mod workspace;
+
+pub use command::{Git, GitError, GitFailure};
+pub use error::Error;
+pub use object::Identity;
+pub use oid::ObjectFormat;
+pub use repo::{RefFormat, Repo, RepoError};
+pub use workspace::{GitWorkspace, LARGE_FILE_LIMIT, WorkspaceOptions};

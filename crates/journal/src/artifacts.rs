@@ -43,6 +43,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     }
 }
 
+/// The same, and on the disk before it returns: for what must survive a power cut together with the event that names it.
+pub fn write_durable(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    write_atomic(path, bytes)?;
+    let flush = |path: &Path| File::open(path).and_then(|file| file.sync_all());
+    flush(path).map_err(|e| JournalError::file("flush", path, e))?;
+    match path.parent() {
+        Some(parent) => flush(parent).map_err(|e| JournalError::file("flush", parent, e)),
+        None => Ok(()),
+    }
+}
+
 /// Appends to a log for people; a full one is put away under `NAME.1`.
 pub fn append_log(path: &Path, text: &str) -> Result<(), JournalError> {
     let open = || OpenOptions::new().create(true).append(true).open(path);

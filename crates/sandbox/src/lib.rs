@@ -1,1 +1,26 @@
-//! Under construction.
+//! Where commands run.
+//!
+//! [`local::LocalSandbox`] runs commands on this machine under a [`guard`]: a tiny helper process that is the reaper
+//! of everything a command starts, whatever session or process group it hides in. When a command ends, is stopped or
+//! runs out of time, the guard kills and reaps all that is left and only then reports the end; when `ralph` itself
+//! dies, the guard sees its socket close, does the same, and lets go of the run's lock last. When the guard is
+//! killed, `ralph` adopts what it leaves behind and ends that. [`sweep`] is the last net, used when a run is resumed.
+//!
+//! [`memory::MemorySandbox`] is the same port without processes or files, for tests of the engine.
+
+mod adopted;
+pub mod guard;
+pub mod local;
+pub mod memory;
+mod os;
+mod paths;
+mod sweep;
+mod wire;
+
+pub use local::{LocalOptions, LocalSandbox};
+pub use memory::{MemoryExit, MemoryFiles, MemorySandbox, MemoryWorkspace};
+
+pub use sweep::sweep;
+
+/// The variable that marks every process of a run; its value is the run's id.
+pub const RUN_MARK: &str = "RALPH_RUN";

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{AgentName, CommitId, RunId, TreeId};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::{ExecRequest, Sandbox};
+use ralph_domain::ports::{Baseline, ExecRequest, Sandbox};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::state::AgentTotals;
 use ralph_journal::JournalError;
@@ -73,6 +73,7 @@ impl Driver {
         for change in &protected {
             failed.push(format!("protected path {} was {}", change.path, change.change.as_str()));
         }
+        failed.extend(self.missing_from(&commit, &tree, &baseline)?);
         let results = if clean {
             self.prove_clean(&commit, &tree, &logs, &mut failed)?
         } else {
@@ -124,7 +125,7 @@ impl Driver {
             at: self.ctx.clock.now(),
         };
         let text = serde_json::to_vec_pretty(&proof).unwrap_or_default();
-        artifacts::write_atomic(&self.ctx.run.proof(), &text)?;
+        artifacts::write_durable(&self.ctx.run.proof(), &text)?;
         if !passed {
             let list = failed.join("\n");
             self.ctx.error_entry(&format!("iteration {}: the final check failed", self.ctx.state.iterations), &list);
@@ -140,6 +141,20 @@ impl Driver {
         self.ctx.flush()?;
         self.ctx.boundary("prove.after");
         Ok(())
+    }
+
+    /// The commit that is handed over must hold what was judged: it may differ from the tree in the user's own changes only.
+    fn missing_from(&self, commit: &CommitId, tree: &TreeId, baseline: &Baseline) -> Result<Vec<String>, DriveError> {
+        if baseline.dirty_total > baseline.dirty.len() {
+            return Ok(Vec::new());
+        }
+        let files = self.workspace.changes(commit.as_str(), tree.as_str())?;
+        let missing: Vec<String> =
+            files.into_iter().map(|f| f.path).filter(|path| !baseline.dirty.contains(path)).collect();
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![format!("the recorded commit does not hold the judged state of {}", missing.join(", "))])
     }
 
     /// The work commit in a folder of its own: what passes only in the dirty tree does not pass here.

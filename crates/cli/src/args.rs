@@ -1,0 +1,100 @@
+//! The command line as a whole. Each command's own arguments, and its help, stand in its file.
+
+use crate::command;
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Gives a coding task to fresh agent sessions until the result is proven.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    version,
+    propagate_version = true,
+    after_help = "Without a command, `ralph` says where things stand and what the next step is.\n\nExit codes: 0 proven or done · 1 ended without success · 2 wrong use · 3 needs a person · 4 the environment cannot do it · 130 cancelled"
+)]
+pub struct Cli {
+    /// Work in this folder instead of the current one.
+    #[arg(short = 'C', long, value_name = "DIR", global = true)]
+    pub project_dir: Option<PathBuf>,
+    /// Print one JSON value on stdout instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say only what went wrong.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Show every step, also when stderr is not a terminal.
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// When to use colour. NO_COLOR is respected.
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the loop until the result is proven.
+    Run(command::run::RunArgs),
+    /// Go on with a run: unpause a living one, continue a dead one.
+    Resume(command::resume::ResumeArgs),
+    /// Wait after the current session, until `ralph resume`.
+    Pause(command::control::RunOnly),
+    /// End the current session and start a fresh one.
+    Rotate(command::control::RunOnly),
+    /// End the run after the current session.
+    Stop(command::control::RunOnly),
+    /// End the run now.
+    Cancel(command::control::RunOnly),
+    /// Leave an agent out of the next turn.
+    Skip(command::control::SkipArgs),
+    /// Let an agent rest, or end its rest.
+    Cooldown(command::control::CooldownArgs),
+    /// Choose the model for the next iteration.
+    Model(command::control::ModelArgs),
+    /// Change the task of a run.
+    Edit(command::control::EditArgs),
+    /// Accept what a run asks about.
+    Approve(command::control::RunOnly),
+    /// Add a fact to every following prompt.
+    Note(command::control::TextArgs),
+    /// Add a lasting rule, kept across runs.
+    Guardrail(command::control::TextArgs),
+    /// Give a hint to the next session.
+    Nudge(command::control::TextArgs),
+    /// Show where a run stands.
+    Status(command::status::StatusArgs),
+    /// Show what happened, or what an agent printed.
+    Logs(command::logs::LogsArgs),
+    /// Show a run or one of its iterations in detail.
+    Show(command::show::ShowArgs),
+    /// List runs.
+    List(command::list::ListArgs),
+    /// Write a configuration for this repo.
+    Init(command::init::InitArgs),
+    /// Check what this machine and repo have, and what is missing.
+    Doctor(command::doctor::DoctorArgs),
+    /// Try each agent with one tiny question.
+    Probe(command::probe::ProbeArgs),
+    /// Bring the files back to what they were before a run.
+    Restore(command::restore::RestoreArgs),
+    /// Watch a whole run on a small example, without any account.
+    Demo(command::demo::DemoArgs),
+    /// Print a completion script for your shell.
+    Completions(command::completions::CompletionsArgs),
+    /// Print or install the manual pages.
+    Man(command::man::ManArgs),
+}

@@ -1,0 +1,244 @@
+//! Controls from the command line: each puts one letter into the run's inbox. The run answers at its next look, a
+//! fraction of a second later, or when it goes on.
+
+use crate::command::resume;
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::{find, host};
+use ralph_core::clock::SystemClock;
+use ralph_domain::control::Control;
+use ralph_domain::id::{AgentName, Seq};
+use ralph_domain::ports::Clock as _;
+use ralph_journal::journal::Places;
+use ralph_journal::registry::Registration;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A control that needs nothing but the run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  ralph pause k3f9        the run whose id ends in k3f9; without a name, the latest of this folder")]
+pub struct RunOnly {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+}
+
+/// Leave an agent out of the next turn; if it works now, its session ends.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  ralph skip --agent codex")]
+pub struct SkipArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// The agent; the one that works now if left out.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+}
+
+/// Let an agent rest for a while.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph cooldown gemini --seconds 3600
+  ralph cooldown gemini --clear          retry now")]
+pub struct CooldownArgs {
+    /// The agent.
+    pub agent: String,
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// For how long.
+    #[arg(long, value_name = "N", default_value_t = 900, conflicts_with = "clear")]
+    pub seconds: u64,
+    /// End its rest.
+    #[arg(long)]
+    pub clear: bool,
+}
+
+/// Choose the model for the next iteration.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph model claude-opus-5-5 --agent claude
+  ralph model --default                  back to the configured one")]
+pub struct ModelArgs {
+    /// The model.
+    #[arg(required_unless_present = "default")]
+    pub model: Option<String>,
+    /// The run; the latest of this folder if left out.
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// For this agent only.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Back to the configured model.
+    #[arg(long, conflicts_with = "model")]
+    pub default: bool,
+}
+
+/// Change the task of a run. The new text becomes the next version of the spec and the new baseline of the task file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph edit --file PROMPT.md            take the task from this file
+  ralph edit --file - < new-task.md      or from standard input")]
+pub struct EditArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// The new text; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// A text for the agents.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph note 'The staging database is read-only.'
+  ralph nudge 'Look at the drain path first.' --run k3f9")]
+pub struct TextArgs {
+    /// The text.
+    pub text: String,
+    /// The run; the latest of this folder if left out.
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+}
+
+/// Sends a control that needs nothing but the run.
+pub fn simple(args: &RunOnly, control: Control, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    send(&entry, control, out)
+}
+
+/// Ends a run now and waits until it has ended. A run that nobody drives is ended on the spot.
+pub fn cancel(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    let handle = find::handle(&entry);
+    if !handle.is_driven() {
+        refuse_finished(&entry)?;
+        handle.send(Control::Cancel)?;
+        let code = resume::go_on(Some(entry.run_id.as_str()), folder, out)?;
+        return Ok(if code == 130 { 0 } else { code });
+    }
+    handle.send(Control::Cancel)?;
+    let clock = SystemClock::default();
+    while handle.is_driven() && clock.elapsed() < Duration::from_secs(20) {
+        clock.pause(Duration::from_millis(50));
+    }
+    let ended = !handle.is_driven();
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": "cancel", "ended": ended }));
+    }
+    out.say(if ended { format!("run {} is cancelled", entry.run_id) } else { format!("run {} was told to end", entry.run_id) });
+    Ok(0)
+}
+
+/// Leaves an agent out of the next turn.
+pub fn skip(args: SkipArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    let agent = args.agent.map(AgentName::new);
+    known(&entry, agent.as_ref())?;
+    send(&entry, Control::Skip { agent }, out)
+}
+
+/// Lets an agent rest.
+pub fn cooldown(args: CooldownArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    let agent = AgentName::new(args.agent);
+    known(&entry, Some(&agent))?;
+    send(&entry, Control::Cooldown { agent, seconds: if args.clear { 0 } else { args.seconds } }, out)
+}
+
+/// Chooses a model.
+pub fn model(args: ModelArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    let agent = args.agent.map(AgentName::new);
+    known(&entry, agent.as_ref())?;
+    send(&entry, Control::Model { model: args.model, agent }, out)
+}
+
+/// Changes the task.
+pub fn edit(args: EditArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    let text = if args.file.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(folder.join(&args.file))
+    }
+    .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", args.file.display())))?;
+    if text.trim().is_empty() {
+        return Err(CommandError::usage("the new task is empty").hint("a run cannot go on without a task; `ralph stop` ends it"));
+    }
+    send(&entry, Control::Edit { task: text }, out)
+}
+
+/// Accepts what a run asks about.
+pub fn approve(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    if !find::handle(&entry).is_driven() {
+        let home = host::state_home()?;
+        let places = Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
+        if let Some(aside) = resume::accept_sealed(&places)? {
+            out.say(format!("the sealed copy is the journal again; the edited one is kept as `{}`", aside.display()));
+        }
+    }
+    send(&entry, Control::Approve, out)
+}
+
+/// Sends a text.
+pub fn text(args: TextArgs, control: impl FnOnce(String) -> Control, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if args.text.trim().is_empty() {
+        return Err(CommandError::usage("the text is empty"));
+    }
+    let entry = find::run(folder, args.run.as_deref())?;
+    send(&entry, control(args.text), out)
+}
+
+fn known(entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandError> {
+    let Some(agent) = agent else { return Ok(()) };
+    let state = find::handle(entry).state()?;
+    if state.spec.settings.agent(agent).is_some() {
+        return Ok(());
+    }
+    let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();
+    Err(CommandError::usage(format!("there is no agent `{agent}` in run {}", entry.run_id)).hint(format!("its agents: {}", names.join(", "))))
+}
+
+fn refuse_finished(entry: &Registration) -> Result<(), CommandError> {
+    match find::handle(entry).state()?.finished {
+        Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary)).hint("`ralph list` shows the runs of this folder")),
+        None => Ok(()),
+    }
+}
+
+fn send(entry: &Registration, control: Control, out: &Out) -> Result<u8, CommandError> {
+    refuse_finished(entry)?;
+    let handle = find::handle(entry);
+    let name = control.name();
+    let seq = handle.state().map_or(Seq(0), |s| s.seq);
+    handle.send(control)?;
+    let taken = handle.is_driven() && wait_taken(&handle, seq, name);
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": name, "taken": taken }));
+    }
+    out.say(if taken {
+        format!("{name}: run {} has taken it", entry.run_id)
+    } else {
+        format!("{name}: kept for run {}; no process drives it now, `ralph resume {}` goes on", entry.run_id, entry.run_id)
+    });
+    Ok(0)
+}
+
+/// Waits until the run has journalled the control; a busy one may take a moment.
+fn wait_taken(handle: &ralph_core::handle::RunHandle, seq: Seq, name: &str) -> bool {
+    let clock = SystemClock::default();
+    let mut follower = handle.follow(seq);
+    while clock.elapsed() < Duration::from_secs(5) {
+        let events = follower.poll().unwrap_or_default();
+        let taken = events.iter().any(|e| match &e.body {
+            ralph_domain::event::EventBody::ControlReceived { letter, .. } => letter.control.name() == name,
+            ralph_domain::event::EventBody::ControlRefused { .. } => true,
+            _ => false,
+        });
+        if taken {
+            return true;
+        }
+        clock.pause(Duration::from_millis(30));
+    }
+    true
+}

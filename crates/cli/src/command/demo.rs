@@ -1,0 +1,83 @@
+//! `ralph demo`: a whole run on a small example, with a scripted agent that errs before it succeeds. No account, no key,
+//! no network.
+
+use crate::command::run::{self, RunArgs};
+use crate::error::CommandError;
+use crate::output::Out;
+use clap::Parser as _;
+use ralph_git::Git;
+use std::path::{Path, PathBuf};
+
+const FILES: &[(&str, &str)] = &[
+    ("PROMPT.md", include_str!("../demo/PROMPT.md")),
+    ("README.md", include_str!("../demo/README.md")),
+    ("text.sh", include_str!("../demo/text.sh")),
+    ("test.sh", include_str!("../demo/test.sh")),
+    (".ralph/config.json", include_str!("../demo/config.json")),
+    (".ralph/agent.json", include_str!("../demo/agent.json")),
+];
+
+/// Makes a small repo with failing tests and lets a scripted agent work on it. The agent fixes one thing, promises too
+/// early, tampers with the tests, and only then does the work: watch what the engine makes of that.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph demo
+  ralph demo --dir /tmp/ralph-demo     keep the example in a folder of your choice")]
+pub struct DemoArgs {
+    /// Where to make the example; a new temporary folder if left out.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Do not wait between the agent's steps.
+    #[arg(long)]
+    pub fast: bool,
+}
+
+/// Runs the command.
+pub fn run(args: DemoArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let dir = match &args.dir {
+        Some(dir) => folder.join(dir),
+        None => std::env::temp_dir().join(format!("ralph-demo-{}", std::process::id())),
+    };
+    if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut d| d.next().is_some()) {
+        return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display())).hint("name a new folder with `--dir`"));
+    }
+    make(&dir, args.fast)?;
+    out.say(format!("a small repo with failing tests is in {}", dir.display()));
+    let argv = ["run", "--isolation", "none", "--branch", "ralph/demo"];
+    let run_args = RunArgs::try_parse_command(&argv)?;
+    // The demo is there to be watched: its steps show even where stderr is no terminal.
+    let mut out = *out;
+    out.verbose = !out.quiet;
+    run::run(run_args, &dir, &out)
+}
+
+fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
+    let failed = |what: &Path, e: std::io::Error| CommandError::environment(format!("cannot write `{}`: {e}", what.display()));
+    for (name, text) in FILES {
+        let path = dir.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
+        }
+        let text = if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { (*text).to_owned() };
+        std::fs::write(&path, text).map_err(|e| failed(&path, e))?;
+    }
+    let git = Git::in_folder(dir);
+    let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
+    git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_git::Error::from)?;
+    git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"]).run().map_err(ralph_git::Error::from)?;
+    git.call(identity.into_iter().chain(["commit", "-q", "-m", "A small example with failing tests"])).run().map_err(ralph_git::Error::from)?;
+    Ok(())
+}
+
+#[derive(Debug, clap::Parser)]
+struct Inner {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+impl RunArgs {
+    /// Arguments as the command line would give them.
+    fn try_parse_command(argv: &[&str]) -> Result<Self, CommandError> {
+        Inner::try_parse_from(argv).map(|inner| inner.run).map_err(|e| CommandError::usage(e.to_string()))
+    }
+}

@@ -1,0 +1,157 @@
+//! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that mends it.
+
+mod agents;
+mod configuration;
+mod machine;
+mod repo;
+
+use crate::command::list::table::{columns, wrap};
+use crate::command::probe::scratch::Scratch;
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::{find, host};
+use ralph_domain::describe::Tone;
+use ralph_domain::text::count;
+use serde::Serialize;
+use std::path::Path;
+
+/// Looks at the machine, the repo, the agents and the configuration. Changes nothing, asks no model, shows no key.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph doctor
+  ralph doctor --json     { ok, checks: [{ area, name, status, message, why, fix }] }
+
+Exit code 4 where something that a run needs is missing.")]
+pub struct DoctorArgs {}
+
+/// Where a check belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Area {
+    Machine,
+    Repo,
+    Agents,
+    Configuration,
+}
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Ok,
+    Warn,
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+struct Check {
+    area: Area,
+    name: String,
+    status: Status,
+    message: String,
+    why: Option<String>,
+    fix: Option<String>,
+}
+
+impl Check {
+    fn ok(area: Area, name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { area, name: name.into(), status: Status::Ok, message: message.into(), why: None, fix: None }
+    }
+    fn warn(area: Area, name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { status: Status::Warn, ..Self::ok(area, name, message) }
+    }
+    fn missing(area: Area, name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { status: Status::Missing, ..Self::ok(area, name, message) }
+    }
+    fn why(mut self, why: impl Into<String>) -> Self {
+        self.why = Some(why.into());
+        self
+    }
+    fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+}
+
+/// Runs the command.
+pub fn run(_args: DoctorArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let top = find::top(folder);
+    // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
+    host::load_dotenv(&top);
+    let scratch = Scratch::new("doctor");
+    let mut checks = machine::checks(folder, scratch.as_ref().err());
+    checks.extend(repo::checks(folder));
+    let (config_checks, file) = configuration::files(&top);
+    checks.extend(agents::checks(&top, &file, scratch.as_ref().ok()));
+    checks.extend(config_checks);
+    checks.extend(configuration::checks(&top, folder, file));
+    let missing = checks.iter().filter(|c| c.status == Status::Missing).count();
+    if out.json {
+        out.value(&serde_json::json!({ "ok": missing == 0, "checks": checks }));
+    } else {
+        print(&checks, missing, out);
+    }
+    Ok(if missing == 0 { 0 } else { 4 })
+}
+
+fn print(checks: &[Check], missing: usize, out: &Out) {
+    let areas = [(Area::Machine, "Machine"), (Area::Repo, "Repo"), (Area::Agents, "Agents"), (Area::Configuration, "Configuration")];
+    for (n, (area, title)) in areas.into_iter().enumerate() {
+        if n > 0 {
+            out.line("");
+        }
+        out.line(out.out(Tone::Muted, title));
+        for check in checks.iter().filter(|c| c.area == area) {
+            print_check(check, out);
+        }
+    }
+    let warnings = checks.iter().filter(|c| c.status == Status::Warn).count();
+    out.line("");
+    out.line(match (missing, warnings) {
+        (0, 0) => format!("{} everything a run needs is here", out.out(Tone::Good, out.sign(Sign::Good))),
+        (0, n) => format!("{} everything a run needs is here, with {} to read", out.out(Tone::Good, out.sign(Sign::Good)), count(n, "note")),
+        (n, _) => format!("{} missing: {}", out.out(Tone::Bad, out.sign(Sign::Bad)), count(n, "thing")),
+    });
+}
+
+fn print_check(check: &Check, out: &Out) {
+    let (sign, tone, word) = match check.status {
+        Status::Ok => (Sign::Good, Tone::Good, ""),
+        Status::Warn => (Sign::Open, Tone::Attention, "note: "),
+        Status::Missing => (Sign::Bad, Tone::Bad, "missing: "),
+    };
+    let sign = out.sign(sign);
+    let pad = " ".repeat(3usize.saturating_sub(crate::command::list::table::width(sign)));
+    let room = columns().saturating_sub(7);
+    let text = format!("{}: {word}{}", check.name, check.message);
+    for (n, line) in wrap(&text, room).iter().enumerate() {
+        out.line(if n == 0 { format!("  {}{pad}{line}", out.out(tone, sign)) } else { format!("     {line}") });
+    }
+    if let Some(why) = &check.why {
+        wrap(why, room).iter().for_each(|l| out.line(format!("     {}", out.out(Tone::Muted, l))));
+    }
+    for (n, line) in check.fix.iter().flat_map(|fix| wrap(fix, room.saturating_sub(5))).enumerate() {
+        out.line(if n == 0 { format!("     {} {line}", out.out(Tone::Plain, "fix:")) } else { format!("          {line}") });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_says_what_why_and_how() {
+        let check = Check::missing(Area::Agents, "claude", "not installed").why("somebody must work").fix("npm install -g x");
+        insta::assert_json_snapshot!(check, @r#"
+        {
+          "area": "agents",
+          "name": "claude",
+          "status": "missing",
+          "message": "not installed",
+          "why": "somebody must work",
+          "fix": "npm install -g x"
+        }
+        "#);
+    }
+}

@@ -1,0 +1,180 @@
+//! The agents: which are installed, in which version, with which key or login, and whether the configured ones exist.
+//! Keys are named, never shown; login files are looked for, never opened.
+
+use super::{Area, Check};
+use crate::command::probe::scratch::Scratch;
+use crate::command::status::words::home_path;
+use ralph_agents::presets;
+use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_domain::text::one_line;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest wait for `--version`.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Variables that hold a key of a CLI, and the file that a login leaves below the home folder.
+fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
+    match name {
+        "claude" => (&["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"], ".claude/.credentials.json"),
+        "codex" => (&["OPENAI_API_KEY", "CODEX_API_KEY"], ".codex/auth.json"),
+        _ => (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], ".gemini/oauth_creds.json"),
+    }
+}
+
+/// Everything about agents.
+pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<Check> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let configured = file.agents.as_deref().unwrap_or_default();
+    let mut checks = Vec::new();
+    let mut usable = 0;
+    for name in presets::NAMES {
+        match presets::find_program(name, &path) {
+            Some(program) => {
+                checks.push(installed(name, &program, scratch));
+                checks.push(login(name, &|key| std::env::var_os(key).is_some_and(|v| !v.is_empty()), home_dir().as_deref()));
+                usable += usize::from(configured.is_empty());
+            }
+            None => {
+                let check = Check::warn(Area::Agents, name, "not installed");
+                checks.push(check.fix(presets::install_hint(name).unwrap_or_default()));
+            }
+        }
+    }
+    for agent in configured {
+        let check = command_of(agent, top, &path);
+        usable += usize::from(check.fix.is_none());
+        checks.push(check);
+    }
+    if let Some(unknown) = file.agent_priority.iter().flatten().find(|n| !configured.iter().any(|a| a.name == **n)) {
+        checks.push(
+            Check::missing(Area::Agents, "agent_priority", format!("names `{unknown}`, but there is no such agent"))
+                .fix("define it under `agents`, or take it out"),
+        );
+    }
+    if usable == 0 {
+        checks.push(
+            Check::missing(Area::Agents, "an agent", "none can work here")
+                .why("an agent does the work")
+                .fix("install claude, codex or gemini, or name any command: `ralph init --profile command`; `ralph demo` needs none"),
+        );
+    }
+    checks
+}
+
+fn home_dir() -> Option<PathBuf> {
+    std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from)
+}
+
+fn installed(name: &str, program: &Path, scratch: Option<&Scratch>) -> Check {
+    let place = home_path(program);
+    let Some(scratch) = scratch else { return Check::ok(Area::Agents, name, place) };
+    let mut request = ExecRequest::new(vec![program.display().to_string(), "--version".into()]);
+    request.timeout = Some(PATIENCE);
+    let mut sink = Output::default();
+    let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
+    let said = one_line(&String::from_utf8_lossy(&sink.bytes), 80);
+    match end {
+        Ok(ExecEnd::Exited(0)) => Check::ok(Area::Agents, name, format!("{place}, {}", if said.is_empty() { "no version told" } else { &said })),
+        Ok(ExecEnd::TimedOut) => Check::warn(Area::Agents, name, format!("{place} did not tell its version within 5 s"))
+            .fix(format!("run `{name} --version` by hand to see why")),
+        Ok(_) if said.contains("node") => Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
+            .why("it needs Node.js, and finds it through PATH")
+            .fix("install Node.js 20 or newer, or add its folder to PATH"),
+        Ok(_) => Check::warn(Area::Agents, name, format!("{place} does not start: {said}")).fix(presets::install_hint(name).unwrap_or_default()),
+        Err(error) => Check::warn(Area::Agents, name, error.to_string()).fix(presets::install_hint(name).unwrap_or_default()),
+    }
+}
+
+/// Which key or login a CLI has, by name only.
+fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> Check {
+    let (keys, file) = credentials(name);
+    let what = format!("{name} login");
+    if let Some(key) = keys.iter().find(|key| is_set(key)) {
+        return Check::ok(Area::Agents, what, format!("{key} is set"));
+    }
+    if home.is_some_and(|h| h.join(file).is_file()) {
+        return Check::ok(Area::Agents, what, format!("~/{file} is there"));
+    }
+    Check::warn(Area::Agents, what, format!("no key in the environment ({}) and no ~/{file}", keys.join(", ")))
+        .why("a login in the system's keychain cannot be seen from here; `ralph probe` tells whether it answers")
+        .fix(presets::login_hint(name).unwrap_or_default())
+}
+
+fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
+    let what = format!("configured: {}", agent.name);
+    if agent.kind == AgentKind::Scripted {
+        let script = agent.script.clone().unwrap_or_default();
+        return match top.join(&script).is_file() {
+            true => Check::ok(Area::Agents, what, format!("plays the script {script}")),
+            false => Check::missing(Area::Agents, what, format!("the script `{script}` is not there")).fix("correct `script` in the configuration"),
+        };
+    }
+    let program = agent.command_argv.first().map_or("", String::as_str);
+    match locate(program, top, path) {
+        Some(found) => Check::ok(Area::Agents, what, home_path(&found)),
+        None => {
+            let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
+            Check::missing(Area::Agents, what, format!("the command `{program}` does not exist"))
+                .why("a run does not start while an agent's command is not there")
+                .fix(install.unwrap_or("install it, or correct `command_argv` in the configuration"))
+        }
+    }
+}
+
+/// The program of a command: a path below the top folder, or a name in `PATH`.
+pub fn locate(program: &str, top: &Path, path: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        let file = top.join(program);
+        return file.is_file().then_some(file);
+    }
+    presets::find_program(program, path)
+}
+
+/// The beginning of what a command prints.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+}
+
+impl ExecSink for Output {
+    fn output(&mut self, _stream: Stream, bytes: &[u8]) {
+        let room = 4096usize.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::doctor::Status;
+
+    #[test]
+    fn keys_are_named_and_logins_are_seen_without_being_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let none = |_: &str| false;
+        let check = login("codex", &none, Some(home.path()));
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.message.contains("OPENAI_API_KEY") && check.fix.unwrap().contains("codex login"));
+        std::fs::create_dir(home.path().join(".codex")).unwrap();
+        std::fs::write(home.path().join(".codex/auth.json"), "not to be read").unwrap();
+        assert_eq!(login("codex", &none, Some(home.path())).message, "~/.codex/auth.json is there");
+        assert_eq!(login("claude", &|key| key == "ANTHROPIC_API_KEY", None).message, "ANTHROPIC_API_KEY is set");
+    }
+
+    #[test]
+    fn a_configured_command_that_is_not_there_is_missing_with_its_mend() {
+        let top = tempfile::tempdir().unwrap();
+        let check = command_of(&AgentConfig::command("fast", &["codex", "exec"]), top.path(), "");
+        assert_eq!(check.status, Status::Missing);
+        assert_eq!(check.fix.as_deref(), Some("npm install -g @openai/codex"));
+        std::fs::write(top.path().join("agent.sh"), "").unwrap();
+        let own = command_of(&AgentConfig::command("own", &["./agent.sh"]), top.path(), "");
+        assert_eq!(own.status, Status::Ok);
+    }
+}

@@ -1,0 +1,137 @@
+//! The configuration: do the files parse, do the checks exist, is there a task.
+
+use super::agents::locate;
+use super::{Area, Check};
+use crate::command::status::words::{home_path, size};
+use crate::host;
+use ralph_domain::config::{ConfigFile, Isolation};
+use ralph_domain::spec::Task;
+use ralph_journal::layout::RalphDir;
+use std::path::Path;
+
+/// Reads both files; each is judged by itself, so that one bad file does not hide the other.
+pub fn files(top: &Path) -> (Vec<Check>, ConfigFile) {
+    let mut checks = Vec::new();
+    let user = host::user_config().and_then(|path| file(&path, "your config", false, &mut checks));
+    let user_isolation = user.as_ref().and_then(|u| u.isolation);
+    let repo = file(&RalphDir::of(top).config(), "repo config", true, &mut checks);
+    if repo.as_ref().is_some_and(|r| r.isolation == Some(Isolation::None)) && user_isolation != Some(Isolation::None) {
+        checks.push(
+            Check::warn(Area::Configuration, "isolation", "the repo's config says `none`, which does not count")
+                .why("only you can switch the fence off: by flag, or in your own config"),
+        );
+    }
+    (checks, user.unwrap_or_default().overlaid(repo.unwrap_or_default()))
+}
+
+fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<Check>) -> Option<ConfigFile> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            if wanted {
+                let check = Check::warn(Area::Configuration, name, format!("there is no {}", home_path(path)));
+                checks.push(check.why("installed agents and defaults are used").fix("`ralph init` writes one"));
+            }
+            return None;
+        }
+        Err(e) => {
+            let check = Check::missing(Area::Configuration, name, format!("cannot read {}: {e}", home_path(path)));
+            checks.push(check.fix(format!("make it readable: chmod u+r '{}'", path.display())));
+            return None;
+        }
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        checks.push(Check::missing(Area::Configuration, name, format!("{} is not UTF-8 text", home_path(path))).fix("save it as UTF-8"));
+        return None;
+    };
+    match ConfigFile::parse(&text) {
+        Ok(file) => {
+            checks.push(Check::ok(Area::Configuration, name, home_path(path)));
+            Some(file)
+        }
+        Err(e) => {
+            let message = format!("{}:{}:{}: {}", home_path(path), e.line, e.column, e.message);
+            checks.push(Check::missing(Area::Configuration, name, message).why("a run does not start with a file that it cannot read").fix(e.hint));
+            None
+        }
+    }
+}
+
+/// The checks that a run would make, and its task.
+pub fn checks(top: &Path, folder: &Path, file: ConfigFile) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let settings = file.resolve();
+    let path = std::env::var("PATH").unwrap_or_default();
+    for verifier in &settings.verifiers {
+        let program = verifier.command_argv.first().map_or("", String::as_str);
+        let name = format!("verifier {}", verifier.name);
+        checks.push(match locate(program, top, &path) {
+            Some(_) => Check::ok(Area::Configuration, name, verifier.command_line()),
+            None => Check::missing(Area::Configuration, name, format!("the command `{program}` does not exist"))
+                .why("a check that cannot run proves nothing")
+                .fix("install it, or correct `command_argv` in `.ralph/config.json`"),
+        });
+    }
+    for name in settings.required_verifiers.iter().filter(|n| !settings.verifiers.iter().any(|v| v.name == **n)) {
+        checks.push(
+            Check::missing(Area::Configuration, "required_verifiers", format!("names `{name}`, but there is no such verifier"))
+                .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
+        );
+    }
+    if settings.required_verifiers.is_empty() {
+        checks.push(
+            Check::missing(Area::Configuration, "verifier", "nothing checks the result")
+                .why("a run is done when a check proves it, never by the agent's word")
+                .fix("`ralph init` finds the usual test commands; or `ralph run --verify 'COMMAND'`"),
+        );
+    }
+    checks.push(task(folder));
+    checks
+}
+
+fn task(folder: &Path) -> Check {
+    let why = "it says what is to be done";
+    let fix = "write what is to be done, and how to check it, into PROMPT.md; or name another file with `ralph run --prompt FILE`";
+    let missing = |message: String| Check::missing(Area::Configuration, "task", message).why(why).fix(fix);
+    match std::fs::read(folder.join("PROMPT.md")).map(String::from_utf8) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing("there is no PROMPT.md here".into()),
+        Err(e) => missing(format!("cannot read PROMPT.md: {e}")),
+        Ok(Err(_)) => missing("PROMPT.md is not UTF-8 text".into()),
+        Ok(Ok(text)) => match Task::from_prompt(&text, "PROMPT.md") {
+            Ok(task) => Check::ok(Area::Configuration, "task", format!("PROMPT.md, {}: {}", size(text.len() as u64), task.title)),
+            Err(message) => missing(message),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::doctor::Status;
+
+    #[test]
+    fn a_bad_file_is_named_with_its_line() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = top.path().join(".ralph");
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("config.json"), "{\n  \"verifers\": []\n}").unwrap();
+        let mut checks = Vec::new();
+        assert!(file(&dir.join("config.json"), "repo config", true, &mut checks).is_none());
+        assert_eq!(checks[0].status, Status::Missing);
+        assert!(checks[0].message.contains("config.json:2:"), "{}", checks[0].message);
+        assert_eq!(checks[0].fix.as_deref(), Some("did you mean `verifiers`?"));
+    }
+
+    #[test]
+    fn every_missing_thing_is_named_not_only_the_first() {
+        let top = tempfile::tempdir().unwrap();
+        let text = r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
+        let found = checks(top.path(), top.path(), ConfigFile::parse(text).unwrap());
+        let missing: Vec<&str> = found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
+        assert_eq!(missing, ["verifier a", "required_verifiers", "task"]);
+        std::fs::write(top.path().join("PROMPT.md"), " \n").unwrap();
+        assert_eq!(task(top.path()).status, Status::Missing);
+        std::fs::write(top.path().join("PROMPT.md"), "# Fix it\n").unwrap();
+        assert_eq!(task(top.path()).message, "PROMPT.md, 9 B: Fix it");
+    }
+}

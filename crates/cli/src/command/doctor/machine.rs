@@ -1,0 +1,108 @@
+//! The machine: git, temporary folders and the guard, the state folder, disk space, isolation.
+
+use super::{Area, Check};
+use crate::command::status::words::{home_path, size};
+use crate::error::CommandError;
+use crate::host;
+use ralph_git::Git;
+use std::path::Path;
+use std::time::Duration;
+
+/// The oldest git that knows every option that is used.
+const GIT_MIN: (u32, u32) = (2, 30);
+/// Space below which a run is likely to end in the middle.
+const SPACE_LOW: u64 = 1 << 30;
+
+/// Everything that does not depend on the repo.
+pub fn checks(folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
+    let mut checks = vec![git(folder), processes(scratch), state_home()];
+    checks.extend(space(folder));
+    checks.push(
+        Check::warn(Area::Machine, "isolation", "isolation is not built in yet; runs need `--isolation none`, given by you")
+            .why("an agent then acts with all your rights: only use agents and repos that you trust"),
+    );
+    checks
+}
+
+fn git(folder: &Path) -> Check {
+    let why = "every iteration is recorded with git";
+    let fix = "install git 2.30 or newer: apt install git, dnf install git, brew install git";
+    let text = match Git::in_folder(folder).with_timeout(Duration::from_secs(10)).call(["version"]).run() {
+        Ok(output) => output.text(),
+        Err(error) => return Check::missing(Area::Machine, "git", error.to_string()).why(why).fix(error.hint.unwrap_or_else(|| fix.into())),
+    };
+    match version(&text) {
+        Some(found) if found < GIT_MIN => Check::missing(Area::Machine, "git", format!("{text} is too old")).why(why).fix(fix),
+        Some(_) => Check::ok(Area::Machine, "git", text),
+        None => Check::warn(Area::Machine, "git", format!("cannot read a version from `{text}`")).fix(fix),
+    }
+}
+
+/// `git version 2.43.0.windows.1` → (2, 43).
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split_whitespace().nth(2)?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn processes(failed: Option<&CommandError>) -> Check {
+    match failed {
+        None => Check::ok(Area::Machine, "processes", "commands can be started and ended together with all they start"),
+        Some(error) => {
+            let check = Check::missing(Area::Machine, "processes", error.message.clone());
+            check.why("agents and checks run under a guard that ends whatever they leave behind").fix(error.hint.clone().unwrap_or_else(|| "try again".into()))
+        }
+    }
+}
+
+fn state_home() -> Check {
+    let why = "runs are registered and journals are sealed outside the repo";
+    let home = match host::state_home() {
+        Ok(home) => home,
+        Err(error) => return Check::missing(Area::Machine, "state", error.message).why(why).fix(error.hint.unwrap_or_default()),
+    };
+    let path = home.path();
+    let mark = path.join(format!(".doctor-{}", std::process::id()));
+    let tried = std::fs::create_dir_all(path).and_then(|()| std::fs::write(&mark, b"")).and_then(|()| std::fs::remove_file(&mark));
+    match tried {
+        Ok(()) => Check::ok(Area::Machine, "state", format!("{} can be written", home_path(path))),
+        Err(e) => Check::missing(Area::Machine, "state", format!("cannot write to {}: {e}", home_path(path)))
+            .why(why)
+            .fix(format!("make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME", path.display())),
+    }
+}
+
+fn space(folder: &Path) -> Option<Check> {
+    let stat = nix::sys::statvfs::statvfs(folder).ok()?;
+    #[allow(clippy::unnecessary_cast, reason = "the width of these numbers differs between systems")]
+    let free = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
+    Some(space_check(free))
+}
+
+fn space_check(free: u64) -> Check {
+    let message = format!("{} free", size(free));
+    if free > SPACE_LOW {
+        return Check::ok(Area::Machine, "disk", message);
+    }
+    let check = Check::warn(Area::Machine, "disk", format!("only {message}"));
+    check.why("snapshots, logs and clean checkouts need more than 1 GiB of room").fix("free some disk space")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::doctor::Status;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(version("git version 2.43.0"), Some((2, 43)));
+        assert_eq!(version("git version 2.9.1.windows.1"), Some((2, 9)));
+        assert_eq!(version("git version"), None);
+        assert!((2, 9) < GIT_MIN && (2, 30) >= GIT_MIN);
+    }
+
+    #[test]
+    fn little_space_is_a_note() {
+        assert_eq!(space_check(SPACE_LOW + 1).status, Status::Ok);
+        assert_eq!(space_check(SPACE_LOW).status, Status::Warn);
+    }
+}

@@ -1,0 +1,41 @@
+//! The repo: is there one, has it a commit, on which branch, who signs.
+
+use super::{Area, Check};
+use ralph_git::{GitFailure, Repo, RepoError};
+use std::path::Path;
+
+/// Everything about the repo around a folder.
+pub fn checks(folder: &Path) -> Vec<Check> {
+    let repo = match Repo::discover(folder) {
+        Ok(repo) => repo,
+        // That git itself is not there is said once, under the machine.
+        Err(RepoError::Git(error)) if error.kind == GitFailure::NotInstalled => return Vec::new(),
+        Err(error) => {
+            let fix = error.hint().unwrap_or_default();
+            let check = Check::missing(Area::Repo, "repo", error.to_string());
+            return vec![check.why("work is recorded, compared and brought back with git").fix(fix)];
+        }
+    };
+    let head = repo.head.get(..10).unwrap_or(&repo.head);
+    let mut checks = vec![Check::ok(Area::Repo, "repo", format!("{} at {head}", repo.top.display()))];
+    checks.push(match &repo.branch {
+        Some(branch) => Check::ok(Area::Repo, "branch", branch.as_str()),
+        None => Check::warn(Area::Repo, "branch", "HEAD is detached")
+            .why("a run works here, but commits on a branch only with `--branch NAME`")
+            .fix("git switch BRANCH, or `ralph run --branch NAME`"),
+    });
+    checks.push(identity(&repo));
+    checks
+}
+
+fn identity(repo: &Repo) -> Check {
+    // Git must not invent an address from the host name: that is no identity.
+    let call = repo.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
+    let ident = call.run().map(|output| output.text()).unwrap_or_default();
+    match ident.split_once('>') {
+        Some((who, _)) => Check::ok(Area::Repo, "identity", format!("{who}>")),
+        None => Check::warn(Area::Repo, "identity", "git does not know your name and mail address")
+            .why("commits of a run would be signed `Ralph <ralph@localhost>`")
+            .fix("git config --global user.name 'Your Name' && git config --global user.email you@example.org"),
+    }
+}

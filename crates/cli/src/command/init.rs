@@ -1,0 +1,324 @@
+//! `ralph init`: a configuration for this repo, from what is found here.
+
+pub mod detect;
+
+use crate::command::list::table::{columns, wrap};
+use crate::command::run::from_repo;
+use crate::command::status::words::row;
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::settings;
+use detect::{TestCommand, test_commands};
+use ralph_agents::presets;
+use ralph_domain::config::{AgentConfig, ConfigFile, VerifierConfig, join_argv};
+use ralph_domain::describe::Tone;
+use ralph_domain::money::Usd;
+use ralph_git::{Repo, RepoError};
+use ralph_journal::artifacts::write_atomic;
+use ralph_journal::layout::RalphDir;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Writes `.ralph/config.json` at the top of the repo: the agents that are installed, the command that runs the tests,
+/// and the budgets. A `.ralf/config.json` of the older format is taken over.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph init                      from what is found here
+  ralph init --profile claude     with claude alone
+  ralph init --profile command    a skeleton for a command of your own")]
+pub struct InitArgs {
+    /// Which agents to write down.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Profile::Auto)]
+    pub profile: Profile,
+    /// Replace a configuration that is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Which agents to write down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Profile {
+    /// Those that are installed.
+    Auto,
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// A command of your own.
+    Command,
+}
+
+impl Profile {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// What is written, and where its parts come from.
+#[derive(Debug)]
+struct Draft {
+    file: ConfigFile,
+    tests: Vec<TestCommand>,
+    imported: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let (top, repo) = match Repo::discover(folder) {
+        Ok(repo) => (repo.top.clone(), Some(repo)),
+        // A configuration may come before the first commit; a run may not.
+        Err(RepoError::NoCommits(top)) => (top, None),
+        Err(error) => return Err(from_repo(error)),
+    };
+    let path = RalphDir::of(&top).config();
+    if path.exists() && !args.force {
+        return Err(CommandError::usage(format!("`{}` is there already and was left as it is", path.display()))
+            .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
+    }
+    let draft = draft(args.profile, &top)?;
+    let text = serde_json::to_string_pretty(&draft.file)
+        .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
+    write_atomic(&path, format!("{text}\n").as_bytes())?;
+    if let Some(repo) = &repo {
+        repo.exclude_ralph_dir().map_err(|e| CommandError { hint: e.hint(), ..CommandError::environment(e.to_string()) })?;
+    }
+    let next = next_steps(args.profile, &draft, &top, repo.is_some());
+    if out.json {
+        out.value(&object(args.profile, &path, &draft, &next));
+    } else {
+        tell(&path, &draft, &next, out);
+    }
+    Ok(0)
+}
+
+/// The configuration: what an older file says, then the profile, then what is found.
+fn draft(profile: Profile, top: &Path) -> Result<Draft, CommandError> {
+    let (mut file, imported) = match import(top)? {
+        Some((path, file)) => (file, Some(path)),
+        None => (ConfigFile::default(), None),
+    };
+    file.version = Some(1);
+    let agents = match profile {
+        Profile::Auto => settings::detected_agents(),
+        Profile::Command => vec![skeleton()],
+        known => presets::preset(known.name()).into_iter().collect(),
+    };
+    // A profile asked for by name is wanted; found agents only fill a gap.
+    if profile != Profile::Auto || file.agents.as_ref().is_none_or(Vec::is_empty) {
+        file.agents = (!agents.is_empty()).then_some(agents);
+        file.agent_priority = None;
+    }
+    let mut tests = Vec::new();
+    if file.verifiers.as_ref().is_none_or(Vec::is_empty) {
+        tests = test_commands(top);
+        file.verifiers = tests.first().map(|t| vec![verifier(&t.argv)]);
+        file.required_verifiers = None;
+    }
+    let defaults = ralph_domain::budget::Budgets::default();
+    file.max_iterations.get_or_insert(defaults.max_iterations);
+    file.max_wall_time_minutes.get_or_insert(defaults.max_wall_time.as_secs_f64() / 60.0);
+    file.max_cost_usd_estimate.get_or_insert(defaults.max_cost);
+    Ok(Draft { file, tests, imported })
+}
+
+fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {
+    let path = top.join(".ralf/config.json");
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    match ConfigFile::parse(&text) {
+        Ok(file) => Ok(Some((path, file))),
+        Err(e) => Err(CommandError::usage(format!("{}:{}:{}: {}", path.display(), e.line, e.column, e.message))
+            .cause("a configuration of the older format is taken over, but this one cannot be read")
+            .hint(format!("{}; or move it away", e.hint))),
+    }
+}
+
+fn skeleton() -> AgentConfig {
+    AgentConfig::command("my-agent", &["./my-agent.sh"])
+}
+
+fn verifier(argv: &[String]) -> VerifierConfig {
+    VerifierConfig { name: "tests".into(), command_argv: argv.to_vec(), run_when: ralph_domain::config::RunWhen::default(), timeout_seconds: 1800 }
+}
+
+fn agent_names(file: &ConfigFile) -> Vec<&str> {
+    file.agents.iter().flatten().map(|a| a.name.as_str()).collect()
+}
+
+/// What is left to do, in order.
+fn next_steps(profile: Profile, draft: &Draft, top: &Path, has_commit: bool) -> Vec<String> {
+    let mut steps = Vec::new();
+    if !has_commit {
+        steps.push("make a first commit: `git add -A && git commit -m start`".to_owned());
+    }
+    match (profile, agent_names(&draft.file).is_empty()) {
+        (_, true) => steps.push("install an agent (`ralph doctor` shows how), or `ralph init --profile command --force`".to_owned()),
+        (Profile::Command, false) => steps.push("put the command of your agent into `command_argv`; it gets the prompt on stdin".to_owned()),
+        _ => {}
+    }
+    if draft.file.verifiers.is_none() {
+        steps.push("say how the result is checked: \"verifiers\": [{\"name\": \"tests\", \"command_argv\": [\"make\", \"test\"]}]".to_owned());
+    }
+    if !top.join("PROMPT.md").is_file() {
+        steps.push("write what is to be done, and how to check it, into `PROMPT.md`".to_owned());
+    }
+    steps.push("`ralph run --isolation none` starts the loop".to_owned());
+    steps
+}
+
+fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
+    if out.quiet {
+        return;
+    }
+    out.line(format!("{} wrote {}", out.out(Tone::Good, out.sign(Sign::Good)), path.display()));
+    if let Some(from) = &draft.imported {
+        row(out, "taken from", &from.display().to_string());
+    }
+    let names = agent_names(&draft.file);
+    row(out, "agents", &if names.is_empty() { "none found".to_owned() } else { names.join(", ") });
+    match (draft.tests.as_slice(), &draft.file.verifiers) {
+        ([], None) => row(out, "tests", "none found"),
+        ([], Some(list)) => row(out, "checks", &list.iter().map(|v| format!("{}: {}", v.name, v.command_line())).collect::<Vec<_>>().join("; ")),
+        ([first, others @ ..], _) => {
+            row(out, "tests", &format!("{} (from {})", join_argv(&first.argv), first.source));
+            for other in others {
+                row(out, "also found", &format!("{} (from {})", join_argv(&other.argv), other.source));
+            }
+        }
+    }
+    let (iterations, minutes) = (draft.file.max_iterations.unwrap_or_default(), draft.file.max_wall_time_minutes.unwrap_or_default());
+    row(out, "budgets", &format!("{iterations} iterations, {minutes:.0} min of work, {}", draft.file.max_cost_usd_estimate.unwrap_or(Usd::ZERO)));
+    for (n, step) in next.iter().enumerate() {
+        for (line, text) in wrap(step, columns() - 6).iter().enumerate() {
+            match (n, line) {
+                (0, 0) => out.line(format!("{} {text}", out.out(Tone::Plain, "next:"))),
+                (_, 0) => out.line(format!("then: {text}")),
+                _ => out.line(format!("      {text}")),
+            }
+        }
+    }
+}
+
+fn object(profile: Profile, path: &Path, draft: &Draft, next: &[String]) -> serde_json::Value {
+    json!({
+        "written": path,
+        "profile": profile.name(),
+        "imported_from": draft.imported,
+        "agents": agent_names(&draft.file),
+        "verifiers": draft.file.verifiers.iter().flatten().map(|v| json!({ "name": v.name, "command_argv": v.command_argv })).collect::<Vec<_>>(),
+        "also_found": draft.tests.iter().skip(1).map(|t| &t.argv).collect::<Vec<_>>(),
+        "next": next,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_written_with_the_tests_that_are_found_and_can_be_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+        let draft = draft(Profile::Claude, folder.path()).unwrap();
+        let text = serde_json::to_string_pretty(&draft.file).unwrap();
+        assert_eq!(ConfigFile::parse(&text).unwrap(), draft.file);
+        insta::assert_snapshot!(text, @r#"
+        {
+          "version": 1,
+          "agents": [
+            {
+              "name": "claude",
+              "kind": "cli",
+              "command_argv": [
+                "claude",
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--dangerously-skip-permissions"
+              ],
+              "prompt_mode": "stdin",
+              "output_format": "claude-stream-json",
+              "timeout_seconds": 1800,
+              "idle_timeout_seconds": 600,
+              "empty_retries": 2,
+              "rate_limit_detection": {},
+              "model_argv": [
+                "--model",
+                "{{model}}"
+              ],
+              "env": {
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"
+              }
+            }
+          ],
+          "verifiers": [
+            {
+              "name": "tests",
+              "command_argv": [
+                "cargo",
+                "test"
+              ],
+              "run_when": "on_change",
+              "timeout_seconds": 1800
+            }
+          ],
+          "max_iterations": 30,
+          "max_wall_time_minutes": 120.0,
+          "max_cost_usd_estimate": 10.0
+        }
+        "#);
+    }
+
+    #[test]
+    fn without_tests_the_key_is_left_out_and_the_next_step_says_how() {
+        let folder = tempfile::tempdir().unwrap();
+        let draft = draft(Profile::Command, folder.path()).unwrap();
+        assert!(draft.file.verifiers.is_none());
+        let object = object(Profile::Command, Path::new("/r/.ralph/config.json"), &draft, &next_steps(Profile::Command, &draft, folder.path(), true));
+        insta::assert_json_snapshot!(object, @r#"
+        {
+          "agents": [
+            "my-agent"
+          ],
+          "also_found": [],
+          "imported_from": null,
+          "next": [
+            "put the command of your agent into `command_argv`; it gets the prompt on stdin",
+            "say how the result is checked: \"verifiers\": [{\"name\": \"tests\", \"command_argv\": [\"make\", \"test\"]}]",
+            "write what is to be done, and how to check it, into `PROMPT.md`",
+            "`ralph run --isolation none` starts the loop"
+          ],
+          "profile": "command",
+          "verifiers": [],
+          "written": "/r/.ralph/config.json"
+        }
+        "#);
+    }
+
+    #[test]
+    fn the_older_format_is_taken_over_under_its_new_names() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".ralf")).unwrap();
+        let old = r#"{"modals":[{"name":"mine","command_argv":["mine"]}],"modal_priority":["mine"],"max_iterations":7,
+            "verifiers":[{"name":"lint","command_argv":["lint"]}]}"#;
+        std::fs::write(folder.path().join(".ralf/config.json"), old).unwrap();
+        let kept = draft(Profile::Auto, folder.path()).unwrap();
+        assert_eq!(agent_names(&kept.file), ["mine"]);
+        assert_eq!(kept.file.max_iterations, Some(7));
+        let text = serde_json::to_string(&kept.file).unwrap();
+        assert!(text.contains("\"agent_priority\"") && !text.contains("modal"), "{text}");
+        let named = draft(Profile::Codex, folder.path()).unwrap();
+        assert_eq!(agent_names(&named.file), ["codex"]);
+        assert_eq!(named.file.agent_priority, None);
+        std::fs::write(folder.path().join(".ralf/config.json"), "{\n  \"modal\": 1\n}").unwrap();
+        assert!(draft(Profile::Auto, folder.path()).unwrap_err().message.contains("config.json:2:"));
+    }
+}

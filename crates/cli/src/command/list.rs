@@ -1,0 +1,216 @@
+//! `ralph list`: the runs of this folder, or of every folder on this machine.
+
+pub mod table;
+
+use crate::command::status::facts::Facts;
+use crate::command::status::words::{age, home_path, since};
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::{find, host};
+use jiff::Timestamp;
+use ralph_core::clock::SystemClock;
+use ralph_domain::describe::Tone;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::ports::Clock as _;
+use ralph_journal::registry::{self, Registration};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use table::{Cell, Table};
+
+/// Newest last. A run whose folder is gone is shown as `gone`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph list              the runs of this folder
+  ralph list --all        of every folder
+  ralph list --json       one JSON array")]
+pub struct ListArgs {
+    /// Runs of every folder, not only of this one.
+    #[arg(short, long)]
+    pub all: bool,
+}
+
+/// One run in the list.
+#[derive(Debug, Serialize)]
+struct Entry {
+    run_id: String,
+    title: String,
+    /// The status word; `gone` where the folder is, `unreadable` where its journal is.
+    status: String,
+    driven: bool,
+    iteration: Option<u32>,
+    max_iterations: Option<u32>,
+    cost_usd: Option<Usd>,
+    cost_basis: Option<CostBasis>,
+    created_at: Timestamp,
+    last_event_at: Option<Timestamp>,
+    folder: PathBuf,
+    workspace: PathBuf,
+    /// What is wrong, where something is.
+    problem: Option<String>,
+    #[serde(skip)]
+    orphaned: bool,
+}
+
+/// Runs the command.
+pub fn run(args: ListArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let home = host::state_home()?;
+    let top = find::top(folder);
+    let mut found = find::runs_of(&home, &top);
+    if args.all {
+        let here = std::mem::take(&mut found);
+        found = registry::all(&home);
+        found.extend(here);
+        found.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+        found.dedup_by(|a, b| a.run_id == b.run_id);
+    }
+    let entries: Vec<Entry> = found.into_iter().map(look).collect();
+    if out.json {
+        out.value(&entries);
+        return Ok(0);
+    }
+    if entries.is_empty() {
+        out.say(if args.all { "no run is registered on this machine".to_owned() } else { format!("no run in {}", top.display()) });
+        let next = if args.all { "`ralph run` starts one, `ralph demo` shows one" } else { "`ralph run` starts one; `ralph list --all` shows those of other folders" };
+        out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
+        return Ok(0);
+    }
+    print(&entries, args.all, SystemClock::default().now(), out);
+    Ok(0)
+}
+
+fn look(registration: Registration) -> Entry {
+    let entry = Entry {
+        run_id: registration.run_id.to_string(),
+        title: registration.title.clone(),
+        status: "gone".into(),
+        driven: false,
+        iteration: None,
+        max_iterations: None,
+        cost_usd: None,
+        cost_basis: None,
+        created_at: registration.created_at,
+        last_event_at: None,
+        folder: registration.origin.clone(),
+        workspace: registration.workspace.clone(),
+        problem: None,
+        orphaned: false,
+    };
+    if !registration.run_dir().spec().is_file() {
+        let problem = format!("`{}` is gone", registration.run_dir().path().display());
+        return Entry { problem: Some(problem), ..entry };
+    }
+    match Facts::load(registration) {
+        Err(error) => Entry { status: "unreadable".into(), problem: Some(error.message), ..entry },
+        Ok(facts) => Entry {
+            title: facts.state.spec.task.title.clone(),
+            status: facts.state.status().into(),
+            driven: facts.driver.is_some(),
+            iteration: Some(facts.iteration()),
+            max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),
+            cost_usd: Some(facts.state.totals.cost),
+            cost_basis: Some(facts.state.totals.basis),
+            last_event_at: Some(facts.last_event),
+            orphaned: facts.is_orphaned(),
+            ..entry
+        },
+    }
+}
+
+fn print(entries: &[Entry], all: bool, now: Timestamp, out: &Out) {
+    let mut folders: Vec<&Path> = Vec::new();
+    for entry in entries {
+        if !folders.contains(&entry.folder.as_path()) {
+            folders.push(&entry.folder);
+        }
+    }
+    for (n, folder) in folders.iter().enumerate() {
+        // One heading per folder leaves the titles room that a column of paths would take.
+        if all {
+            if n > 0 {
+                out.line("");
+            }
+            let gone = if folder.is_dir() { "" } else { " (gone)" };
+            out.line(format!("{}{gone}", table::fit_path(&home_path(folder), table::columns() - 7)));
+        }
+        let mut table = Table::new(2).indent(if all { 2 } else { 0 });
+        table.row(["RUN", "STATUS", "TITLE", "ITERATION", "COST", "AGE"].map(|h| Cell::toned(Tone::Muted, h)));
+        for entry in entries.iter().filter(|e| e.folder == **folder) {
+            table.row(cells(entry, now, out));
+        }
+        table.lines(table::columns(), out).iter().for_each(|l| out.line(l));
+    }
+    if let Some(orphan) = entries.iter().rev().find(|e| e.orphaned) {
+        out.say(format!("{} `ralph resume {}` goes on with the run that no process drives", out.err(Tone::Plain, "next:"), orphan.run_id));
+    } else if let Some(waiting) = entries.iter().rev().find(|e| e.status == "needs you") {
+        out.say(format!("{} `ralph status {}` says what it needs from you", out.err(Tone::Plain, "next:"), waiting.run_id));
+    }
+}
+
+fn cells(entry: &Entry, now: Timestamp, out: &Out) -> [Cell; 6] {
+    let (sign, tone) = match entry.status.as_str() {
+        _ if entry.orphaned => (Sign::Open, Tone::Attention),
+        "done" => (Sign::Good, Tone::Good),
+        "failed" | "stopped" | "gone" | "unreadable" => (Sign::Bad, Tone::Bad),
+        "needs you" | "paused" => (Sign::Pause, Tone::Attention),
+        "waiting" => (Sign::Wait, Tone::Attention),
+        _ => (Sign::Now, Tone::Plain),
+    };
+    let word = if entry.orphaned { "no process" } else { entry.status.as_str() };
+    let iteration = match (entry.iteration, entry.max_iterations) {
+        (Some(n), Some(max)) => format!("{n}/{max}"),
+        _ => "–".to_owned(),
+    };
+    let cost = match (entry.cost_usd, entry.cost_basis) {
+        (Some(Usd::ZERO), Some(CostBasis::Unknown)) => "unknown".to_owned(),
+        (Some(cost), _) => cost.to_string(),
+        (None, _) => "–".to_owned(),
+    };
+    [
+        entry.run_id.as_str().into(),
+        Cell::toned(tone, format!("{} {word}", out.sign(sign))),
+        entry.title.as_str().into(),
+        iteration.into(),
+        cost.into(),
+        age(since(entry.last_event_at.unwrap_or(entry.created_at), now)).into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_domain::id::RunId;
+
+    #[test]
+    fn a_run_whose_folder_is_gone_is_shown_as_gone() {
+        let entry = look(Registration {
+            run_id: RunId::from("20261115-143307-k3f9"),
+            title: "Fix the router".into(),
+            origin: "/nonexistent/a".into(),
+            workspace: "/nonexistent/a".into(),
+            created_at: "2026-11-15T14:33:07Z".parse().unwrap(),
+            spare: None,
+        });
+        insta::assert_json_snapshot!(entry, @r#"
+        {
+          "run_id": "20261115-143307-k3f9",
+          "title": "Fix the router",
+          "status": "gone",
+          "driven": false,
+          "iteration": null,
+          "max_iterations": null,
+          "cost_usd": null,
+          "cost_basis": null,
+          "created_at": "2026-11-15T14:33:07Z",
+          "last_event_at": null,
+          "folder": "/nonexistent/a",
+          "workspace": "/nonexistent/a",
+          "problem": "`/nonexistent/a/.ralph/runs/20261115-143307-k3f9` is gone"
+        }
+        "#);
+        let out = table::tests::plain();
+        let [id, status, ..] = cells(&entry, entry.created_at, &out);
+        let mut table = Table::new(2);
+        table.row([id, status]);
+        assert!(table.lines(80, &out)[0].ends_with(" gone"));
+    }
+}

@@ -1,0 +1,76 @@
+//! `ralph man`: the manual pages, made from the same text as `--help`.
+
+use crate::args::Cli;
+use crate::error::CommandError;
+use crate::output::Out;
+use clap::CommandFactory as _;
+use ralph_domain::text::count;
+use std::path::{Path, PathBuf};
+
+/// Prints `ralph(1)` to stdout, or writes the pages of all commands to a folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph man | man -l -
+  ralph man --dir ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// Write `ralph.1`, `ralph-run.1`, … to this folder; it is made if needed.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: ManArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let Some(dir) = args.dir else {
+        let page = page()?;
+        if out.json {
+            out.value(&serde_json::json!({ "page": String::from_utf8_lossy(&page) }));
+        } else {
+            out.raw(&page);
+        }
+        return Ok(0);
+    };
+    let dir = folder.join(dir);
+    let written = install(&dir)?;
+    if out.json {
+        out.value(&serde_json::json!({ "dir": dir, "pages": written }));
+    } else {
+        out.say(format!("wrote {} to {}", count(written.len(), "page"), dir.display()));
+    }
+    Ok(0)
+}
+
+fn page() -> Result<Vec<u8>, CommandError> {
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(Cli::command())
+        .render(&mut bytes)
+        .map_err(|e| CommandError::environment(format!("cannot make the manual page: {e}")))?;
+    Ok(bytes)
+}
+
+/// Writes all pages and returns their names.
+fn install(dir: &Path) -> Result<Vec<String>, CommandError> {
+    let failed = |e: std::io::Error| {
+        CommandError::environment(format!("cannot write manual pages to `{}`: {e}", dir.display())).hint("name a folder that you may write to")
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    clap_mangen::generate_to(Cli::command(), dir).map_err(failed)?;
+    let names = std::fs::read_dir(dir).map_err(failed)?.flatten().filter_map(|e| e.file_name().into_string().ok());
+    let mut pages: Vec<String> = names.filter(|n| n.starts_with("ralph") && n.ends_with(".1")).collect();
+    pages.sort();
+    Ok(pages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page() {
+        let folder = tempfile::tempdir().unwrap();
+        let pages = install(&folder.path().join("man1")).unwrap();
+        for name in ["ralph.1", "ralph-run.1", "ralph-status.1", "ralph-restore.1"] {
+            assert!(pages.iter().any(|p| p == name), "{name} is missing: {pages:?}");
+        }
+        assert!(String::from_utf8(page().unwrap()).unwrap().contains("fresh agent sessions"));
+    }
+}

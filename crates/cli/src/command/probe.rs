@@ -1,0 +1,168 @@
+//! `ralph probe`: one tiny question to each agent, to see that it is installed, logged in and answers.
+
+pub mod scratch;
+
+use crate::command::list::table::{columns, wrap};
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::{find, host, settings, signals};
+use ralph_agents::presets;
+use ralph_agents::probe::{ProbeReport, probe};
+use ralph_core::CancelFlag;
+use ralph_core::clock::SystemClock;
+use ralph_domain::config::AgentConfig;
+use ralph_domain::describe::Tone;
+use ralph_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
+use ralph_domain::redact::Redactor;
+use ralph_domain::text::duration;
+use scratch::Scratch;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs each configured agent (or, without a configuration, each that is installed) once, in an empty folder. This is
+/// a real session and may cost a little.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph probe
+  ralph probe --agent claude --timeout 60
+  ralph probe --json      one JSON array")]
+pub struct ProbeArgs {
+    /// Only this agent; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Vec<String>,
+    /// Longest wait for each agent, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: u64,
+}
+
+/// Runs the command.
+pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let top = find::top(folder);
+    host::load_dotenv(&top);
+    let agents = chosen(&args.agent, configured(&top)?)?;
+    if agents.is_empty() {
+        return Err(CommandError::environment("there is no agent to try: none is configured, and neither claude, codex nor gemini is installed")
+            .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
+    }
+    let redactor = host::redactor(&top);
+    let cancel = signals::install();
+    let scratch = Scratch::new("probe")?;
+    let mut reports = Vec::new();
+    for agent in &agents {
+        if cancel.get().is_some() {
+            break;
+        }
+        out.say(format!("asking {} …", agent.name));
+        let mut sink = Sink { cancel: &cancel, out };
+        let now = SystemClock::default().now();
+        let mut report = probe(agent, &scratch.sandbox, Duration::from_secs(args.timeout), now, &mut sink);
+        clean(&mut report, &redactor);
+        if !out.json {
+            print(&report, out);
+        }
+        reports.push(report);
+    }
+    if out.json {
+        out.value(&reports);
+    }
+    if cancel.get().is_some() {
+        return Ok(130);
+    }
+    Ok(if reports.iter().any(|r| r.ok) { 0 } else { 4 })
+}
+
+/// The agents that a run here would have.
+fn configured(top: &Path) -> Result<Vec<AgentConfig>, CommandError> {
+    let file = settings::load(top)?.file;
+    let agents = match file.agents {
+        Some(agents) if !agents.is_empty() => agents,
+        _ => settings::detected_agents(),
+    };
+    Ok(agents)
+}
+
+/// The agents asked for by name: a configured one, or a preset.
+fn chosen(names: &[String], known: Vec<AgentConfig>) -> Result<Vec<AgentConfig>, CommandError> {
+    if names.is_empty() {
+        return Ok(known);
+    }
+    let find = |name: &String| {
+        let found = known.iter().find(|a| a.name.as_str() == name).cloned().or_else(|| presets::preset(name));
+        found.ok_or_else(|| {
+            let mut all: Vec<&str> = known.iter().map(|a| a.name.as_str()).collect();
+            all.extend(presets::NAMES.iter().filter(|n| !known.iter().any(|a| a.name.as_str() == **n)));
+            CommandError::usage(format!("there is no agent `{name}`")).hint(format!("known here: {}", all.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// An agent's own words may quote a key.
+fn clean(report: &mut ProbeReport, redactor: &Redactor) {
+    report.message = redactor.text(&report.message).into_owned();
+}
+
+fn print(report: &ProbeReport, out: &Out) {
+    let (sign, tone) = if report.ok { (Sign::Good, Tone::Good) } else { (Sign::Bad, Tone::Bad) };
+    let time = if report.seconds > 0.0 { format!(" ({})", duration(Duration::from_secs_f64(report.seconds))) } else { String::new() };
+    let text = format!("{}: {}{time}", report.name, report.message);
+    for (n, line) in wrap(&text, columns() - 3).iter().enumerate() {
+        out.line(if n == 0 { format!("{} {line}", out.out(tone, out.sign(sign))) } else { format!("  {line}") });
+    }
+    if let Some(hint) = report.hint.as_deref().filter(|_| !report.ok) {
+        out.line(format!("  {} {hint}", out.out(Tone::Plain, "next:")));
+    }
+}
+
+struct Sink<'a> {
+    cancel: &'a Arc<CancelFlag>,
+    out: &'a Out,
+}
+
+impl SessionSink for Sink<'_> {
+    fn output(&mut self, _stream: Stream, _bytes: &[u8]) {}
+    fn activity(&mut self, line: &str) {
+        if self.out.verbose {
+            self.out.say(format!("  {}", self.out.err(Tone::Muted, line)));
+        }
+    }
+    fn action(&mut self, _json_line: &str) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        if self.cancel.get().is_some() { ControlFlow::Break(StopCause::Cancelled) } else { ControlFlow::Continue(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_chosen_by_name_from_the_configuration_or_the_presets() {
+        let known = || vec![AgentConfig::command("mine", &["mine"])];
+        let names = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|s| (*s).to_owned()).collect();
+            chosen(&wanted, known()).map(|list| list.iter().map(|a| a.name.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).unwrap(), ["mine"]);
+        assert_eq!(names(&["codex", "mine"]).unwrap(), ["codex", "mine"]);
+        let error = names(&["emacs"]).unwrap_err();
+        assert_eq!(error.hint.as_deref(), Some("known here: mine, claude, codex, gemini"));
+    }
+
+    #[test]
+    fn a_key_in_an_agents_words_is_not_shown() {
+        let redactor = Redactor::from_vars([("OPENAI_API_KEY".to_owned(), "sk-very-secret-value-123456".to_owned())]);
+        let mut report = ProbeReport {
+            name: "codex".into(),
+            ok: false,
+            status: ralph_agents::probe::ProbeStatus::Auth,
+            seconds: 1.0,
+            message: "bad key sk-very-secret-value-123456".into(),
+            hint: None,
+        };
+        clean(&mut report, &redactor);
+        assert!(!report.message.contains("very-secret"), "{}", report.message);
+    }
+}

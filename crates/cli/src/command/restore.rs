@@ -1,0 +1,175 @@
+//! `ralph restore`: the files as they were before a run. What is there now is kept first.
+
+use crate::command::list::table::{Cell, Table, columns};
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::find;
+use ralph_domain::describe::Tone;
+use ralph_domain::id::RunId;
+use ralph_domain::text::count;
+use ralph_git::Repo;
+use ralph_git::restore::{RestoreAction, RestorePlan, apply_restore, plan_restore};
+use serde_json::json;
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+/// Files listed; more are counted.
+const SHOWN: usize = 50;
+
+/// Shows what would change, and changes it only after a yes. `HEAD`, branches, the index and files that git ignores
+/// stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph restore k3f9          show what would change, then ask (on a terminal)
+  ralph restore k3f9 --yes    do it")]
+pub struct RestoreArgs {
+    /// The run.
+    pub run: String,
+    /// Do it without asking.
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// Runs the command.
+pub fn run(args: RestoreArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, Some(&args.run))?;
+    let id = &entry.run_id;
+    if find::handle(&entry).is_driven() {
+        return Err(CommandError::usage(format!("run {id} is being driven now: its files change under your hands"))
+            .hint(format!("`ralph cancel {id}` ends it, then `ralph restore {id}`")));
+    }
+    if !entry.workspace.is_dir() {
+        return Err(CommandError::usage(format!("the folder of run {id} is gone: `{}`", entry.workspace.display()))
+            .hint(format!("`git log refs/ralph/{id}/work` in `{}` shows the work of the run", entry.origin.display())));
+    }
+    let repo = Repo::discover(&entry.workspace).map_err(crate::command::run::from_repo)?;
+    let plan = plan_restore(&repo, id).map_err(from_git)?;
+    if !out.json {
+        show(&plan, &repo.top, out);
+    }
+    let yes = args.yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
+    let kept_at = if yes && !plan.changes.is_empty() { Some(apply(&repo, id, out)?) } else { None };
+    if out.json {
+        out.value(&object(id, &plan, kept_at.as_deref()));
+    } else if kept_at.is_none() && !plan.changes.is_empty() {
+        out.say(format!("nothing was changed; {} `ralph restore {id} --yes` applies it", out.err(Tone::Plain, "next:")));
+    }
+    Ok(0)
+}
+
+fn apply(repo: &Repo, id: &RunId, out: &Out) -> Result<String, CommandError> {
+    let done = apply_restore(repo, id).map_err(from_git)?;
+    let kept = format!("refs/ralph/{id}/before-restore");
+    out.say(format!(
+        "restored {}; the state before is kept at {kept} ({})",
+        count(done.plan.changes.len(), "file"),
+        done.saved.short()
+    ));
+    Ok(kept)
+}
+
+fn from_git(error: ralph_git::Error) -> CommandError {
+    let hint = error.hint();
+    let kind = match error {
+        ralph_git::Error::Refused { .. } => CommandError::usage(error.to_string()),
+        other => CommandError::environment(other.to_string()),
+    };
+    CommandError { hint, ..kind }
+}
+
+fn word(action: RestoreAction) -> &'static str {
+    match action {
+        RestoreAction::Rewrite => "rewrite",
+        RestoreAction::Delete => "delete",
+        RestoreAction::Recreate => "bring back",
+    }
+}
+
+fn show(plan: &RestorePlan, top: &Path, out: &Out) {
+    if plan.changes.is_empty() {
+        out.line(format!("{} is as it was before the run: nothing to restore", top.display()));
+    } else {
+        out.line(format!("{} in {} would change:", count(plan.changes.len(), "file"), top.display()));
+    }
+    let mut table = Table::new(1).indent(2);
+    for change in plan.changes.iter().take(SHOWN) {
+        let tone = if change.action == RestoreAction::Delete { Tone::Attention } else { Tone::Muted };
+        let path = ralph_domain::text::one_line(&change.path.display().to_string(), 400);
+        table.row([Cell::toned(tone, word(change.action)), path.into()]);
+    }
+    table.lines(columns(), out).iter().for_each(|l| out.line(l));
+    if plan.changes.len() > SHOWN {
+        out.line(format!("  … and {} more (`--json` lists all)", plan.changes.len() - SHOWN));
+    }
+    if !plan.left_alone.is_empty() {
+        let names: Vec<String> = plan.left_alone.iter().take(5).map(|p| p.display().to_string()).collect();
+        let more = if plan.left_alone.len() > 5 { ", …" } else { "" };
+        out.line(format!("  left alone: {}{more} (ignored, too large or a repo of its own)", names.join(", ")));
+    }
+}
+
+/// Headless never asks: a question needs somebody who sees it and can answer.
+fn may_ask(out: &Out) -> bool {
+    !out.json && out.live && std::io::stdin().is_terminal()
+}
+
+fn ask(files: usize, out: &Out) -> bool {
+    out.draw(&format!("Restore {}? [y/N] ", if files == 1 { "this file".to_owned() } else { format!("these {files} files") }));
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer).is_ok();
+    read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+fn object(id: &RunId, plan: &RestorePlan, kept_at: Option<&str>) -> serde_json::Value {
+    let changes: Vec<_> = plan
+        .changes
+        .iter()
+        .map(|c| json!({ "path": c.path.to_string_lossy(), "action": word(c.action).replace(' ', "_") }))
+        .collect();
+    let left: Vec<_> = plan.left_alone.iter().map(|p| p.to_string_lossy()).collect();
+    json!({ "run_id": id, "changes": changes, "left_alone": left, "applied": kept_at.is_some(), "kept_at": kept_at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_git::restore::RestoreChange;
+
+    #[test]
+    fn the_json_names_every_file_and_what_happens_to_it() {
+        let change = |path: &str, action| RestoreChange { path: path.into(), action };
+        let plan = RestorePlan {
+            changes: vec![
+                change("a.rs", RestoreAction::Rewrite),
+                change("b.rs", RestoreAction::Delete),
+                change("c.rs", RestoreAction::Recreate),
+            ],
+            left_alone: vec!["vendor".into()],
+        };
+        let id = RunId::from("20261115-143307-k3f9");
+        insta::assert_json_snapshot!(object(&id, &plan, None), @r#"
+        {
+          "applied": false,
+          "changes": [
+            {
+              "action": "rewrite",
+              "path": "a.rs"
+            },
+            {
+              "action": "delete",
+              "path": "b.rs"
+            },
+            {
+              "action": "bring_back",
+              "path": "c.rs"
+            }
+          ],
+          "kept_at": null,
+          "left_alone": [
+            "vendor"
+          ],
+          "run_id": "20261115-143307-k3f9"
+        }
+        "#);
+    }
+}

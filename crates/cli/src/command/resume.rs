@@ -1,0 +1,95 @@
+//! `ralph resume`: unpause a living run, continue a dead one.
+
+use crate::command::run::{finish, from_repo};
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::{find, host, signals, wiring};
+use ralph_core::Driver;
+use ralph_domain::control::Control;
+use ralph_git::Repo;
+use ralph_journal::journal::Places;
+use ralph_journal::{JournalError, snapshot};
+use std::path::Path;
+
+/// A run that is paused goes on; one whose process has ended is continued from its journal, with its iteration count,
+/// cost, cooldowns and budgets.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph resume            the latest run of this folder
+  ralph resume k3f9       by the end of its id")]
+pub struct ResumeArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    go_on(args.run.as_deref(), folder, out)
+}
+
+/// Goes on with a run.
+pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, name)?;
+    let handle = find::handle(&entry);
+    if handle.is_driven() {
+        handle.send(Control::Resume)?;
+        out.say(format!("run {} goes on (`ralph logs -f {}` follows it)", entry.run_id, entry.run_id));
+        if out.json {
+            out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": "resume" }));
+        }
+        return Ok(0);
+    }
+    host::load_dotenv(&entry.origin);
+    let home = host::state_home()?;
+    if !entry.workspace.is_dir() {
+        return Err(CommandError::environment(format!("the folder of run {} is gone: `{}`", entry.run_id, entry.workspace.display()))
+            .hint("bring it back (a worktree or clone can be made again from `refs/ralph/…/work`), or start a new run"));
+    }
+    let repo = Repo::discover(&entry.workspace).map_err(from_repo)?;
+    let places = Places {
+        dir: entry.run_dir(),
+        seal: Some(home.seal(&entry.run_id)),
+        spare: Some(repo.run_folder(&entry.run_id)),
+    };
+    let spec = match snapshot::read_spec(&places.dir) {
+        Ok(spec) => spec,
+        Err(error) => match &places.spare {
+            Some(spare) => snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error)?,
+            None => return Err(error.into()),
+        },
+    };
+    let lock = wiring::lock(&spec)?;
+    // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
+    ralph_sandbox::sweep(spec.run_id.as_str());
+    if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
+        if let Some(end) = &state.finished {
+            return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary)).hint("`ralph run --new` starts another one"));
+        }
+        if let Some(need) = state.needs_human.as_ref().filter(|n| n.reason.needs_approval()) {
+            let approved = inbox_has_approval(&places, state.inbox);
+            if !approved {
+                return Err(CommandError::needs_person(format!("run {} waits for your approval: {}", spec.run_id, need.message))
+                    .hint(format!("look at it, then `ralph approve {}` and `ralph resume {}`", spec.run_id, spec.run_id)));
+            }
+        }
+    }
+    ralph_journal::inbox::send(&places.dir, &host::actor(), Control::Resume)?;
+    wiring::register(&home, &spec, &repo)?;
+    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let driver = Driver::resume(parts)?;
+    Ok(finish(driver, out))
+}
+
+fn inbox_has_approval(places: &Places, from: u64) -> bool {
+    let letters = ralph_journal::inbox::read(&places.dir, from).unwrap_or_default();
+    letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| l.control == Control::Approve))
+}
+
+/// A journal that was edited while nobody drove it: `approve` keeps the sealed copy.
+pub fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
+    let redactor = std::sync::Arc::new(ralph_domain::redact::Redactor::default());
+    match ralph_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
+        Err(JournalError::Tampered { .. }) => ralph_journal::journal::restore_from_seal(places).map(Some),
+        _ => Ok(None),
+    }
+}

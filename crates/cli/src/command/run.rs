@@ -1,0 +1,436 @@
+//! `ralph run`: from task file and configuration to a proven result.
+
+use crate::command::resume;
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::settings::{self, Loaded};
+use crate::{find, host, signals, wiring};
+use ralph_agents::presets;
+use ralph_core::Driver;
+use ralph_core::clock::SystemClock;
+use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
+use ralph_domain::describe::Tone;
+use ralph_domain::id::AgentName;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::ports::Clock as _;
+use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::text::{count, duration};
+use ralph_git::{Repo, RepoError, place};
+use ralph_journal::layout::{RalphDir, StateHome};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph run --isolation none                       the loop on PROMPT.md, in place
+  ralph run --isolation none --branch fix-router   commit each iteration on a branch
+  ralph run --isolation none --worktree            work beside your own tree
+  ralph run --isolation none --verify 'cargo test' --agents claude,codex
+  ralph run --resume                               go on with the latest run of this folder")]
+pub struct RunArgs {
+    /// The task file.
+    #[arg(long, value_name = "FILE", default_value = "PROMPT.md")]
+    pub prompt: PathBuf,
+    /// Go on with a run: the named one, or the latest of this folder.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
+    pub resume: Option<String>,
+    /// Start a new run even where an unfinished one is.
+    #[arg(long, conflicts_with = "resume")]
+    pub new: bool,
+    /// Most iterations (default 30).
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<u32>,
+    /// Most working time in seconds (default 7200); waits for limits do not count.
+    #[arg(long, value_name = "N")]
+    pub max_seconds: Option<u64>,
+    /// Most money in USD (default 10).
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+    /// Most tokens in all.
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Refuse to start where the money cap cannot hold.
+    #[arg(long)]
+    pub strict_budget: bool,
+    /// Only these agents, in this order.
+    #[arg(long, visible_alias = "modals", value_name = "A,B", value_delimiter = ',')]
+    pub agents: Vec<String>,
+    /// The model for every agent that takes one.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// A check that must pass, as a shell command; may be given several times.
+    #[arg(long, value_name = "COMMAND")]
+    pub verify: Vec<String>,
+    /// Paths that must not change; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    pub protect: Vec<String>,
+    /// Switch to this new branch and commit each iteration on it.
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+    /// Work in a git worktree of its own.
+    #[arg(long, conflicts_with = "clone")]
+    pub worktree: bool,
+    /// Work in a fresh clone of this repo.
+    #[arg(long, value_name = "URL|PATH")]
+    pub clone: Option<String>,
+    /// How strongly the agent is fenced from the rest of the machine.
+    #[arg(long, value_name = "HOW", value_parser = isolation)]
+    pub isolation: Option<Isolation>,
+    /// The same as `--isolation none`.
+    #[arg(long, conflicts_with_all = ["isolation", "sandbox"])]
+    pub no_sandbox: bool,
+    /// The strongest fence that works here, or an error.
+    #[arg(long, conflicts_with = "isolation")]
+    pub sandbox: bool,
+}
+
+fn isolation(text: &str) -> Result<Isolation, String> {
+    match text {
+        "auto" => Ok(Isolation::Auto),
+        "bwrap" => Ok(Isolation::Bwrap),
+        "landlock" => Ok(Isolation::Landlock),
+        "none" => Ok(Isolation::None),
+        _ => Err("one of auto, bwrap, landlock, none".into()),
+    }
+}
+
+/// Runs the loop.
+pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if let Some(name) = &args.resume {
+        let name = (!name.is_empty()).then_some(name.as_str());
+        return resume::go_on(name, folder, out);
+    }
+    start(args, folder, out).inspect_err(|error| {
+        // Whoever reads the last line of stdout gets the documented object, whatever happened.
+        if out.json {
+            out.value(&RunResult::refused(error.to_run_error()));
+        }
+    }).or_else(|error| {
+        let mut people = *out;
+        people.json = false;
+        Ok(people.fail(&error))
+    })
+}
+
+fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let top = find::top(folder);
+    host::load_dotenv(&top);
+    let home = host::state_home()?;
+    let origin = Repo::discover(&top).map_err(from_repo)?;
+    let task = read_task(folder, &args.prompt)?;
+    let loaded = settings::load(&origin.top)?;
+    require_unfenced(&args, &loaded)?;
+    let settings = resolve(&args, loaded.clone(), &origin.top)?;
+    if let Some(code) = continue_unfinished(&args, &origin, &task, &settings, out)? {
+        return Ok(code);
+    }
+    let clock = SystemClock::default();
+    let now = clock.now();
+    let run_id = ralph_core::run_id::new(now);
+    let (place, workspace, branch) = make_place(&args, &origin, &home, &run_id, &settings)?;
+    let repo = if workspace == origin.top { origin.clone() } else { Repo::discover(&workspace).map_err(from_repo)? };
+    repo.exclude_ralph_dir().map_err(CommandError::from)?;
+    let config_digest = if workspace == origin.top { loaded.repo_digest } else { None };
+    let spec = RunSpec {
+        version: 1,
+        spec_version: 1,
+        run_id,
+        created_at: now,
+        task,
+        settings,
+        place,
+        workspace,
+        origin: origin.top.clone(),
+        branch,
+        config_digest,
+    };
+    let lock = wiring::lock(&spec)?;
+    wiring::register(&home, &spec, &repo)?;
+    announce(&spec, out);
+    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let driver = Driver::create(spec, parts)?;
+    Ok(finish(driver, out))
+}
+
+/// Runs a driver to its end and tells how it went.
+pub fn finish(driver: Driver, out: &Out) -> u8 {
+    let spec = driver.state().spec.clone();
+    let result = driver.run();
+    summary(&result, &spec, out);
+    if out.json {
+        out.value(&result);
+    }
+    result.reason.exit_code()
+}
+
+/// A plain `ralph run` where an unfinished run of the same task lies goes on with it: a restart is no new start.
+fn continue_unfinished(
+    args: &RunArgs,
+    origin: &Repo,
+    task: &Task,
+    settings: &Settings,
+    out: &Out,
+) -> Result<Option<u8>, CommandError> {
+    if args.new || args.worktree || args.clone.is_some() {
+        return Ok(None);
+    }
+    let dir = RalphDir::of(&origin.top);
+    if ralph_journal::lock::holder(&dir.lock()).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
+        // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
+        return Ok(None);
+    }
+    let Some(id) = dir.runs().pop() else { return Ok(None) };
+    let Ok(state) = ralph_journal::snapshot::load(&dir, &dir.run(&id)) else { return Ok(None) };
+    if state.finished.is_some() {
+        return Ok(None);
+    }
+    let same = state.spec.task.text == task.text && state.spec.settings == *settings;
+    if same {
+        out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
+        return resume::go_on(Some(id.as_str()), &origin.top, out).map(Some);
+    }
+    Err(CommandError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
+        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
+}
+
+/// Errors of looking at a repo, with their hints.
+pub fn from_repo(error: RepoError) -> CommandError {
+    let hint = error.hint();
+    CommandError { hint, ..CommandError::usage(error.to_string()) }
+}
+
+impl From<ralph_git::Error> for CommandError {
+    fn from(error: ralph_git::Error) -> Self {
+        let hint = error.hint();
+        Self { hint, ..Self::environment(error.to_string()) }
+    }
+}
+
+fn read_task(folder: &Path, prompt: &Path) -> Result<Task, CommandError> {
+    let path = folder.join(prompt);
+    let shown = prompt.display().to_string();
+    let bytes = std::fs::read(&path).map_err(|e| {
+        let missing = e.kind() == std::io::ErrorKind::NotFound;
+        let error = CommandError::usage(format!("cannot read the task file `{}`: {e}", path.display()));
+        if missing { error.hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file with `--prompt FILE`") } else { error }
+    })?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        CommandError::usage(format!("{}:{line}: the task file is not UTF-8 text", path.display())).hint("save it as UTF-8")
+    })?;
+    Task::from_prompt(&text, &shown)
+        .map_err(|message| CommandError::usage(message).hint(format!("write what is to be done into `{}`", path.display())))
+}
+
+/// Until the fence is built, running without one needs the user's own word: a flag or the user's own configuration.
+fn require_unfenced(args: &RunArgs, loaded: &Loaded) -> Result<(), CommandError> {
+    let asked = if args.no_sandbox {
+        Some(Isolation::None)
+    } else if args.sandbox {
+        Some(Isolation::Auto)
+    } else {
+        args.isolation.or(loaded.user_isolation)
+    };
+    if asked == Some(Isolation::None) {
+        return Ok(());
+    }
+    let mut error = CommandError::environment("this version cannot fence an agent off from the rest of the machine")
+        .hint("`--isolation none` runs it with all your rights; only do that with agents and repos you trust");
+    if loaded.repo_isolation == Some(Isolation::None) && asked.is_none() {
+        error = error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config");
+    }
+    Err(error)
+}
+
+/// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
+fn resolve(args: &RunArgs, loaded: Loaded, top: &Path) -> Result<Settings, CommandError> {
+    let mut file = loaded.file;
+    if file.agents.as_ref().is_none_or(Vec::is_empty) {
+        file.agents = Some(settings::detected_agents());
+    }
+    let flags = ConfigFile {
+        max_iterations: args.max_iterations,
+        max_wall_time_minutes: args.max_seconds.map(|s| s as f64 / 60.0),
+        max_cost_usd_estimate: args.max_cost.map(Usd::from_dollars),
+        max_tokens_total: args.max_tokens,
+        strict_budget: args.strict_budget.then_some(true),
+        agent_priority: (!args.agents.is_empty()).then(|| args.agents.iter().map(|a| AgentName::from(a.as_str())).collect()),
+        protected_paths: (!args.protect.is_empty()).then(|| args.protect.clone()),
+        verifiers: (!args.verify.is_empty()).then(|| verifiers_of(&args.verify)),
+        required_verifiers: (!args.verify.is_empty()).then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
+        isolation: Some(Isolation::None),
+        ..ConfigFile::default()
+    };
+    if args.max_iterations == Some(0) {
+        return Err(CommandError::usage("`--max-iterations` must be at least 1"));
+    }
+    let wanted = flags.agent_priority.clone().or_else(|| file.agent_priority.clone());
+    let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
+    if let Some(unknown) = wanted.iter().flatten().find(|name| !known.contains(name)) {
+        let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
+        return Err(CommandError::usage(format!("there is no agent `{unknown}`")).hint(match names.as_slice() {
+            [] => "no agent is configured or installed: `ralph doctor` shows what is missing".to_owned(),
+            names => format!("configured or installed: {}", names.join(", ")),
+        }));
+    }
+    let mut settings = file.overlaid(flags).resolve();
+    if let Some(model) = &args.model {
+        settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
+    }
+    check_settings(&settings, top)?;
+    Ok(settings)
+}
+
+fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
+    commands
+        .iter()
+        .enumerate()
+        .map(|(n, command)| VerifierConfig {
+            name: if n == 0 { "tests".into() } else { format!("check-{}", n + 1) },
+            command_argv: vec!["sh".into(), "-c".into(), command.clone()],
+            run_when: ralph_domain::config::RunWhen::OnChange,
+            timeout_seconds: 1800,
+        })
+        .collect()
+}
+
+fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
+    if settings.agents.is_empty() {
+        return Err(CommandError::environment("no agent: none is configured, and neither claude, codex nor gemini is installed")
+            .hint("install one (`npm install -g @anthropic-ai/claude-code`), or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`), or see it work first with `ralph demo`"));
+    }
+    for name in &settings.required_verifiers {
+        if !settings.verifiers.iter().any(|v| v.name == *name) {
+            return Err(CommandError::usage(format!("`required_verifiers` names `{name}`, but there is no such verifier"))
+                .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
+        }
+    }
+    if settings.required_verifiers.is_empty() {
+        return Err(CommandError::usage("nothing checks the result: there is no required verifier")
+            .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    for agent in settings.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
+        let program = &agent.command_argv[0];
+        if !exists(program, &path, top) {
+            let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
+            return Err(CommandError::environment(format!("the command `{program}` of agent `{}` does not exist", agent.name))
+                .hint(install.map_or_else(|| "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(), str::to_owned)));
+        }
+    }
+    for verifier in &settings.verifiers {
+        let program = &verifier.command_argv[0];
+        if !exists(program, &path, top) {
+            return Err(CommandError::usage(format!("the command `{program}` of verifier `{}` does not exist", verifier.name))
+                .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
+        }
+    }
+    if settings.strict_budget
+        && let Some(blind) = settings.agents.iter().find(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
+    {
+        return Err(CommandError::environment(format!("agent `{}` does not report its cost, so the cap of {} cannot hold", blind.name, settings.budgets.max_cost))
+            .hint("leave it out with `--agents`, or start without `--strict-budget`"));
+    }
+    Ok(())
+}
+
+fn exists(program: &str, path: &str, top: &Path) -> bool {
+    if program.contains('/') { top.join(program).is_file() } else { presets::find_program(program, path).is_some() }
+}
+
+fn make_place(
+    args: &RunArgs,
+    origin: &Repo,
+    home: &StateHome,
+    run_id: &ralph_domain::id::RunId,
+    settings: &Settings,
+) -> Result<(Place, PathBuf, Option<String>), CommandError> {
+    let own = || format!("ralph/{run_id}");
+    if args.worktree {
+        let path = home.workspace(run_id);
+        let branch = args.branch.clone().unwrap_or_else(own);
+        let branch = place::free_branch_name(origin, &branch)?;
+        let made = place::add_worktree(origin, &path, &branch)?;
+        return Ok((Place::Worktree, made.top, Some(branch)));
+    }
+    if let Some(from) = &args.clone {
+        let path = home.workspace(run_id);
+        let branch = args.branch.clone().unwrap_or_else(own);
+        let made = place::clone(from, &path, &branch)?;
+        // A URL may carry a password; the spec is written to disk.
+        let from = host::redactor(&origin.top).text(from).into_owned();
+        return Ok((Place::Clone { from }, made.top, Some(branch)));
+    }
+    if let Some(branch) = &args.branch {
+        if origin.branch.as_deref() != Some(branch) {
+            place::create_branch_in_place(origin, branch)?;
+        }
+        return Ok((Place::InPlace, origin.top.clone(), Some(branch.clone())));
+    }
+    let branch = match (settings.checkpoint_commits, &origin.branch) {
+        (false, _) => None,
+        (true, Some(branch)) => Some(branch.clone()),
+        (true, None) => {
+            return Err(CommandError::usage("`checkpoint_commits` needs a branch, but HEAD is detached")
+                .hint("`--branch NAME` makes one, or `git switch BRANCH` first"));
+        }
+    };
+    Ok((Place::InPlace, origin.top.clone(), branch))
+}
+
+/// What a person must know before money is spent.
+fn announce(spec: &RunSpec, out: &Out) {
+    let blind: Vec<&str> = spec
+        .settings
+        .agents
+        .iter()
+        .filter(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
+        .map(|a| a.name.as_str())
+        .collect();
+    if !blind.is_empty() && (out.live || out.verbose) {
+        out.say(format!(
+            "{} {} {} not report cost: the cap of {} cannot hold for {}",
+            out.err(Tone::Attention, "note:"),
+            blind.join(", "),
+            if blind.len() == 1 { "does" } else { "do" },
+            spec.settings.budgets.max_cost,
+            if blind.len() == 1 { "it" } else { "them" },
+        ));
+    }
+}
+
+/// The end of a run, for people.
+pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
+    let (tone, sign) = match result.reason {
+        EndReason::Completed => (Tone::Good, Sign::Good),
+        EndReason::NeedsHuman => (Tone::Attention, Sign::Pause),
+        _ => (Tone::Bad, Sign::Bad),
+    };
+    out.say(format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
+    let time = duration(Duration::from_secs_f64(result.elapsed_seconds.max(0.0)));
+    let cost = match result.cost_basis {
+        CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
+        basis => format!("{} ({})", result.cost_usd, basis.as_str()),
+    };
+    let row = |name: &str, value: &str| out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))));
+    row("run", &format!("{} · {} · {time} · {cost}", spec.run_id, count(result.iterations as usize, "iteration")));
+    if let Some(branch) = &result.branch {
+        row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
+    }
+    if spec.workspace != spec.origin {
+        row("folder", &spec.workspace.display().to_string());
+    }
+    if let Some(dir) = &result.run_dir {
+        if dir.join("proof.json").is_file() {
+            row("evidence", &dir.join("proof.json").display().to_string());
+        }
+        row("logs", &dir.join("iterations").display().to_string());
+    }
+    if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
+        out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
+    } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
+        out.say(format!("{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them", out.err(Tone::Plain, "next:"), spec.run_id));
+    }
+}

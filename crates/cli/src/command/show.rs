@@ -1,0 +1,120 @@
+//! `ralph show`: a run with its spec, iterations and proof, or one iteration with its receipt and files.
+
+mod iteration;
+mod proof;
+mod whole;
+
+use crate::command::status::facts::Facts;
+use crate::error::CommandError;
+use crate::find;
+use crate::output::Out;
+use ralph_domain::event::{EventBody, FileChange};
+use ralph_domain::id::Seq;
+use ralph_domain::state::{IterationSummary, RunState};
+use ralph_domain::text::count;
+use std::path::Path;
+
+/// A whole run, or one iteration. The flags print one file of the iteration as it is (of the latest one, if none is named).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph show                      the latest run of this folder
+  ralph show k3f9 3               its third iteration
+  ralph show k3f9 3 --diff | less what that iteration changed
+  ralph show k3f9 --json          one JSON object")]
+pub struct ShowArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// The iteration.
+    pub iteration: Option<u32>,
+    /// Print the patch.
+    #[arg(long, group = "artifact")]
+    pub diff: bool,
+    /// Print the prompt.
+    #[arg(long, group = "artifact")]
+    pub prompt: bool,
+    /// Print what the agent printed.
+    #[arg(long, group = "artifact")]
+    pub output: bool,
+    /// Print the receipt.
+    #[arg(long, group = "artifact")]
+    pub receipt: bool,
+}
+
+/// The story of a run as far as it is shown.
+#[derive(Debug, Default)]
+struct Story {
+    /// Every finished iteration, oldest first.
+    iterations: Vec<IterationSummary>,
+    /// Files that the wanted iteration changed, and how many in all.
+    files: Vec<FileChange>,
+    files_total: usize,
+}
+
+/// Runs the command.
+pub fn run(args: ShowArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let facts = Facts::load(find::run(folder, args.run.as_deref())?)?;
+    let file = [(args.diff, "git_diff.patch"), (args.prompt, "prompt.md"), (args.output, "output.log"), (args.receipt, "receipt.json")];
+    if let Some((_, name)) = file.into_iter().find(|(wanted, _)| *wanted) {
+        return artifact(&facts, args.iteration, name, out);
+    }
+    let story = story(&facts, args.iteration)?;
+    match args.iteration {
+        Some(number) => iteration::show(&facts, number, &story, out),
+        None => whole::show(&facts, &story, out),
+    }
+    .map(|()| 0)
+}
+
+/// Replays the journal: the state remembers a window, the story is all of it.
+fn story(facts: &Facts, wanted: Option<u32>) -> Result<Story, CommandError> {
+    let mut state = RunState::new(facts.state.spec.clone());
+    let mut story = Story::default();
+    for event in find::handle(&facts.entry).follow(Seq(0)).poll()? {
+        state.apply(&event);
+        match event.body {
+            EventBody::IterationEnded { .. } => story.iterations.extend(state.history.back().cloned()),
+            EventBody::Checkpointed { iteration, files, files_total, .. } if wanted == Some(iteration) => {
+                story.files = files;
+                story.files_total = files_total;
+            }
+            _ => {}
+        }
+    }
+    Ok(story)
+}
+
+/// Prints one file of an iteration as it is.
+fn artifact(facts: &Facts, wanted: Option<u32>, name: &str, out: &Out) -> Result<u8, CommandError> {
+    let number = wanted.unwrap_or_else(|| facts.iteration().max(1));
+    let path = facts.entry.run_dir().iteration(number).join(name);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            require_iteration(facts, number)?;
+            return Err(CommandError::usage(format!("iteration {number} of run {} has no `{name}` (yet)", facts.entry.run_id))
+                .hint(format!("`ralph show {} {number}` lists its files", facts.entry.run_id)));
+        }
+        Err(e) => return Err(CommandError::environment(format!("cannot read `{}`: {e}", path.display()))),
+    };
+    if out.json {
+        let text = String::from_utf8_lossy(&bytes);
+        let id = &facts.entry.run_id;
+        out.value(&serde_json::json!({ "run_id": id, "iteration": number, "file": name, "path": path, "text": text }));
+    } else {
+        out.raw(&bytes);
+    }
+    Ok(0)
+}
+
+/// An iteration that exists, if only in part.
+fn require_iteration(facts: &Facts, number: u32) -> Result<(), CommandError> {
+    if facts.entry.run_dir().iteration(number).is_dir() {
+        return Ok(());
+    }
+    let id = &facts.entry.run_id;
+    let hint = match facts.iteration() {
+        0 => "no session has started yet".to_owned(),
+        last => format!("it has {}; `ralph show {id}` lists them", count(last as usize, "iteration")),
+    };
+    Err(CommandError::usage(format!("run {id} has no iteration {number}")).hint(hint))
+}

@@ -1,0 +1,94 @@
+//! A whole run: how it stands, what was asked for, every iteration, the proof.
+
+use super::{Story, proof};
+use crate::command::status::facts::Facts;
+use crate::command::status::words::{card, heading, home_path, row, size};
+use crate::command::status::{self, view};
+use crate::error::CommandError;
+use crate::output::Out;
+use ralph_domain::config::{AgentSelection, Completion};
+use ralph_domain::text::{count, duration};
+use serde_json::{Value, json};
+
+/// Iterations listed; older ones are counted.
+const SHOWN: usize = 200;
+
+/// Prints the run.
+pub fn show(facts: &Facts, story: &Story, out: &Out) -> Result<(), CommandError> {
+    let proof_path = facts.entry.run_dir().proof();
+    if out.json {
+        let proof = std::fs::read(&proof_path).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
+        out.value(&json!({
+            "run_id": facts.entry.run_id,
+            "status": status::object(facts),
+            "spec": facts.state.spec,
+            "iterations": story.iterations,
+            "proof": proof,
+        }));
+        return Ok(());
+    }
+    view::run_line(facts, out);
+    view::now_line(facts, facts.state.finished.is_none(), out);
+    task(facts, out);
+    settings(facts, out);
+    if !story.iterations.is_empty() {
+        heading(out, "Iterations");
+        let first = story.iterations.len().saturating_sub(SHOWN);
+        if first > 0 {
+            out.line(format!("  … {first} earlier ones (`--json` lists all)"));
+        }
+        for at in first..story.iterations.len() {
+            card(out, &story.iterations[at], at.checked_sub(1).map(|b| &story.iterations[b]));
+        }
+    }
+    if let Some(proof) = proof::read(&proof_path) {
+        proof.print(facts.now, out);
+    }
+    view::places(facts, out);
+    Ok(())
+}
+
+fn task(facts: &Facts, out: &Out) {
+    let spec = &facts.state.spec;
+    heading(out, "Task");
+    let version = if spec.spec_version > 1 { format!(", version {}", spec.spec_version) } else { String::new() };
+    row(out, "file", &format!("{} ({}{version})", spec.task.source, size(spec.task.text.len() as u64)));
+    row(out, "asked for", &spec.created_at.strftime("%Y-%m-%d %H:%M UTC").to_string());
+    row(out, "spec", &home_path(&facts.entry.run_dir().spec()));
+}
+
+fn settings(facts: &Facts, out: &Out) {
+    let spec = &facts.state.spec;
+    let settings = &spec.settings;
+    heading(out, "Settings");
+    let base = facts.state.baseline.as_ref().map_or_else(String::new, |b| {
+        format!(", from {} at {}", b.branch.as_deref().unwrap_or("a detached HEAD"), b.head.short())
+    });
+    let branch = spec.branch.as_deref().map_or_else(String::new, |b| format!(", commits on {b}"));
+    row(out, "place", &format!("{}{branch}{base}", spec.place.as_str()));
+    let names: Vec<&str> = settings.agents.iter().map(|a| a.name.as_str()).collect();
+    let order = match settings.agent_selection {
+        AgentSelection::RoundRobin => "in turn",
+        AgentSelection::Priority => "the first that is free",
+    };
+    row(out, "agents", &format!("{} ({order})", names.join(", ")));
+    for verifier in &settings.verifiers {
+        let required = if settings.required_verifiers.contains(&verifier.name) { " (required)" } else { "" };
+        row(out, "check", &format!("{}{required}: {}", verifier.name, verifier.command_line()));
+    }
+    row(
+        out,
+        "done when",
+        &match settings.completion {
+            Completion::Promise => format!("the agent promises `{}` and the required checks pass", settings.completion_promise),
+            Completion::Checks => "the required checks pass".to_owned(),
+        },
+    );
+    let budgets = &settings.budgets;
+    let iterations = count(budgets.max_iterations as usize, "iteration");
+    row(out, "budgets", &format!("{iterations}, {} of work, {}", duration(budgets.max_wall_time), budgets.max_cost));
+    if !settings.protected_paths.is_empty() {
+        row(out, "protected", &settings.protected_paths.join(", "));
+    }
+    row(out, "isolation", &serde_json::to_value(settings.isolation).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default());
+}

@@ -1,0 +1,133 @@
+//! One error type at the edge: what failed, on what; the likely cause; the command that mends it; the exit code.
+
+use ralph_core::DriveError;
+use ralph_domain::outcome::{ErrorCode, RunError};
+use ralph_domain::ports::{SandboxError, WorkspaceError};
+use ralph_journal::JournalError;
+use ralph_journal::lock::LockError;
+
+/// How an error ends the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Wrong use or bad input.
+    Usage,
+    /// A person must decide.
+    NeedsPerson,
+    /// This machine cannot do it.
+    Environment,
+}
+
+impl Kind {
+    /// The exit code.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::NeedsPerson => 3,
+            Self::Environment => 4,
+        }
+    }
+}
+
+/// An error for a person.
+#[derive(Debug)]
+pub struct CommandError {
+    /// How it ends the process.
+    pub kind: Kind,
+    /// What failed, on what.
+    pub message: String,
+    /// The likely cause or the last lines of evidence.
+    pub cause: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl CommandError {
+    /// Wrong use or bad input.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, message: message.into(), cause: None, hint: None }
+    }
+    /// The environment cannot do it.
+    pub fn environment(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Environment, ..Self::usage(message) }
+    }
+    /// A person must decide.
+    pub fn needs_person(message: impl Into<String>) -> Self {
+        Self { kind: Kind::NeedsPerson, ..Self::usage(message) }
+    }
+    /// With what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+    /// With the likely cause.
+    #[must_use]
+    pub fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+    /// The error as JSON results carry it.
+    pub fn to_run_error(&self) -> RunError {
+        let code = match self.kind {
+            Kind::Usage => ErrorCode::InvalidInput,
+            Kind::NeedsPerson => ErrorCode::NeedsHuman,
+            Kind::Environment => ErrorCode::SandboxInitFailed,
+        };
+        RunError {
+            code,
+            message: match &self.cause {
+                Some(cause) => format!("{}: {cause}", self.message),
+                None => self.message.clone(),
+            },
+            hint: self.hint.clone(),
+            recoverable: self.kind != Kind::Usage,
+            iteration: None,
+        }
+    }
+}
+
+impl From<JournalError> for CommandError {
+    fn from(error: JournalError) -> Self {
+        let kind = match &error {
+            JournalError::NoRun(_) => Kind::Usage,
+            JournalError::Tampered { .. } => Kind::NeedsPerson,
+            _ => Kind::Environment,
+        };
+        Self { kind, hint: error.hint(), message: error.to_string(), cause: None }
+    }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::File(error) => error.into(),
+            held => Self::environment(held.to_string())
+                .cause("one run at a time per folder")
+                .hint("`ralph status` shows it, `ralph cancel` ends it; `ralph run --worktree` works beside it"),
+        }
+    }
+}
+
+impl From<DriveError> for CommandError {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Journal(error) => error.into(),
+            DriveError::Sandbox(error) => error.into(),
+            DriveError::Workspace(error) => error.into(),
+            DriveError::Wiring(message) => Self::environment(message),
+        }
+    }
+}
+
+impl From<SandboxError> for CommandError {
+    fn from(error: SandboxError) -> Self {
+        Self::environment(error.to_string()).hint("`ralph doctor` shows what this machine can do")
+    }
+}
+
+impl From<WorkspaceError> for CommandError {
+    fn from(error: WorkspaceError) -> Self {
+        let hint = error.hint.clone();
+        Self { hint, ..Self::environment(error.to_string()) }
+    }
+}

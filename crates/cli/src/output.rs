@@ -1,0 +1,185 @@
+//! The one place that prints. stdout for answers, stderr for people; colour by role and never as the only sign.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the home of printing")]
+
+use crate::args::{Cli, Color};
+use crate::error::CommandError;
+use ralph_domain::describe::Tone;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+/// Where output goes and how it looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Out {
+    /// One JSON value on stdout.
+    pub json: bool,
+    /// Only errors.
+    pub quiet: bool,
+    /// Every step.
+    pub verbose: bool,
+    /// stderr is a terminal that can redraw a line.
+    pub live: bool,
+    stdout_color: bool,
+    stderr_color: bool,
+    unicode: bool,
+}
+
+/// A sign with its ASCII twin.
+#[derive(Debug, Clone, Copy)]
+pub enum Sign {
+    /// Passing, done.
+    Good,
+    /// Failing.
+    Bad,
+    /// Going on.
+    Now,
+    /// Not yet.
+    Open,
+    /// Paused.
+    Pause,
+    /// Waiting.
+    Wait,
+    /// Something to read.
+    Note,
+}
+
+impl Out {
+    /// From the command line and the environment.
+    pub fn new(args: &Cli) -> Self {
+        let var = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+        let dumb = std::env::var("TERM").is_ok_and(|t| t == "dumb");
+        let wants = |terminal: bool| match args.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => !var("NO_COLOR") && (var("CLICOLOR_FORCE") || (terminal && !dumb)),
+        };
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|n| std::env::var(n).ok()).find(|v| !v.is_empty());
+        let unicode = !var("RALPH_ASCII") && locale.is_none_or(|l| l.to_ascii_lowercase().contains("utf") || l.starts_with("C."));
+        Self {
+            json: args.json,
+            quiet: args.quiet,
+            verbose: args.verbose,
+            live: std::io::stderr().is_terminal() && !dumb && !args.quiet,
+            stdout_color: wants(std::io::stdout().is_terminal()),
+            stderr_color: wants(std::io::stderr().is_terminal()),
+            unicode,
+        }
+    }
+
+    /// A line on stdout.
+    pub fn line(&self, text: impl AsRef<str>) {
+        // A reader that went away (`| head`) is no error.
+        let _ = writeln!(std::io::stdout(), "{}", text.as_ref());
+    }
+
+    /// Bytes on stdout as they are.
+    pub fn raw(&self, bytes: &[u8]) {
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    }
+
+    /// One JSON value on stdout.
+    pub fn value(&self, value: &impl serde::Serialize) {
+        self.line(serde_json::to_string(value).unwrap_or_default());
+    }
+
+    /// A line for people on stderr; nothing when quiet.
+    pub fn say(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{}", text.as_ref());
+        }
+    }
+
+    /// Text for people on stderr without a line end (live lines).
+    pub fn draw(&self, text: &str) {
+        let mut stderr = std::io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    /// An error in three lines: what failed; the cause; what to do. Returns the exit code.
+    pub fn fail(&self, error: &CommandError) -> u8 {
+        if self.json {
+            self.value(&serde_json::json!({ "success": false, "error": error.to_run_error() }));
+        }
+        let _ = writeln!(std::io::stderr(), "{} {}", self.err(Tone::Bad, "error:"), error.message);
+        if let Some(cause) = &error.cause {
+            for line in cause.lines() {
+                let _ = writeln!(std::io::stderr(), "  {line}");
+            }
+        }
+        if let Some(hint) = &error.hint {
+            let _ = writeln!(std::io::stderr(), "{} {hint}", self.err(Tone::Plain, "next:"));
+        }
+        error.kind.exit_code()
+    }
+
+    /// Text on stdout in the colour of its role.
+    pub fn out(&self, tone: Tone, text: &str) -> String {
+        paint(self.stdout_color, tone, text)
+    }
+
+    /// Text on stderr in the colour of its role.
+    pub fn err(&self, tone: Tone, text: &str) -> String {
+        paint(self.stderr_color, tone, text)
+    }
+
+    /// Bold text on stderr.
+    pub fn strong(&self, text: &str) -> String {
+        if self.stderr_color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// A sign as this terminal can show it.
+    pub fn sign(&self, sign: Sign) -> &'static str {
+        match (sign, self.unicode) {
+            (Sign::Good, true) => "✓",
+            (Sign::Good, false) => "ok",
+            (Sign::Bad, true) => "✗",
+            (Sign::Bad, false) => "x",
+            (Sign::Now, true) => "●",
+            (Sign::Now, false) => "*",
+            (Sign::Open, true) => "○",
+            (Sign::Open, false) => "o",
+            (Sign::Pause, true) => "⏸",
+            (Sign::Pause, false) => "||",
+            (Sign::Wait, true) => "⏳",
+            (Sign::Wait, false) => "..",
+            (Sign::Note, true) => "·",
+            (Sign::Note, false) => "-",
+        }
+    }
+
+    /// Frames of the spinner.
+    pub fn spinner(&self) -> &'static [&'static str] {
+        if self.unicode { &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] } else { &["|", "/", "-", "\\"] }
+    }
+
+    /// The sign that belongs to a status word.
+    pub fn status_sign(&self, status: &str) -> String {
+        let (sign, tone) = match status {
+            "done" => (Sign::Good, Tone::Good),
+            "failed" | "stopped" | "gone" => (Sign::Bad, Tone::Bad),
+            "needs you" => (Sign::Pause, Tone::Attention),
+            "paused" => (Sign::Pause, Tone::Attention),
+            "waiting" => (Sign::Wait, Tone::Attention),
+            "queued" => (Sign::Open, Tone::Muted),
+            _ => (Sign::Now, Tone::Plain),
+        };
+        self.out(tone, self.sign(sign))
+    }
+}
+
+fn paint(color: bool, tone: Tone, text: &str) -> String {
+    let code = match tone {
+        Tone::Plain => "36",
+        Tone::Muted => "2",
+        Tone::Good => "32",
+        Tone::Attention => "33",
+        Tone::Bad => "31",
+    };
+    if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// Help, version and usage errors of the argument parser, with the documented exit codes.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}

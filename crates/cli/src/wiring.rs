@@ -1,0 +1,139 @@
+//! Putting the pieces together: which backend stands behind each port of a run.
+
+use crate::error::CommandError;
+use crate::fault::Boundaries;
+use crate::host;
+use crate::output::Out;
+use crate::present::Terminal;
+use ralph_agents::{CliAgent, ScriptedAgent};
+use ralph_core::clock::SystemClock;
+use ralph_core::driver::Parts;
+use ralph_core::{CancelFlag, Observer};
+use ralph_domain::config::AgentKind;
+use ralph_domain::ports::Agent;
+use ralph_domain::spec::RunSpec;
+use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_journal::journal::Places;
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::lock::{Holder, RunLock};
+use ralph_journal::registry::{self, Registration};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a dead run's guard may take to end what it left behind.
+const LOCK_PATIENCE: Duration = Duration::from_secs(15);
+
+/// `ralph __guard <fd>` is the process that watches over everything a run starts.
+pub fn guard_entry() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != "__guard" {
+        return None;
+    }
+    let fd = args.next()?.to_str()?.parse().ok()?;
+    Some(ExitCode::from(u8::try_from(ralph_sandbox::guard::main(fd)).unwrap_or(1)))
+}
+
+/// Where the journal of a run is kept.
+pub fn places(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Places {
+    Places {
+        dir: RalphDir::of(&spec.workspace).run(&spec.run_id),
+        seal: Some(home.seal(&spec.run_id)),
+        spare: Some(repo.run_folder(&spec.run_id)),
+    }
+}
+
+/// Takes the folder's lock for a run.
+pub fn lock(spec: &RunSpec) -> Result<RunLock, CommandError> {
+    use ralph_domain::ports::Clock as _;
+    let holder =
+        Holder { pid: std::process::id(), run_id: spec.run_id.clone(), since: SystemClock::default().now() };
+    Ok(RunLock::take(&RalphDir::of(&spec.workspace).lock(), &holder, LOCK_PATIENCE)?)
+}
+
+/// Writes the run into the registry, so that it can be found from anywhere.
+pub fn register(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Result<(), CommandError> {
+    let entry = Registration {
+        run_id: spec.run_id.clone(),
+        title: spec.task.title.clone(),
+        origin: spec.origin.clone(),
+        workspace: spec.workspace.clone(),
+        created_at: spec.created_at,
+        spare: Some(repo.run_folder(&spec.run_id)),
+    };
+    Ok(registry::register(home, &entry)?)
+}
+
+/// Everything a driver needs for this run.
+pub fn parts(
+    home: &StateHome,
+    spec: &RunSpec,
+    repo: Repo,
+    lock: &RunLock,
+    cancel: Arc<CancelFlag>,
+    out: &Out,
+) -> Result<Parts, CommandError> {
+    let places = places(home, spec, &repo);
+    let redactor = Arc::new(host::redactor(&spec.origin));
+    let lock_fd = lock
+        .fd()
+        .try_clone_to_owned()
+        .map_err(|e| CommandError::environment(format!("cannot share the lock with the guard: {e}")))?;
+    let mut options = LocalOptions::new(spec.run_id.as_str());
+    options.lock_fd = Some(lock_fd);
+    let sandbox = LocalSandbox::start(&spec.workspace, options)?;
+    let identity = repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
+    let workspace = GitWorkspace::new(
+        repo,
+        spec.run_id.clone(),
+        WorkspaceOptions {
+            branch: spec.branch.clone(),
+            allow_agent_commits: spec.settings.allow_agent_commits,
+            commit_state: spec.settings.commit_state,
+            ..WorkspaceOptions::new(identity)
+        },
+    )?;
+    Ok(Parts {
+        dir: RalphDir::of(&spec.workspace),
+        places,
+        proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
+        sandbox: Box::new(sandbox),
+        workspace: Box::new(workspace),
+        agents: agents(spec)?,
+        clock: Arc::new(SystemClock::default()),
+        redactor,
+        observer: observer(out),
+        cancel,
+    })
+}
+
+fn observer(out: &Out) -> Box<dyn Observer> {
+    Box::new(Terminal::new(*out, Boundaries::from_env()))
+}
+
+fn agents(spec: &RunSpec) -> Result<Vec<Box<dyn Agent>>, CommandError> {
+    let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+    for config in &spec.settings.agents {
+        match config.kind {
+            AgentKind::Cli => agents.push(Box::new(CliAgent::new(config.clone()))),
+            AgentKind::Scripted => {
+                let name = config.script.clone().unwrap_or_default();
+                let path = spec.origin.join(&name);
+                let text = read_script(&path)?;
+                let agent = ScriptedAgent::from_json(config.clone(), &text)
+                    .map_err(|e| CommandError::usage(format!("{}:{}: {}", path.display(), e.line, e.message)))?;
+                agents.push(Box::new(agent));
+            }
+        }
+    }
+    Ok(agents)
+}
+
+fn read_script(path: &Path) -> Result<String, CommandError> {
+    std::fs::read_to_string(path).map_err(|e| {
+        CommandError::usage(format!("cannot read the script `{}`: {e}", path.display()))
+            .hint("`script` names a file below the folder of the run")
+    })
+}

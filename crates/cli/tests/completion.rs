@@ -1,0 +1,292 @@
+//! When a run ends, and when it does not: promises, empty answers, tests that never ran, the clean checkout, budgets.
+
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::{Value, json};
+
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+const PROMISE: &str = "echo '<promise>COMPLETE</promise>'";
+
+/// A scripted agent with these turns.
+fn scripted(repo: &TestRepo<'_>, turns: &Value) -> Value {
+    repo.write(".ralph/agent.json", &json!({"version": 1, "turns": turns}).to_string());
+    json!({"name": "actor", "kind": "scripted", "script": ".ralph/agent.json"})
+}
+
+#[test]
+fn only_the_tag_alone_on_a_line_of_the_final_message_promises() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let said = [
+        "echo 'I will print <promise>COMPLETE</promise> when I am done.'",
+        "printf '```\\n<promise>COMPLETE</promise>\\n```\\n'",
+        "echo '<promise>DONE</promise>'",
+        "echo '<promise>complete</promise>'",
+        "echo '> <promise>COMPLETE</promise>'",
+        "echo '<promise>COMPLETE</promise>' >&2; echo 'said on the wrong stream'",
+    ];
+    let mut script = String::from("echo $RALPH_ITERATION > part.txt\ncase $RALPH_ITERATION in\n");
+    for (n, line) in said.iter().enumerate() {
+        script.push_str(&format!("{}) {line} ;;\n", n + 1));
+    }
+    script.push_str(&format!("*) echo 'Now it is done.'; {PROMISE} ;;\nesac"));
+    repo.configure(&[repo.agent("stub", &script)], "true", &json!({"max_iterations": 9}));
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 7);
+    let verdicts = repo.verdicts();
+    assert!(verdicts[..6].iter().all(|v| v == "not_promised"), "{verdicts:?}");
+    assert_eq!(verdicts[6], "candidate");
+}
+
+#[test]
+fn a_promise_that_does_not_hold_is_a_false_promise_and_the_agent_is_told() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"), "echo it is $(cat part.txt); test $(cat part.txt) = 2");
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 2);
+    assert_eq!(repo.verdicts(), ["false_promise", "candidate"]);
+    let prompt = repo.run_file("iterations/2/prompt.md");
+    assert!(prompt.contains("FAILED: exit code 1") && prompt.contains("    it is 1"), "{prompt}");
+}
+
+#[test]
+fn a_promise_on_the_last_allowed_iteration_counts() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&format!("echo $RALPH_ITERATION > part.txt; echo ok; [ $RALPH_ITERATION -lt 3 ] || {PROMISE}"), "test $(cat part.txt) = 3");
+    let run = repo.run(&["--max-iterations", "3"]).exits(0).json();
+    assert_eq!((&run["iterations"], &run["reason"]), (&json!(3), &json!("completed")));
+}
+
+#[test]
+fn a_promise_of_a_session_that_failed_is_none() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&format!("echo x > part.txt; {PROMISE}; exit 1"), "true");
+    let run = repo.run(&["--max-iterations", "2"]).exits(1).json();
+    assert_eq!(run["reason"], "max_iterations");
+    assert_eq!(repo.verdicts(), ["session_failed", "session_failed"]);
+    assert_eq!(repo.events_named("session_ended")[0]["promised"], false);
+}
+
+#[test]
+fn with_completion_checks_no_promise_is_needed_and_a_word_of_ones_own_works() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(&[repo.agent("stub", "echo $RALPH_ITERATION > part.txt; echo ok")], "test $(cat part.txt) = 2", &json!({"completion": "checks"}));
+    assert_eq!(repo.run(&[]).exits(0).json()["iterations"], 2);
+    let more = json!({"completion_promise": "ALL DONE"});
+    repo.configure(&[repo.agent("stub", "echo x > part.txt; echo '<promise>ALL DONE</promise>'")], "true", &more);
+    repo.run(&[]).exits(0);
+    assert!(repo.run_file("iterations/1/prompt.md").contains("\n<promise>ALL DONE</promise>\n"));
+}
+
+#[test]
+fn an_empty_answer_is_tried_again_and_then_counted() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let mut agent = repo.agent("stub", &format!("[ $RALPH_ITERATION = 1 ] && exit 0; echo x > part.txt; {PROMISE}"));
+    agent["empty_retries"] = json!(2);
+    repo.configure(&[agent], "true", &json!({}));
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 2, "three empty answers are one iteration");
+    let started = repo.events_named("iteration_started");
+    let tries: Vec<(u64, u64)> = started.iter().map(|e| (e["iteration"].as_u64().unwrap(), e["attempt"].as_u64().unwrap())).collect();
+    assert_eq!(tries, [(1, 1), (1, 2), (1, 3), (2, 1)]);
+    assert_eq!(repo.events_named("iteration_voided").len(), 2);
+    assert_eq!(repo.verdicts(), ["session_failed", "candidate"]);
+}
+
+#[test]
+fn a_verifier_that_executed_no_test_is_not_passed() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let zero = [
+        "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s",
+        "============================ no tests ran in 0.01s =============================",
+        "collected 0 items\n\n============================ no tests ran in 0.12s ============================",
+        "ok  \texample.com/x\t0.002s [no tests to run]",
+        "Tests run: 0, Failures: 0, Errors: 0, Skipped: 0",
+        "No test files found, exiting with code 0",
+        "  0 passing (1ms)",
+    ];
+    for text in zero {
+        repo.write("summary.txt", text);
+        repo.stub(&format!("date +%N > part.txt; {PROMISE}"), "cat summary.txt");
+        let run = repo.run(&["--max-iterations", "1"]).exits(1).json();
+        assert_eq!(run["reason"], "max_iterations", "{text}");
+        assert_eq!(repo.verdicts(), ["false_promise"], "{text}");
+        assert_eq!(repo.events_named("check_finished")[0]["result"]["why"], "no test was executed", "{text}");
+    }
+    // Summed over binaries: one that ran something is enough.
+    let some = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+    repo.write("summary.txt", some);
+    repo.run(&["--max-iterations", "1"]).exits(0);
+    let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
+    assert_eq!(proof["checks"][0]["tests"]["passed"], 3);
+}
+
+#[test]
+fn what_works_only_on_this_machine_is_not_proven_and_the_next_prompt_says_why() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write(".gitignore", "cache/\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "ignore"]);
+    let script = format!("mkdir -p cache; echo ok > cache/data\n[ $RALPH_ITERATION = 1 ] || cp cache/data data\necho x > part.txt; {PROMISE}");
+    let check = "test -f ready || exit 5; cat data cache/data 2>/dev/null | grep -q ok";
+    repo.write("ready", "");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "ready"]);
+    repo.configure(&[repo.agent("stub", &script)], check, &json!({"setup_commands": ["touch made-by-setup", ["true"]]}));
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 2);
+    let proofs = repo.events_named("proof_finished");
+    assert_eq!((&proofs[0]["passed"], &proofs[1]["passed"]), (&json!(false), &json!(true)));
+    let prompt = repo.run_file("iterations/2/prompt.md");
+    assert!(prompt.contains("NOT DONE: the final check in a clean checkout of the recorded commit failed"), "{prompt}");
+    assert!(prompt.contains("Files that git ignores"), "{prompt}");
+    let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
+    assert_eq!((&proof["place"], &proof["passed"]), (&json!("clean checkout"), &json!(true)));
+    assert!(!repo.dir.join("made-by-setup").exists(), "the setup ran elsewhere");
+    assert!(!env.path("state/ralph/proofs").join(run["run_id"].as_str().unwrap()).exists(), "and that folder is gone");
+}
+
+#[test]
+fn a_setup_command_that_fails_proves_nothing() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(&[repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"))], "true", &json!({"setup_commands": ["exit 7"], "max_iterations": 2}));
+    let run = repo.run(&[]).exits(1).json();
+    assert_eq!(run["success"], false);
+    let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
+    assert_eq!(proof["passed"], false);
+    assert!(proof["failed"][0].as_str().unwrap().contains("setup command `exit 7` failed"), "{proof}");
+}
+
+#[test]
+fn verifiers_run_when_they_are_due_and_all_required_ones_before_success() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let verifier = |name: &str, when: &str| {
+        json!({"name": name, "run_when": when, "command_argv": ["sh", "-c", format!("echo {name} >> {}", env.path("ran").display())]})
+    };
+    let more = json!({
+        "verifiers": [verifier("changed", "on_change"), verifier("each", "always"), verifier("promised", "on_promise")],
+        "required_verifiers": ["changed", "each", "promised"],
+    });
+    // Iteration 1 changes, 2 does not, 3 promises.
+    repo.configure(&[repo.agent("stub", &format!("echo ok; case $RALPH_ITERATION in 1) echo x > part.txt;; 3) {PROMISE};; esac"))], "", &more);
+    assert_eq!(repo.run(&[]).exits(0).json()["iterations"], 3);
+    let ran: Vec<String> = repo.events_named("check_finished").iter().map(|e| format!("{} {}", e["iteration"], e["result"]["name"].as_str().unwrap())).collect();
+    assert_eq!(ran, ["1 changed", "1 each", "2 each", "3 each", "3 promised"]);
+    let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
+    assert_eq!(proof["checks"].as_array().unwrap().len(), 3, "the final check runs all of them");
+}
+
+#[test]
+fn a_flaky_pass_does_not_survive_the_final_check() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let count = env.path("count");
+    // Passes in the iteration, fails in the final check.
+    let check = format!("echo x >> {0}; test $(wc -l < {0}) -ne 2", count.display());
+    repo.stub(&format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"), &check);
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 2);
+    assert_eq!(repo.events_named("proof_finished")[0]["passed"], false);
+}
+
+#[test]
+fn iterations_end_the_run_with_a_warning_before() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo $RALPH_ITERATION > part.txt; echo ok", "echo \"$(cat part.txt)\" failed; false");
+    let run = repo.run(&["--max-iterations", "5"]).exits(1).json();
+    assert_eq!((&run["reason"], &run["iterations"], &run["error"]["code"]), (&json!("max_iterations"), &json!(5), &json!("MAX_ITERATIONS")));
+    let warnings = repo.events_named("budget_warning");
+    assert_eq!(warnings[0]["message"], "4 of 5 iterations used (80 %)");
+    assert_eq!(warnings.len(), 1);
+}
+
+#[test]
+fn a_session_that_outlasts_the_time_is_cut_and_ends_the_run() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo $$ > pid.txt; echo ok; sleep 600", "true");
+    let run = repo.run(&["--max-seconds", "1"]).exits(1).json();
+    assert_eq!((&run["reason"], &run["error"]["code"]), (&json!("timeout"), &json!("TIMEOUT")));
+    assert!(run["elapsed_seconds"].as_f64().unwrap() < 10.0, "{run}");
+    assert_eq!(repo.events_named("session_ended")[0]["end"]["how"], "timed_out");
+    assert!(!ralph_testkit::env::is_alive(repo.read("pid.txt").trim().parse().unwrap()));
+}
+
+#[test]
+fn a_deadline_ends_the_run_whatever_it_does() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let more = json!({"deadline": "2020-01-01T00:00:00Z"});
+    repo.configure(&[repo.agent("stub", "echo ok")], "true", &more);
+    let run = repo.run(&[]).exits(1).json();
+    assert_eq!((&run["reason"], &run["iterations"]), (&json!("timeout"), &json!(0)));
+}
+
+#[test]
+fn money_and_tokens_are_added_up_and_are_hard_stops() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let turn = |n: u32| json!({"do": [{"write": {"path": "part.txt", "content": format!("{n}\n")}}], "say": "ok", "tokens": {"input": 100, "output": 20, "cached": 7}, "cost_usd": 0.4});
+    let turns = json!([turn(1), turn(2), turn(3), turn(4)]);
+    let agent = scripted(&repo, &turns);
+    repo.configure(&[agent], "false", &json!({"max_cost_usd_estimate": 1.0, "max_iterations": 9}));
+    let run = repo.run(&[]).exits(1).json();
+    assert_eq!((&run["reason"], &run["iterations"], &run["error"]["code"]), (&json!("max_cost"), &json!(3), &json!("MAX_COST")));
+    assert!((run["cost_usd"].as_f64().unwrap() - 1.2).abs() < 1e-9, "{run}");
+    assert_eq!(run["cost_basis"], "reported");
+    assert_eq!(run["tokens"], json!({"input": 300, "output": 60, "cached": 21, "cache_write": 0}));
+    let warning = &repo.events_named("budget_warning")[0];
+    assert_eq!((&warning["budget"], warning["message"].as_str().unwrap().contains("80 %")), (&json!("cost"), true), "{warning}");
+    let receipt: Value = serde_json::from_str(&repo.run_file("iterations/2/receipt.json")).unwrap();
+    assert_eq!((&receipt["cost_usd"], &receipt["total_cost_usd"]), (&json!(0.4), &json!(0.8)));
+
+    let run = repo.run(&["--max-cost", "9", "--max-tokens", "300"]).exits(1).json();
+    assert_eq!((&run["reason"], &run["iterations"]), (&json!("max_tokens"), &json!(3)));
+}
+
+#[test]
+fn a_cap_that_cannot_hold_is_refused_where_the_user_insists() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&format!("echo x > part.txt; {PROMISE}"), "true");
+    let refused = repo.run(&["--strict-budget"]).exits(4);
+    assert!(refused.stderr.contains("does not report its cost"), "{}", refused.stderr);
+    assert!(!repo.dir.join(".ralph/runs").exists());
+}
+
+#[test]
+fn a_run_that_circles_rotates_once_and_then_asks_a_person() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = [repo.agent("stub", "echo 'tried the same'")];
+    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20}));
+    let done = repo.run(&[]).exits(3);
+    let run = done.json();
+    assert_eq!((&run["reason"], &run["iterations"], &run["error"]["code"]), (&json!("needs_human"), &json!(6), &json!("NEEDS_HUMAN")));
+    let rungs: Vec<Value> = repo.events_named("mitigated").iter().map(|e| e["rung"].clone()).collect();
+    assert_eq!(rungs, ["rotate", "pause"]);
+    let metrics: Value = serde_json::from_str(&repo.run_file("iterations/3/metrics.json")).unwrap();
+    assert_eq!(metrics["loop_score"], 0.8);
+    assert!(repo.run_file("iterations/4/prompt.md").contains("Do not repeat what was tried"));
+    assert!(repo.read(".ralph/activity.log").contains("circling"));
+    // `resume` alone is enough; the person's hint reaches the next session.
+    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20}));
+    repo.ralph(&["nudge", "look at the door"]).exits(0);
+    repo.ralph(&["resume", "--json"]).exits(3);
+    assert!(repo.run_file("iterations/7/prompt.md").contains("look at the door"));
+
+    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20, "on_stuck": "fail"}));
+    let run = repo.run(&["--new"]).exits(1).json();
+    assert_eq!(run["reason"], "stuck");
+    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 8, "stuck_detection": {"disabled": true}}));
+    assert_eq!(repo.run(&["--new"]).exits(1).json()["reason"], "max_iterations");
+}

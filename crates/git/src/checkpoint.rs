@@ -1,0 +1,316 @@
+//! One checkpoint: tree, commit on the work ref, and on the branch where the run has one.
+//!
+//! A changed checkpoint starts two processes (`git add`, `git diff-tree`), a third one on a branch (`git update-index`).
+
+use crate::diff::{self, DiffInProgress, DiffReady};
+use crate::entry::{differences, find};
+use crate::error::{Error, Result};
+use crate::history::{WorkCommit, message_with_trailers};
+use crate::object::commit_body;
+use crate::oid::Oid;
+use crate::record::Place;
+use crate::session::oid;
+use crate::snapshot::State;
+use crate::work_tree::{Work, work_of};
+use crate::workspace::GitWorkspace;
+use ralph_domain::event::FileChange;
+use ralph_domain::id::{CommitId, TreeId};
+use ralph_domain::ports::{Checkpoint, CheckpointRequest};
+use std::collections::BTreeSet;
+
+/// The patch that came with the last checkpoint's line counts.
+#[derive(Debug)]
+pub(crate) struct LastPatch {
+    from: String,
+    to: String,
+    pub(crate) bytes: Vec<u8>,
+    truncated: bool,
+}
+
+impl LastPatch {
+    pub(crate) fn answers(&self, from: &str, to: &str, max: usize) -> bool {
+        self.from == from && self.to == to && (!self.truncated || max <= self.bytes.len())
+    }
+}
+
+impl GitWorkspace {
+    pub(crate) fn record_checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint> {
+        let head = std::sync::Arc::clone(&self.session()?.head);
+        let mut ready = None;
+        let now = self.snapshot.refresh_then(&mut self.objects, &head, || {
+            // A diff that cannot be started now is started, or fails, when it is needed.
+            ready = diff::prepare(&self.git).ok();
+        })?;
+        let iteration = request.iteration;
+        let session = self.session()?;
+        let is_next = session.chain.last().is_none_or(|tip| tip.iteration.is_some_and(|i| i < iteration));
+        let work = work_of(&session.head, &session.start.entries, &now.entries);
+        if is_next && now.tree == session.last.tree {
+            return Ok(checkpoint(&now, None, Vec::new(), &work, false));
+        }
+        let expected = session.record.work.to.clone();
+        let actual = self.refs.read(&self.own_ref("work"))?;
+        if actual != expected {
+            let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());
+            let name = self.own_ref("work");
+            return Err(Error::RefMoved { name, expected: word(expected), actual: word(actual) });
+        }
+        let branch_moved = self.check_branch(request.on_branch)?;
+        let work_tree = match work.entries == *now.entries {
+            true => now.tree,
+            false => self.objects.write_tree(&work.entries)?,
+        };
+        if branch_moved.is_none() && self.is_already_made(iteration, &work_tree, &now)? {
+            return self.reuse(request, &now, &work, ready);
+        }
+        self.forget_future(iteration)?;
+        if let Some(commit) = branch_moved {
+            // The agent has committed on the branch, and may: its commits become part of the chain.
+            let tree = String::new();
+            self.session_mut()?.chain.push(WorkCommit { id: commit, tree, iteration: None });
+        }
+        self.make(request, &now, &work, &work_tree, ready)
+    }
+
+    /// Whether an earlier process made this very commit.
+    fn is_already_made(&self, iteration: u32, work_tree: &Oid, now: &State) -> Result<bool> {
+        let session = self.session()?;
+        Ok(session.chain.last().is_some_and(|tip| {
+            let full = session.record.full_tree(&tip.id);
+            tip.iteration == Some(iteration)
+                && tip.tree == work_tree.to_string()
+                && full.is_none_or(|full| full == now.tree.to_string())
+        }))
+    }
+
+    /// Answers with the commit that is there, and finishes what was left undone beside it.
+    fn reuse(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        now: &State,
+        work: &Work,
+        ready: Option<DiffReady>,
+    ) -> Result<Checkpoint> {
+        let session = self.session()?;
+        let Some((tip, before)) = session.chain.split_last() else {
+            return Err(Error::unreadable("the run's history", "it is empty"));
+        };
+        let (tip, parent) = (tip.clone(), before.last().cloned());
+        let Some(session) = self.session.take() else {
+            return Err(Error::unreadable("the run's history", "it is empty"));
+        };
+        let before = self.state_at(&session, parent.as_ref());
+        self.session = Some(session);
+        let before = before?;
+        if request.on_branch {
+            let parent = self.parent_id()?;
+            self.move_branch(request, &tip.id, &parent, &before, now, work)?;
+        }
+        let running = self.start_diff(&before, now, ready)?;
+        let (files, patch) = collect(&before, now, running);
+        let session = self.session_mut()?;
+        session.last = now.clone();
+        session.patch = patch;
+        Ok(checkpoint(now, Some(tip.id), files, work, true))
+    }
+
+    /// Drops commits of this iteration or later ones, which a journal that was cut knows nothing of.
+    fn forget_future(&mut self, iteration: u32) -> Result<()> {
+        let Some(mut session) = self.session.take() else { return Ok(()) };
+        let lost = |tip: &WorkCommit| tip.iteration.is_none_or(|i| i >= iteration);
+        let before = session.chain.len();
+        while session.chain.last().is_some_and(lost) {
+            session.chain.pop();
+        }
+        let last = match session.chain.len() == before {
+            true => Ok(session.last.clone()),
+            false => self.state_at(&session, session.chain.last()),
+        };
+        let result = last.map(|last| session.last = last);
+        self.session = Some(session);
+        result
+    }
+
+    fn make(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        now: &State,
+        work: &Work,
+        work_tree: &Oid,
+        ready: Option<DiffReady>,
+    ) -> Result<Checkpoint> {
+        let before = self.session()?.last.clone();
+        let parent = self.parent_id()?;
+        if before.tree == now.tree {
+            // Nothing is new since the last commit that counts; only the lost future goes.
+            self.move_work(&parent, None)?;
+            if request.on_branch {
+                self.move_branch(request, &parent, &parent, &before, now, work)?;
+            }
+            return Ok(checkpoint(now, None, Vec::new(), work, false));
+        }
+        let running = self.start_diff(&before, now, ready)?;
+        let message = message_with_trailers(request.message, &self.run, Some(request.iteration));
+        let at = request.at.as_second();
+        let body = commit_body(work_tree, &[oid(&parent)?], &self.options.identity, at, &message);
+        let commit = self.objects.write("commit", &body)?.to_string();
+        let full = (work_tree != &now.tree).then(|| now.tree.to_string());
+        self.move_work(&commit, full.as_deref())?;
+        if request.on_branch {
+            self.move_branch(request, &commit, &parent, &before, now, work)?;
+        }
+        let (files, patch) = collect(&before, now, running);
+        let session = self.session_mut()?;
+        let tree = work_tree.to_string();
+        session.chain.push(WorkCommit { id: commit.clone(), tree, iteration: Some(request.iteration) });
+        session.last = now.clone();
+        session.patch = patch;
+        Ok(checkpoint(now, Some(commit), files, work, false))
+    }
+
+    /// The newest commit that the next one stands on.
+    fn parent_id(&self) -> Result<String> {
+        let session = self.session()?;
+        let base = session.record.baseline.head.as_str();
+        Ok(session.chain.last().map_or(base, |tip| tip.id.as_str()).to_owned())
+    }
+
+    fn move_work(&mut self, to: &str, full: Option<&str>) -> Result<()> {
+        let name = self.own_ref("work");
+        let folder = self.folder.clone();
+        let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
+        let from = session.record.work.to.clone();
+        if from.as_deref() == Some(to) {
+            return Ok(());
+        }
+        session.record.work = Place { from: from.clone(), to: Some(to.to_owned()) };
+        if let Some(full) = full {
+            session.record.remember_tree(to, full);
+        }
+        session.record.save(&folder)?;
+        if let Err(error) = self.refs.update(&name, to, from.as_deref()) {
+            session.record.work = Place::at(from);
+            return Err(error);
+        }
+        session.record.work = Place::at(Some(to.to_owned()));
+        session.guard.own_move(&self.refs, &name, Some(to));
+        Ok(())
+    }
+
+    /// Checks that the branch can move. Returns where an agent has moved it to, where that is allowed.
+    fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
+        let (true, Some(branch)) = (on_branch, &self.options.branch) else { return Ok(None) };
+        let name = format!("refs/heads/{branch}");
+        let head = self.refs.head()?;
+        if head != name {
+            return Err(Error::RefMoved { name: "HEAD".to_owned(), expected: name, actual: head });
+        }
+        let left = self.session()?.record.branch.as_ref().and_then(|place| place.to.clone());
+        let actual = self.refs.read(&name)?;
+        if actual == left {
+            return Ok(None);
+        }
+        if let (true, Some(left), Some(actual)) = (self.options.allow_agent_commits, &left, &actual)
+            && self.refs.is_ancestor(left, actual)?
+        {
+            return Ok(Some(actual.clone()));
+        }
+        let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());
+        Err(Error::RefMoved { name, expected: word(left), actual: word(actual) })
+    }
+
+    /// Moves the run's branch, and the user's index entries of exactly the changed paths with it, so that `git status`
+    /// does not show the commit's changes backwards.
+    fn move_branch(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        to: &str,
+        parent: &str,
+        before: &State,
+        now: &State,
+        work: &Work,
+    ) -> Result<()> {
+        let Some(branch) = self.options.branch.clone() else { return Ok(()) };
+        let name = format!("refs/heads/{branch}");
+        let actual = self.refs.read(&name)?;
+        let folder = self.folder.clone();
+        let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
+        if actual.as_deref() != Some(to) {
+            session.record.branch = Some(Place { from: actual.clone(), to: Some(to.to_owned()) });
+            session.record.save(&folder)?;
+            self.refs.update(&name, to, actual.as_deref())?;
+            session.record.branch = Some(Place::at(Some(to.to_owned())));
+            session.guard.own_move(&self.refs, &name, Some(to));
+            let why = format!("ralph: iteration {} of {}", request.iteration, self.run);
+            let old = actual.clone().unwrap_or_else(|| "0".repeat(to.len()));
+            self.refs.log_move(&name, &old, to, &self.options.identity, request.at.as_second(), &why);
+        }
+        let mut paths: BTreeSet<&[u8]> =
+            differences(&before.entries, &now.entries).iter().map(|d| d.path).collect();
+        // A branch that lagged behind the work ref catches up on earlier iterations, too.
+        if actual.as_deref() != Some(parent) {
+            paths.extend(work.changed.iter().map(Vec::as_slice));
+        }
+        self.update_user_index(&paths, work)
+    }
+
+    fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &Work) -> Result<()> {
+        if paths.is_empty() || !self.repo.git_dir.join("index").exists() {
+            return Ok(());
+        }
+        let zero = "0".repeat(self.repo.object_format.len() * 2);
+        let mut input = Vec::new();
+        // Removals first, so that a file can take the place of a folder.
+        for pass_removes in [true, false] {
+            for path in paths {
+                let line = match find(&work.entries, path) {
+                    Some(entry) if !pass_removes => format!("{:o} {}\t", entry.mode, entry.oid),
+                    None if pass_removes => format!("0 {zero}\t"),
+                    _ => continue,
+                };
+                input.extend_from_slice(line.as_bytes());
+                input.extend_from_slice(path);
+                input.push(0);
+            }
+        }
+        self.git.call(["update-index", "-z", "--index-info"]).stdin(input).run()?;
+        Ok(())
+    }
+
+    fn start_diff(&self, before: &State, now: &State, ready: Option<DiffReady>) -> Result<DiffInProgress> {
+        let ready = match ready {
+            Some(ready) => ready,
+            None => diff::prepare(&self.git)?,
+        };
+        Ok(ready.start(&before.tree.to_string(), &now.tree.to_string()))
+    }
+}
+
+/// The list of changes with line counts, and the patch.
+fn collect(before: &State, now: &State, running: DiffInProgress) -> (Vec<FileChange>, Option<LastPatch>) {
+    let mut files: Vec<(Vec<u8>, FileChange)> =
+        differences(&before.entries, &now.entries).iter().map(|d| (d.path.to_vec(), d.to_change())).collect();
+    // The commit stands. Line counts are a service; a diff that fails must not undo it.
+    let patch = running.finish().ok().map(|diff| {
+        diff.fill(&mut files);
+        let (from, to) = (before.tree.to_string(), now.tree.to_string());
+        LastPatch { from, to, bytes: diff.patch, truncated: diff.truncated }
+    });
+    (files.into_iter().map(|(_, change)| change).collect(), patch)
+}
+
+fn checkpoint(
+    now: &State,
+    commit: Option<String>,
+    files: Vec<FileChange>,
+    work: &Work,
+    reused: bool,
+) -> Checkpoint {
+    Checkpoint {
+        tree: TreeId::new(now.tree.to_string()),
+        commit: commit.map(CommitId::new),
+        files,
+        dirty_touched: work.dirty_touched.iter().map(|path| crate::entry::text(path)).collect(),
+        reused,
+    }
+}

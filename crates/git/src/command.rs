@@ -1,0 +1,349 @@
+//! The one place that starts `git`: no hooks, no prompts, no pager, no surprises from the environment, a deadline, and
+//! bounded output. An agent may have edited `.git/config`, so everything in it that would run a program of its choice
+//! is switched off on the command line; clean/smudge filters stay, because users' LFS needs them.
+#![allow(clippy::disallowed_methods, reason = "this is the home of git processes")]
+
+pub use crate::git_error::{GitError, GitFailure};
+use crate::git_error::{hint_for, tail};
+use crate::pump::{Ended, Pump};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest run of one git command unless told otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+/// Most bytes kept of standard output unless told otherwise.
+pub const DEFAULT_MAX_STDOUT: usize = 512 * 1024 * 1024;
+
+/// Settings that hold for every command. `gc`/`maintenance` off: a checkpoint must never repack the user's repo.
+const CONFIG: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "core.pager=cat",
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.safecrlf=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    "submodule.recurse=false",
+    "advice.addEmbeddedRepo=false",
+    "advice.detachedHead=false",
+    "advice.updateSparsePath=false",
+    "color.ui=false",
+    "credential.interactive=false",
+];
+
+/// Inherited `GIT_*` variables that are the user's way to reach a remote or to name themselves. All others go: they
+/// would lead a command to another repo, index or object folder, or fill stderr with traces.
+const KEPT: &[&str] = &[
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_COUNT",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_SSL_NO_VERIFY",
+    "GIT_PROXY_COMMAND",
+    "GIT_ALLOW_PROTOCOL",
+];
+const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
+
+/// Runs git in one folder or one repo.
+#[derive(Debug, Clone)]
+pub struct Git {
+    git_dir: Option<PathBuf>,
+    folder: PathBuf,
+    timeout: Duration,
+}
+
+impl Git {
+    /// Git in a folder; it looks for the repo itself.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { git_dir: None, folder: folder.into(), timeout: DEFAULT_TIMEOUT }
+    }
+
+    /// Git on a known repo. Naming both keeps an edited `core.worktree` or `core.bare` without effect.
+    pub fn in_repo(git_dir: impl Into<PathBuf>, work_tree: impl Into<PathBuf>) -> Self {
+        Self { git_dir: Some(git_dir.into()), folder: work_tree.into(), timeout: DEFAULT_TIMEOUT }
+    }
+
+    /// The same with another deadline per command.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// A command, to be completed and run.
+    pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call {
+        let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+        Call {
+            git: self.clone(),
+            args,
+            config: Vec::new(),
+            env: Vec::new(),
+            stdin: Vec::new(),
+            max_stdout: DEFAULT_MAX_STDOUT,
+            accepted: &[],
+        }
+    }
+}
+
+/// One git command before it runs.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Call {
+    git: Git,
+    args: Vec<OsString>,
+    config: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+    stdin: Vec<u8>,
+    max_stdout: usize,
+    accepted: &'static [i32],
+}
+
+impl Call {
+    /// One more `-c key=value`. Never a secret: arguments are visible to every user of the machine.
+    pub fn config(mut self, setting: impl Into<String>) -> Self {
+        self.config.push(setting.into());
+        self
+    }
+    /// One more variable.
+    pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((key.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+    /// Uses another index than the user's, in a form that [`crate::index`] reads.
+    pub fn index(self, path: &Path) -> Self {
+        ["index.version=2", "core.splitIndex=false", "index.sparse=false", "core.untrackedCache=false"]
+            .into_iter()
+            .fold(self.env("GIT_INDEX_FILE", path), |call, setting| call.config(setting))
+    }
+    /// Bytes on standard input.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+    /// Most bytes of standard output; the command is ended when it prints more.
+    pub fn max_stdout(mut self, bytes: usize) -> Self {
+        self.max_stdout = bytes;
+        self
+    }
+    /// Exit codes other than 0 that are an answer, not a failure.
+    pub fn accept(mut self, codes: &'static [i32]) -> Self {
+        self.accepted = codes;
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Result<Output, GitError> {
+        self.spawn()?.finish()
+    }
+
+    /// Starts it; [`Running::finish`] collects the output.
+    pub fn spawn(self) -> Result<Running, GitError> {
+        let stdin = if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
+        self.spawn_with(stdin)
+    }
+
+    /// Starts it before its input is known: it waits for [`Running::feed`].
+    pub fn spawn_waiting(self) -> Result<Running, GitError> {
+        self.spawn_with(Stdio::piped())
+    }
+
+    fn spawn_with(self, stdin: Stdio) -> Result<Running, GitError> {
+        let mut command = Command::new(program());
+        for setting in CONFIG.iter().copied().chain(self.config.iter().map(String::as_str)) {
+            command.arg("-c").arg(setting);
+        }
+        if let Some(git_dir) = &self.git.git_dir {
+            command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(&self.git.folder);
+        }
+        command.args(&self.args).current_dir(&self.git.folder).process_group(0);
+        for (key, _) in std::env::vars_os() {
+            if is_unwanted(&key) {
+                command.env_remove(key);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            // A replacement ref would show us other objects than the ones that are there.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            // Programs that answer every question with nothing, where git or ssh would ask a person.
+            .env("GIT_ASKPASS", "true")
+            .env("SSH_ASKPASS", "true")
+            .env("SSH_ASKPASS_REQUIRE", "force")
+            .env("GCM_INTERACTIVE", "never")
+            .env("GIT_LITERAL_PATHSPECS", "0")
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let shown = self.args.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        STARTED.fetch_add(1, Ordering::Relaxed);
+        let child = command.spawn().map_err(|error| GitError {
+            kind: if error.kind() == ErrorKind::NotFound && self.git.folder.is_dir() {
+                GitFailure::NotInstalled
+            } else {
+                GitFailure::CannotStart(error.to_string())
+            },
+            hint: (error.kind() == ErrorKind::NotFound && self.git.folder.is_dir())
+                .then(|| "install git and make sure that it is on PATH".to_owned()),
+            args: shown.clone(),
+            stderr: String::new(),
+        })?;
+        Ok(Running {
+            child: Some(child),
+            args: shown,
+            stdin: self.stdin,
+            max_stdout: self.max_stdout,
+            accepted: self.accepted,
+            deadline: Instant::now() + self.git.timeout,
+        })
+    }
+}
+
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+/// How many git processes this process has started: what a checkpoint costs, in processes.
+pub fn processes_started() -> u64 {
+    STARTED.load(Ordering::Relaxed)
+}
+
+/// Where git is, looked up once: a long `PATH` is searched anew for every process otherwise.
+fn program() -> &'static OsStr {
+    static PROGRAM: OnceLock<OsString> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join("git"))
+            .find(|file| file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
+            .map_or_else(|| OsString::from("git"), PathBuf::into_os_string)
+    })
+}
+
+fn is_unwanted(key: &OsStr) -> bool {
+    let Some(key) = key.to_str() else { return false };
+    key.starts_with("GIT_") && !KEPT.contains(&key) && !KEPT_PREFIXES.iter().any(|p| key.starts_with(p))
+}
+
+/// A git command that runs. Dropping it ends the command.
+#[derive(Debug)]
+pub struct Running {
+    child: Option<Child>,
+    args: String,
+    stdin: Vec<u8>,
+    max_stdout: usize,
+    accepted: &'static [i32],
+    deadline: Instant,
+}
+
+impl Running {
+    /// Writes a few bytes, less than a pipe holds, and ends the input.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if let Some(mut stdin) = self.child.as_mut().and_then(|child| child.stdin.take()) {
+            // A git that is already gone says why when it is collected.
+            let _ = stdin.write_all(bytes);
+        }
+    }
+
+    /// Waits for the end and returns what it printed.
+    pub fn finish(mut self) -> Result<Output, GitError> {
+        let mut pump = Pump::default();
+        let pumped = match self.child.as_mut() {
+            Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline),
+            None => Ok(Ended::Eof),
+        };
+        let (stdout, stderr) = (pump.stdout, tail(&pump.stderr));
+        match pumped {
+            Ok(Ended::Eof) => {}
+            Ok(Ended::Full) => {
+                self.kill();
+                return Ok(Output { code: 0, stdout, stderr, truncated: true });
+            }
+            Ok(Ended::TimedOut) => {
+                self.kill();
+                return Err(self.failed(GitFailure::TimedOut, stderr));
+            }
+            Err(error) => {
+                self.kill();
+                return Err(self.failed(GitFailure::CannotStart(error.to_string()), stderr));
+            }
+        }
+        let status = match self.child.take().map(|mut child| child.wait()) {
+            Some(Ok(status)) => status,
+            Some(Err(error)) => {
+                return Err(self.failed(GitFailure::CannotStart(error.to_string()), stderr));
+            }
+            None => return Err(self.failed(GitFailure::TimedOut, stderr)),
+        };
+        match (status.code(), status.signal()) {
+            (Some(code), _) if code == 0 || self.accepted.contains(&code) => {
+                Ok(Output { code, stdout, stderr, truncated: false })
+            }
+            (Some(code), _) => Err(self.failed(GitFailure::Exited(code), stderr)),
+            (None, signal) => Err(self.failed(GitFailure::Signaled(signal.unwrap_or(0)), stderr)),
+        }
+    }
+
+    fn failed(&self, kind: GitFailure, stderr: String) -> GitError {
+        let hint = hint_for(&stderr);
+        GitError { args: self.args.clone(), kind, stderr, hint }
+    }
+
+    /// Ends the command and whatever it started (a filter, ssh, a credential helper).
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            if let Ok(pid) = i32::try_from(child.id()) {
+                let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What a command printed.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Exit code: 0, or one that was declared an answer.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// The end of standard error.
+    pub stderr: String,
+    /// Whether it was ended because it printed more than wanted.
+    pub truncated: bool,
+}
+
+impl Output {
+    /// Standard output as text without the line end.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim_end_matches('\n').to_owned()
+    }
+}

@@ -1,0 +1,147 @@
+//! Patches and line counts between two trees, from one process.
+
+use crate::command::{Git, GitError, Running};
+use crate::error::{Error, Result};
+use ralph_domain::event::FileChange;
+use std::collections::HashMap;
+
+/// Most bytes kept of a checkpoint's patch.
+pub(crate) const PATCH_MAX: usize = 4 * 1024 * 1024;
+
+/// An external diff or a text converter is a program that an agent can choose; submodule and colour settings change the
+/// format.
+const PLAIN: &[&str] = &[
+    "diff-tree",
+    "-r",
+    "-z",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--submodule=short",
+];
+
+/// A diff that git computes while we go on.
+#[derive(Debug)]
+pub(crate) struct DiffInProgress(Running);
+
+/// Line counts and patch.
+#[derive(Debug, Default)]
+pub(crate) struct Diff {
+    pub(crate) counts: HashMap<Vec<u8>, (Option<u64>, Option<u64>)>,
+    pub(crate) patch: Vec<u8>,
+    pub(crate) truncated: bool,
+}
+
+/// A git that waits for the two trees: it starts up while another one still reads the files.
+#[derive(Debug)]
+pub(crate) struct DiffReady(Running);
+
+/// Starts a git that waits for two trees.
+pub(crate) fn prepare(git: &Git) -> Result<DiffReady, GitError> {
+    let args = PLAIN.iter().copied().chain(["--stdin", "--numstat", "-p"]);
+    git.call(args).max_stdout(PATCH_MAX).spawn_waiting().map(DiffReady)
+}
+
+impl DiffReady {
+    /// Lets it compare.
+    pub(crate) fn start(mut self, from: &str, to: &str) -> DiffInProgress {
+        self.0.feed(format!("{from} {to}\n").as_bytes());
+        DiffInProgress(self.0)
+    }
+}
+
+impl DiffInProgress {
+    pub(crate) fn finish(self) -> Result<Diff, GitError> {
+        let output = self.0.finish()?;
+        let mut diff = Diff { truncated: output.truncated, ..Diff::default() };
+        // Git repeats the line it was given.
+        let after = output.stdout.iter().position(|b| *b == b'\n').map_or(0, |end| end + 1);
+        let rest = diff.take_counts(output.stdout.get(after..).unwrap_or_default());
+        diff.patch = rest.to_vec();
+        Ok(diff)
+    }
+}
+
+impl Diff {
+    /// Reads `added TAB removed TAB path NUL` records up to the empty one; returns what follows.
+    fn take_counts<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
+        while let Some(end) = bytes.iter().position(|b| *b == 0) {
+            let (record, rest) = (&bytes[..end], &bytes[end + 1..]);
+            if record.is_empty() {
+                return rest;
+            }
+            let mut parts = record.splitn(3, |b| *b == b'\t');
+            if let (Some(added), Some(removed), Some(path)) = (parts.next(), parts.next(), parts.next()) {
+                let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse().ok();
+                self.counts.insert(path.to_owned(), (number(added), number(removed)));
+            }
+            bytes = rest;
+        }
+        &[]
+    }
+
+    /// Writes the counts into a list of changes.
+    pub(crate) fn fill(&self, files: &mut [(Vec<u8>, FileChange)]) {
+        for (path, change) in files {
+            if let Some((added, removed)) = self.counts.get(path) {
+                (change.added, change.removed) = (*added, *removed);
+            }
+        }
+    }
+}
+
+/// The patch between two trees or commits, cut at `max` bytes.
+pub(crate) fn patch(git: &Git, from: &str, to: &str, max: usize) -> Result<Vec<u8>> {
+    let (from, to) = (checked(from)?, checked(to)?);
+    let args = PLAIN.iter().copied().filter(|a| *a != "-z").chain(["-p", from, to]);
+    Ok(git.call(args).max_stdout(max).run()?.stdout)
+}
+
+/// The changes between two trees or commits, with line counts.
+pub(crate) fn changes(git: &Git, from: &str, to: &str) -> Result<Vec<FileChange>> {
+    let (from, to) = (checked(from)?, checked(to)?);
+    let args = PLAIN.iter().copied().chain(["--raw", "--numstat", "--abbrev=64", from, to]);
+    let output = git.call(args).run()?;
+    let mut files = Vec::new();
+    let mut rest = output.stdout.as_slice();
+    while rest.first() == Some(&b':') {
+        let (head, after) = cut(rest);
+        let (path, after) = cut(after);
+        rest = after;
+        files.push((path.to_owned(), raw_change(head, path)));
+    }
+    let mut diff = Diff::default();
+    diff.take_counts(rest);
+    diff.fill(&mut files);
+    Ok(files.into_iter().map(|(_, change)| change).collect())
+}
+
+/// `:100644 100755 <old id> <new id> M`.
+fn raw_change(head: &[u8], path: &[u8]) -> FileChange {
+    let head = String::from_utf8_lossy(head);
+    let words: Vec<&str> = head.split(' ').collect();
+    let status = words.get(4).and_then(|w| w.chars().next()).unwrap_or('M');
+    FileChange {
+        path: crate::entry::text(path),
+        status,
+        added: None,
+        removed: None,
+        blob: words.get(3).filter(|_| status != 'D').map(|id| (*id).to_owned()),
+    }
+}
+
+fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|b| *b == 0) {
+        Some(end) => (&bytes[..end], &bytes[end + 1..]),
+        None => (bytes, &[]),
+    }
+}
+
+/// Refuses what git would take for an option.
+fn checked(name: &str) -> Result<&str> {
+    if name.is_empty() || name.starts_with('-') {
+        return Err(Error::refused(format!("`{name}` names no tree or commit"), ""));
+    }
+    Ok(name)
+}

@@ -1,0 +1,96 @@
+//! What can go wrong below this crate's surface, with the next thing to do.
+
+use crate::command::GitError;
+use ralph_domain::ports::WorkspaceError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Something that this crate tried did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A git command failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A file operation failed.
+    #[error("cannot {verb} `{}`: {source}", path.display())]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A ref is not where this run left it, so it is not touched.
+    #[error("`{name}` was moved by somebody else: expected {expected}, found {actual}")]
+    RefMoved {
+        /// The ref.
+        name: String,
+        /// Where this run left it.
+        expected: String,
+        /// Where it is.
+        actual: String,
+    },
+    /// Another process holds git's lock on a ref.
+    #[error("`{name}` is locked: `{}` exists", lock.display())]
+    RefLocked {
+        /// The ref.
+        name: String,
+        /// Its lock file.
+        lock: PathBuf,
+    },
+    /// Something that git wrote could not be understood.
+    #[error("cannot read {what}: {reason}")]
+    Unreadable {
+        /// What was read.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The request cannot be carried out as things are.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(verb: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { verb, path: path.to_owned(), source }
+    }
+
+    pub(crate) fn unreadable(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unreadable { what: what.into(), reason: reason.into() }
+    }
+
+    pub(crate) fn refused(reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused { reason: reason.into(), hint: hint.into() }
+    }
+
+    /// What to do, where something can be done.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Git(error) => error.hint.clone(),
+            Self::RefMoved { name, .. } => {
+                Some(format!("look at it with `git log {name}`; nothing was changed"))
+            }
+            Self::RefLocked { lock, .. } => Some(format!(
+                "wait for the other git command to end; if none is running, remove `{}`",
+                lock.display()
+            )),
+            Self::Refused { hint, .. } if !hint.is_empty() => Some(hint.clone()),
+            _ => None,
+        }
+    }
+
+    /// The same error in the words of the port.
+    pub(crate) fn during(self, what: &str) -> WorkspaceError {
+        WorkspaceError { what: format!("cannot {what}"), hint: self.hint(), reason: self.to_string() }
+    }
+}
+
+/// Short for results of this crate.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

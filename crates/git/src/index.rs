@@ -1,0 +1,144 @@
+//! Reads git's index file (versions 2 and 3), the private one that `git add -A` has just written. Doing it here saves
+//! a process per checkpoint.
+
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::oid::{ObjectFormat, Oid};
+use std::path::Path;
+
+/// What the index remembers of a file's stat, cut to 32 bits as git does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Stat {
+    pub(crate) mtime: (u32, u32),
+    pub(crate) ctime: (u32, u32),
+    pub(crate) ino: u32,
+    pub(crate) size: u32,
+}
+
+impl Stat {
+    /// Whether git would take both for the same: it compares whole seconds only, unless built otherwise.
+    pub(crate) fn same_to_the_second(&self, other: &Self) -> bool {
+        (self.mtime.0, self.ctime.0, self.ino, self.size)
+            == (other.mtime.0, other.ctime.0, other.ino, other.size)
+    }
+}
+
+/// One file in the index.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexEntry {
+    pub(crate) entry: Entry,
+    pub(crate) stat: Stat,
+    /// Git does not look at the file (sparse checkout, assume-unchanged).
+    pub(crate) unwatched: bool,
+}
+
+/// A parsed index.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) entries: Vec<IndexEntry>,
+}
+
+const ASSUME_VALID: u16 = 0x8000;
+const EXTENDED: u16 = 0x4000;
+const STAGE: u16 = 0x3000;
+const SKIP_WORKTREE: u16 = 0x4000;
+const INTENT_TO_ADD: u16 = 0x2000;
+
+/// Whether the index is of a kind that [`parse`] reads: version 2 or 3, neither split nor sparse.
+pub(crate) fn is_plain(bytes: &[u8], format: ObjectFormat) -> bool {
+    let Some(end) = parse_entries(bytes, format).map(|(_, end)| end) else { return false };
+    let mut rest = bytes.get(end..bytes.len().saturating_sub(format.len())).unwrap_or_default();
+    while let (Some(name), Some(size)) = (rest.get(..4), read_u32(rest, 4)) {
+        if name == b"link" || name == b"sdir" {
+            return false;
+        }
+        rest = rest.get(8 + size as usize..).unwrap_or_default();
+    }
+    true
+}
+
+/// The files of an index. Unmerged stages and files that are only announced (`git add -N`) are left out.
+pub(crate) fn parse(bytes: &[u8], format: ObjectFormat, path: &Path) -> Result<Index> {
+    let (entries, _) = parse_entries(bytes, format).ok_or_else(|| {
+        Error::unreadable(
+            format!("the index `{}`", path.display()),
+            "it is cut short or of an unknown version",
+        )
+    })?;
+    Ok(Index { entries })
+}
+
+fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Vec<IndexEntry>, usize)> {
+    if bytes.get(..4)? != b"DIRC" || !matches!(read_u32(bytes, 4)?, 2 | 3) {
+        return None;
+    }
+    let count = read_u32(bytes, 8)? as usize;
+    let mut entries = Vec::with_capacity(count.min(bytes.len() / 64));
+    let mut at = 12;
+    for _ in 0..count {
+        let hash_at = at + 40;
+        let flags_at = hash_at + format.len();
+        let flags = read_u16(bytes, flags_at)?;
+        let mut name_at = flags_at + 2;
+        let mut more = 0;
+        if flags & EXTENDED != 0 {
+            more = read_u16(bytes, name_at)?;
+            name_at += 2;
+        }
+        let length = match usize::from(flags & 0xfff) {
+            0xfff => bytes.get(name_at..)?.iter().position(|b| *b == 0)?,
+            length => length,
+        };
+        let path = bytes.get(name_at..name_at + length)?;
+        let mode = read_u32(bytes, at + 24)?;
+        if flags & STAGE == 0 && more & INTENT_TO_ADD == 0 {
+            // A folder here means a sparse index, whose files are not listed.
+            if mode >> 12 == 0o4 {
+                return None;
+            }
+            entries.push(IndexEntry {
+                entry: Entry {
+                    path: path.to_owned(),
+                    mode,
+                    oid: Oid::from_bytes(bytes.get(hash_at..flags_at)?),
+                },
+                stat: Stat {
+                    ctime: (read_u32(bytes, at)?, read_u32(bytes, at + 4)?),
+                    mtime: (read_u32(bytes, at + 8)?, read_u32(bytes, at + 12)?),
+                    ino: read_u32(bytes, at + 20)?,
+                    size: read_u32(bytes, at + 36)?,
+                },
+                unwatched: flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0,
+            });
+        }
+        // Entries are padded with 1 to 8 zero bytes to a multiple of 8.
+        at += (name_at - at + length + 8) & !7;
+    }
+    Some((entries, at))
+}
+
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
+}
+
+fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_index_is_an_error_and_never_a_panic() {
+        let path = Path::new("index");
+        let mut whole = b"DIRC\0\0\0\x02\0\0\0\x01".to_vec();
+        whole.extend([7; 40 + 20]);
+        whole.extend([0, 1, b'a', 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(parse(&whole, ObjectFormat::Sha1, path).unwrap().entries.len(), 1);
+        for cut in 0..whole.len() - 8 {
+            assert!(parse(&whole[..cut], ObjectFormat::Sha1, path).is_err(), "cut at {cut}");
+        }
+        assert!(parse(b"DIRC\0\0\0\x04\0\0\0\0", ObjectFormat::Sha1, path).is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! Protected files: compared with the start snapshot where git knows them, by content where it does not.
+
+use crate::entry::{Entry, differences, find};
+use crate::error::Result;
+use crate::snapshot::on_disk;
+use crate::store;
+use ralph_domain::id::Digest;
+use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The baseline, `protected.json`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Protected {
+    patterns: Vec<String>,
+    /// Paths whose baseline is no longer the start snapshot: mode and id, or `None` where the file was gone.
+    accepted: BTreeMap<String, Option<String>>,
+    /// Plain paths that git does not know (ignored files, `.ralph/`): digest, or `None` where there was no file.
+    outside: BTreeMap<String, Option<String>>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl Protected {
+    /// Takes the baseline at the start of a run, or keeps the one of an interrupted start with the same patterns.
+    pub(crate) fn begin(folder: &Path, top: &Path, patterns: &[String], start: &[Entry]) -> Result<Self> {
+        if let Some(old) = Self::load(folder)?.filter(|old| old.patterns == patterns) {
+            return Ok(old);
+        }
+        let mut fresh = Self { patterns: patterns.to_vec(), path: file(folder), ..Self::default() };
+        for pattern in patterns {
+            let path = pattern.trim_start_matches("./").trim_end_matches('/');
+            let is_plain = !path.is_empty() && !path.contains(['*', '?', '[', '{']);
+            let inside = find(start, path.as_bytes()).is_some() || has_below(start, path);
+            if is_plain && !inside && !on_disk(top, path.as_bytes()).is_dir() {
+                fresh.outside.insert(path.to_owned(), digest(top, path));
+            }
+        }
+        fresh.save()?;
+        Ok(fresh)
+    }
+
+    /// The baseline that an earlier process wrote.
+    pub(crate) fn load(folder: &Path) -> Result<Option<Self>> {
+        let path = file(folder);
+        Ok(store::load::<Self>(&path)?.map(|loaded| Self { path, ..loaded }))
+    }
+
+    /// Protected paths that differ from the baseline.
+    pub(crate) fn changes(&self, top: &Path, start: &[Entry], now: &[Entry]) -> Vec<ProtectedChange> {
+        let mut found = BTreeMap::new();
+        for change in differences(start, now) {
+            let path = crate::entry::text(change.path);
+            if !self.accepted.contains_key(&path) && covers(&self.patterns, &path) {
+                found.insert(path, kind(change.old.is_some(), change.new.is_some()));
+            }
+        }
+        for (path, baseline) in &self.accepted {
+            let value = value_of(find(now, path.as_bytes()));
+            if value != *baseline {
+                found.insert(path.clone(), kind(baseline.is_some(), value.is_some()));
+            }
+        }
+        for (path, baseline) in &self.outside {
+            if find(now, path.as_bytes()).is_some() || has_below(now, path) {
+                continue;
+            }
+            let value = digest(top, path);
+            if value != *baseline {
+                found.insert(path.clone(), kind(baseline.is_some(), value.is_some()));
+            }
+        }
+        found.into_iter().map(|(path, change)| ProtectedChange { path, change }).collect()
+    }
+
+    /// Takes one path as it is now.
+    pub(crate) fn accept(&mut self, top: &Path, path: &str, start: &[Entry], now: &[Entry]) -> Result<()> {
+        let path = path.trim_start_matches("./");
+        if let Some(baseline) = self.outside.get_mut(path) {
+            *baseline = digest(top, path);
+        }
+        if find(start, path.as_bytes()).is_some() || find(now, path.as_bytes()).is_some() {
+            self.accepted.insert(path.to_owned(), value_of(find(now, path.as_bytes())));
+        }
+        self.save()
+    }
+
+    fn save(&self) -> Result<()> {
+        store::save(&self.path, self)
+    }
+}
+
+fn file(folder: &Path) -> PathBuf {
+    folder.join("protected.json")
+}
+
+fn kind(before: bool, after: bool) -> ProtectedKind {
+    match (before, after) {
+        (false, _) => ProtectedKind::Added,
+        (true, false) => ProtectedKind::Removed,
+        (true, true) => ProtectedKind::Changed,
+    }
+}
+
+fn value_of(entry: Option<&Entry>) -> Option<String> {
+    entry.map(|e| format!("{:o} {}", e.mode, e.oid))
+}
+
+fn has_below(entries: &[Entry], folder: &str) -> bool {
+    let prefix = format!("{folder}/").into_bytes();
+    let at = entries.partition_point(|e| e.path < prefix);
+    entries.get(at).is_some_and(|e| e.path.starts_with(&prefix))
+}
+
+/// Content of a file, or target of a link.
+fn digest(top: &Path, path: &str) -> Option<String> {
+    let full = on_disk(top, path.as_bytes());
+    let meta = fs::symlink_metadata(&full).ok()?;
+    let bytes = if meta.is_symlink() {
+        [b"link:", fs::read_link(&full).ok()?.as_os_str().as_bytes()].concat()
+    } else {
+        fs::read(&full).ok()?
+    };
+    Some(Digest::of(&bytes).as_str().to_owned())
+}

@@ -1,0 +1,206 @@
+//! Finds the repo around a folder and states its facts with a single git process.
+
+use crate::command::{Git, GitError, GitFailure};
+use crate::error::{Error, Result};
+use crate::object::Identity;
+use crate::oid::ObjectFormat;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How a repo stores its refs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefFormat {
+    /// Loose files and `packed-refs`.
+    Files,
+    /// The reftable folder, or anything newer: read and written by git only.
+    Other,
+}
+
+/// A folder cannot be worked in.
+#[derive(Debug, thiserror::Error)]
+pub enum RepoError {
+    /// Not inside a git repo.
+    #[error("`{}` is not in a git repo", .0.display())]
+    NotARepo(PathBuf),
+    /// A repo without files.
+    #[error("`{}` is a bare repo: it has no files to work on", .0.display())]
+    Bare(PathBuf),
+    /// Inside `.git`.
+    #[error("`{}` is inside a repo's git folder", .0.display())]
+    InsideGitDir(PathBuf),
+    /// A repo without a commit.
+    #[error("the repo `{}` has no commit yet", .0.display())]
+    NoCommits(PathBuf),
+    /// Git is missing or failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl RepoError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotARepo(_) => {
+                Some("make it one: git init && git add -A && git commit -m start".to_owned())
+            }
+            Self::Bare(path) => Some(format!("clone it first: git clone {} <folder>", path.display())),
+            Self::InsideGitDir(_) => Some("go to the folder that holds your files".to_owned()),
+            Self::NoCommits(_) => Some("make one: git add -A && git commit -m start".to_owned()),
+            Self::Git(error) => error.hint.clone(),
+        }
+    }
+}
+
+/// A repo with a work tree and at least one commit.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    /// The folder of the user's files.
+    pub top: PathBuf,
+    /// The git folder of this work tree.
+    pub git_dir: PathBuf,
+    /// The git folder that all work trees share.
+    pub common_dir: PathBuf,
+    /// The hash of its objects.
+    pub object_format: ObjectFormat,
+    /// How it stores refs.
+    pub ref_format: RefFormat,
+    /// The commit that `HEAD` names.
+    pub head: String,
+    /// The branch that `HEAD` is on, unless detached.
+    pub branch: Option<String>,
+}
+
+impl Repo {
+    /// The repo that `path` is in.
+    pub fn discover(path: &Path) -> Result<Self, RepoError> {
+        let git = Git::in_folder(path);
+        let args = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--is-bare-repository",
+            "--show-object-format",
+            "--show-ref-format",
+            "--git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+            "HEAD^{commit}",
+        ];
+        let output = match git.call(args).accept(&[128]).run() {
+            Ok(output) => output,
+            Err(GitError { kind: GitFailure::CannotStart(_), .. }) if !path.is_dir() => {
+                return Err(RepoError::NotARepo(path.to_owned()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let text = output.text();
+        let lines: Vec<&str> = text.lines().collect();
+        if output.code != 0 {
+            return Err(Self::diagnose(path, &lines, &output.stderr));
+        }
+        let [_, object_format, ref_format, git_dir, common_dir, top, head] = lines[..] else {
+            return Err(RepoError::NotARepo(path.to_owned()));
+        };
+        let mut repo = Self {
+            top: PathBuf::from(top),
+            git_dir: PathBuf::from(git_dir),
+            common_dir: PathBuf::from(common_dir),
+            object_format: if object_format == "sha256" { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 },
+            // A git that is too old for the question repeats it, and knows files only.
+            ref_format: if matches!(ref_format, "files" | "--show-ref-format") {
+                RefFormat::Files
+            } else {
+                RefFormat::Other
+            },
+            head: head.to_owned(),
+            branch: None,
+        };
+        repo.branch = repo.current_branch()?;
+        Ok(repo)
+    }
+
+    /// Finds the reason in what `rev-parse` could still print before it failed.
+    fn diagnose(path: &Path, lines: &[&str], stderr: &str) -> RepoError {
+        let here = path.to_owned();
+        if stderr.contains("dubious ownership") {
+            return RepoError::Git(GitError {
+                args: "rev-parse".to_owned(),
+                kind: GitFailure::Exited(128),
+                hint: Some(format!(
+                    "if you trust it: git config --global --add safe.directory '{}'",
+                    path.display()
+                )),
+                stderr: stderr.to_owned(),
+            });
+        }
+        match lines {
+            [] => RepoError::NotARepo(here),
+            ["true", ..] => RepoError::Bare(here),
+            [_, _, _, _, _, top, ..] if !top.starts_with("HEAD") => RepoError::NoCommits(PathBuf::from(top)),
+            _ => RepoError::InsideGitDir(here),
+        }
+    }
+
+    /// The hardened git for this repo.
+    pub fn git(&self) -> Git {
+        Git::in_repo(&self.git_dir, &self.top)
+    }
+
+    /// Whether this is a linked worktree of another folder's repo.
+    pub fn is_linked_worktree(&self) -> bool {
+        self.git_dir != self.common_dir
+    }
+
+    /// The branch that `HEAD` is on now.
+    pub fn current_branch(&self) -> Result<Option<String>, GitError> {
+        if self.ref_format == RefFormat::Files {
+            let head = fs::read_to_string(self.git_dir.join("HEAD")).unwrap_or_default();
+            return Ok(head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned));
+        }
+        let output = self.git().call(["symbolic-ref", "-q", "HEAD"]).accept(&[1]).run()?;
+        Ok(output.text().strip_prefix("refs/heads/").map(str::to_owned))
+    }
+
+    /// The folder for what a run keeps beside the repo: private index, records. Never pushed, never in the work tree.
+    pub fn run_folder(&self, run: &ralph_domain::id::RunId) -> PathBuf {
+        self.git_dir.join("ralph").join(run.as_str())
+    }
+
+    /// Keeps `.ralph/` out of the user's commits and status through `info/exclude`. Repeating it changes nothing.
+    pub fn exclude_ralph_dir(&self) -> Result<()> {
+        const LINE: &str = "/.ralph/";
+        let path = self.common_dir.join("info/exclude");
+        let old = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => return Err(Error::file("read", &path, e)),
+        };
+        if old.split(|b| *b == b'\n').any(|line| line.trim_ascii_end() == LINE.as_bytes()) {
+            return Ok(());
+        }
+        let mut new = old;
+        if !new.is_empty() && !new.ends_with(b"\n") {
+            new.push(b'\n');
+        }
+        new.extend_from_slice(LINE.as_bytes());
+        new.push(b'\n');
+        crate::store::write_atomically(&path, &new)
+    }
+
+    /// Who signs the run's commits: the arguments, else `GIT_AUTHOR_*`, else the user's git identity, else Ralph.
+    pub fn identity(&self, name: Option<&str>, email: Option<&str>) -> Identity {
+        let given = |text: Option<&str>| text.map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+        let (mut name, mut email) = (given(name), given(email));
+        if name.is_none() || email.is_none() {
+            // Git itself knows env, config and includes; it must not invent an address from the host name.
+            let call = self.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
+            let ident = call.run().map(|output| output.text()).unwrap_or_default();
+            if let Some((who, rest)) = ident.split_once(" <")
+                && let Some((address, _)) = rest.split_once('>')
+            {
+                name = name.or_else(|| given(Some(who)));
+                email = email.or_else(|| given(Some(address)));
+            }
+        }
+        Identity::new(name.as_deref().unwrap_or("Ralph"), email.as_deref().unwrap_or("ralph@localhost"))
+    }
+}

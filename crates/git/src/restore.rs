@@ -1,0 +1,269 @@
+//! Brings the user's files back to the start of a run. What is there now is saved first; what git ignores, `HEAD`, branches
+//! and the user's index are not touched.
+
+use crate::command::Git;
+use crate::entry::{Entry, MODE_GITLINK, differences};
+use crate::error::{Error, Result};
+use crate::object::{Identity, ObjectStore, commit_body};
+use crate::record::Record;
+use crate::refs::Refs;
+use crate::repo::Repo;
+use crate::session::{EXCLUDE_AT_START, oid};
+use crate::snapshot::{Snapshot, State, on_disk, read_tree};
+use crate::survey::parent;
+use crate::watch::stat_of;
+use crate::workspace::LARGE_FILE_LIMIT;
+use ralph_domain::id::{CommitId, RunId};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreAction {
+    /// It was there, and was changed.
+    Rewrite,
+    /// It was not there.
+    Delete,
+    /// It was there, and is gone.
+    Recreate,
+}
+
+/// One file that a restore brings back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoreChange {
+    /// Its path below the top folder, as the file system has it.
+    pub path: PathBuf,
+    /// What happens to it.
+    pub action: RestoreAction,
+}
+
+/// What a restore would do.
+#[derive(Debug, Clone, Default)]
+pub struct RestorePlan {
+    /// The files it changes, in path order.
+    pub changes: Vec<RestoreChange>,
+    /// Differences that it leaves alone: nested repos, files that were ignored or too large at the start, and paths whose
+    /// place is taken by something that git does not know.
+    pub left_alone: Vec<PathBuf>,
+}
+
+/// What a restore has done.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// The commit that holds the files as they were just before, on `refs/ralph/<run>/before-restore`.
+    pub saved: CommitId,
+    /// What was done and what was not.
+    pub plan: RestorePlan,
+}
+
+/// Lists what a restore of this run would change.
+pub fn plan_restore(repo: &Repo, run: &RunId) -> Result<RestorePlan> {
+    Restore::prepare(repo, run).map(|restore| restore.plan)
+}
+
+/// Saves the present state, then brings the files back.
+pub fn apply_restore(repo: &Repo, run: &RunId) -> Result<Restored> {
+    let mut restore = Restore::prepare(repo, run)?;
+    let saved = restore.save_present()?;
+    restore.delete()?;
+    restore.write_back()?;
+    Ok(Restored { saved: CommitId::new(saved), plan: restore.plan })
+}
+
+struct Restore<'a> {
+    repo: &'a Repo,
+    run: &'a RunId,
+    git: Git,
+    folder: PathBuf,
+    start: String,
+    now: State,
+    objects: ObjectStore,
+    plan: RestorePlan,
+}
+
+impl<'a> Restore<'a> {
+    fn prepare(repo: &'a Repo, run: &'a RunId) -> Result<Self> {
+        let name = format!("refs/ralph/{run}/start");
+        let start = Refs::new(repo).read(&name)?.ok_or_else(|| {
+            Error::refused(
+                format!("the run {run} has no start snapshot (`{name}`)"),
+                "`git for-each-ref refs/ralph` lists the runs of this repo",
+            )
+        })?;
+        let folder = repo.run_folder(run);
+        let git = repo.git();
+        let mut objects = ObjectStore::new(repo.common_dir.join("objects"), repo.object_format);
+        let (entries, trees) = read_tree(&git, &start)?;
+        objects.know(trees);
+        // A fresh copy of the user's index: an older one may hold files that are ignored by now.
+        let _ = fs::remove_file(folder.join("restore-index"));
+        let mut snapshot = Snapshot::open(repo, &folder, "restore-index", LARGE_FILE_LIMIT, false)?;
+        let now = snapshot.refresh(&mut objects, &entries)?;
+        let plan = RestorePlan::default();
+        let mut restore = Self { repo, run, git, folder, start, now, objects, plan };
+        restore.make_plan(&entries)?;
+        Ok(restore)
+    }
+
+    fn make_plan(&mut self, start: &[Entry]) -> Result<()> {
+        let record = Record::load(&self.folder)?;
+        let left_out: HashSet<String> =
+            record.map(|r| r.baseline.left_out.into_iter().collect()).unwrap_or_default();
+        let now = self.now.clone();
+        let changes = differences(start, &now.entries);
+        let new: Vec<&[u8]> = changes.iter().filter(|c| c.old.is_none()).map(|c| c.path).collect();
+        let ignored = self.ignored_at_start(start, &new)?;
+        for change in &changes {
+            // The run's own folder is never restored away.
+            if change.path == b".ralph" || change.path.starts_with(b".ralph/") {
+                continue;
+            }
+            let path = PathBuf::from(OsStr::from_bytes(change.path));
+            let nested = [change.old, change.new].into_iter().flatten().any(|e| e.mode == MODE_GITLINK);
+            let never_ours = change.old.is_none()
+                && (ignored.contains(change.path) || left_out.contains(&crate::entry::text(change.path)));
+            if nested || never_ours {
+                self.plan.left_alone.push(path);
+                continue;
+            }
+            let action = match (change.old, change.new) {
+                (None, _) => RestoreAction::Delete,
+                (_, None) => RestoreAction::Recreate,
+                _ => RestoreAction::Rewrite,
+            };
+            self.plan.changes.push(RestoreChange { path, action });
+        }
+        Ok(())
+    }
+
+    /// Which of these paths the ignore rules of the start ignore. An agent that edits `.gitignore` could otherwise make a
+    /// user's private file look like one that was created during the run.
+    fn ignored_at_start(&self, start: &[Entry], paths: &[&[u8]]) -> Result<HashSet<Vec<u8>>> {
+        if paths.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let rules = self.folder.join("rules-at-start");
+        let _ = fs::remove_dir_all(&rules);
+        fs::create_dir_all(&rules).map_err(|e| Error::file("create", &rules, e))?;
+        let wanted: Vec<&[u8]> = start
+            .iter()
+            .map(|e| &e.path[..])
+            .filter(|p| p.rsplit(|b| *b == b'/').next() == Some(b".gitignore"))
+            .collect();
+        let index = self.start_index()?;
+        let mut prefix = rules.clone().into_os_string();
+        prefix.push("/");
+        let args = ["checkout-index", "-q", "-z", "--stdin", "--prefix"].map(OsStr::new);
+        let call = self.git.call(args.into_iter().chain([prefix.as_os_str()]));
+        if !wanted.is_empty() {
+            call.index(&index).stdin(nul_list(&wanted)).run()?;
+        }
+        let git = Git::in_repo(&self.repo.git_dir, &rules);
+        let mut ignored = HashSet::new();
+        let exclude = self.folder.join(EXCLUDE_AT_START);
+        for with_old_exclude in [false, true] {
+            let mut call = git.call(["check-ignore", "-z", "--no-index", "--stdin"]);
+            if with_old_exclude {
+                call = call.config(format!("core.excludesFile={}", exclude.display()));
+            }
+            let output = call.stdin(nul_list(paths)).accept(&[1]).run()?;
+            ignored.extend(output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty()).map(<[u8]>::to_vec));
+        }
+        let _ = fs::remove_dir_all(&rules);
+        Ok(ignored)
+    }
+
+    /// An index that holds the start snapshot.
+    fn start_index(&self) -> Result<PathBuf> {
+        let index = self.folder.join("start-index");
+        let _ = fs::remove_file(&index);
+        self.git.call(["read-tree", &self.start]).index(&index).run()?;
+        Ok(index)
+    }
+
+    fn save_present(&mut self) -> Result<String> {
+        let name = format!("refs/ralph/{}/before-restore", self.run);
+        let refs = Refs::new(self.repo);
+        // Earlier saves stay reachable: each one stands on the one before.
+        let earlier = refs.read(&name)?;
+        let parent = oid(earlier.as_deref().unwrap_or(&self.start))?;
+        let at = stat_of(&self.folder.join("clock")).map_or(0, |stat| i64::from(stat.mtime.0));
+        let who = Identity::new("Ralph", "ralph@localhost");
+        let message = format!("ralph: state before the restore\n\nRalph-Run: {}\n", self.run);
+        let body = commit_body(&self.now.tree, &[parent], &who, at, &message);
+        let commit = self.objects.write("commit", &body)?.to_string();
+        refs.update(&name, &commit, earlier.as_deref())?;
+        Ok(commit)
+    }
+
+    fn delete(&self) -> Result<()> {
+        for change in self.plan.changes.iter().filter(|c| c.action == RestoreAction::Delete) {
+            let path = self.repo.top.join(&change.path);
+            if !stands_on_real_folders(&self.repo.top, &change.path) {
+                continue;
+            }
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory
+                    ) => {}
+                Err(e) => return Err(Error::file("remove", &path, e)),
+            }
+            // Folders that this leaves empty go too; a folder with anything in it refuses.
+            let mut dir = parent(change.path.as_os_str().as_bytes());
+            while !dir.is_empty() && fs::remove_dir(on_disk(&self.repo.top, dir)).is_ok() {
+                dir = parent(dir);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets git write the files, with the user's filters and line ends.
+    fn write_back(&mut self) -> Result<()> {
+        let top = self.repo.top.clone();
+        let (fine, blocked): (Vec<_>, Vec<_>) = std::mem::take(&mut self.plan.changes)
+            .into_iter()
+            .partition(|c| c.action == RestoreAction::Delete || can_be_written(&top, &c.path));
+        self.plan.left_alone.extend(blocked.into_iter().map(|c| c.path));
+        let paths: Vec<&[u8]> = fine
+            .iter()
+            .filter(|c| c.action != RestoreAction::Delete)
+            .map(|c| c.path.as_os_str().as_bytes())
+            .collect();
+        if !paths.is_empty() {
+            let index = self.start_index()?;
+            let call = self.git.call(["checkout-index", "-q", "-f", "-z", "--stdin"]).index(&index);
+            call.stdin(nul_list(&paths)).run()?;
+        }
+        self.plan.changes = fine;
+        let _ = fs::remove_file(self.folder.join("start-index"));
+        Ok(())
+    }
+}
+
+/// `checkout-index -f` would remove whatever is in its way, ignored files included. So nothing may be in its way.
+fn can_be_written(top: &Path, path: &Path) -> bool {
+    stands_on_real_folders(top, path) && !fs::symlink_metadata(top.join(path)).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Whether all folders above `path` are folders (or missing), not links that lead elsewhere and not files.
+fn stands_on_real_folders(top: &Path, path: &Path) -> bool {
+    path.ancestors()
+        .skip(1)
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .all(|dir| fs::symlink_metadata(top.join(dir)).map_or(true, |meta| meta.is_dir()))
+}
+
+fn nul_list(paths: &[&[u8]]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for path in paths {
+        list.extend_from_slice(path);
+        list.push(0);
+    }
+    list
+}

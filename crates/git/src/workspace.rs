@@ -1,0 +1,214 @@
+//! [`GitWorkspace`]: the `Workspace` port for a folder on this machine.
+
+use crate::checkpoint::LastPatch;
+use crate::clean;
+use crate::command::Git;
+use crate::diff;
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::guard::RefGuard;
+use crate::history::WorkCommit;
+use crate::object::{Identity, ObjectStore};
+use crate::protected::Protected;
+use crate::record::Record;
+use crate::refs::Refs;
+use crate::repo::Repo;
+use crate::snapshot::{Snapshot, State};
+use ralph_domain::event::{FileChange, RefMove};
+use ralph_domain::id::{CommitId, RunId, TreeId};
+use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace, WorkspaceError};
+use ralph_domain::protect::ProtectedChange;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Untracked files above this size are left out of snapshots unless told otherwise.
+pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
+
+/// How a workspace records a run.
+#[derive(Debug, Clone)]
+pub struct WorkspaceOptions {
+    /// Who signs the commits.
+    pub identity: Identity,
+    /// The branch that the run commits on, where it does.
+    pub branch: Option<String>,
+    /// Whether commits that the agent makes itself on the current branch are fine.
+    pub allow_agent_commits: bool,
+    /// Whether `.ralph/` is part of the commits.
+    pub commit_state: bool,
+    /// Untracked files above this many bytes are left out.
+    pub large_file_limit: u64,
+}
+
+impl WorkspaceOptions {
+    /// The usual: no branch, no agent commits, state not committed.
+    pub fn new(identity: Identity) -> Self {
+        Self {
+            identity,
+            branch: None,
+            allow_agent_commits: false,
+            commit_state: false,
+            large_file_limit: LARGE_FILE_LIMIT,
+        }
+    }
+}
+
+/// What is known once a run has begun or was reopened.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) record: Record,
+    /// Files of `HEAD` at the start.
+    pub(crate) head: Arc<Vec<Entry>>,
+    /// Files of the start snapshot.
+    pub(crate) start: State,
+    /// The previous checkpoint.
+    pub(crate) last: State,
+    /// The run's commits, oldest first.
+    pub(crate) chain: Vec<WorkCommit>,
+    pub(crate) guard: RefGuard,
+    pub(crate) protected: Protected,
+    pub(crate) patch: Option<LastPatch>,
+}
+
+/// A run's workspace in a local git repo.
+#[derive(Debug)]
+pub struct GitWorkspace {
+    pub(crate) repo: Repo,
+    pub(crate) git: Git,
+    pub(crate) run: RunId,
+    pub(crate) options: WorkspaceOptions,
+    pub(crate) folder: PathBuf,
+    pub(crate) refs: Refs,
+    pub(crate) objects: ObjectStore,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) session: Option<Session>,
+}
+
+impl GitWorkspace {
+    /// Opens the workspace of a run. Nothing of the user's is changed but `info/exclude`, and that only where the run's
+    /// state is not to be committed.
+    pub fn new(repo: Repo, run: RunId, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
+        let what = "open the workspace";
+        if !options.commit_state {
+            repo.exclude_ralph_dir().map_err(|e| e.during(what))?;
+        }
+        let folder = repo.run_folder(&run);
+        let snapshot =
+            Snapshot::open(&repo, &folder, "index", options.large_file_limit, !options.commit_state)
+                .map_err(|e| e.during(what))?;
+        Ok(Self {
+            git: repo.git(),
+            refs: Refs::new(&repo),
+            objects: ObjectStore::new(repo.common_dir.join("objects"), repo.object_format),
+            repo,
+            run,
+            options,
+            folder,
+            snapshot,
+            session: None,
+        })
+    }
+
+    /// The repo.
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// The patch of the last checkpoint that changed something, at most 4 MiB.
+    pub fn last_patch(&self) -> Option<&[u8]> {
+        self.session.as_ref()?.patch.as_ref().map(|p| p.bytes.as_slice())
+    }
+
+    /// `refs/ralph/<run>/<name>`.
+    pub(crate) fn own_ref(&self, name: &str) -> String {
+        format!("refs/ralph/{}/{name}", self.run)
+    }
+
+    /// The files as they are now.
+    pub(crate) fn now(&mut self) -> Result<State> {
+        let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
+        self.snapshot.refresh(&mut self.objects, &head)
+    }
+
+    pub(crate) fn session(&self) -> Result<&Session> {
+        self.session.as_ref().ok_or_else(not_begun)
+    }
+
+    pub(crate) fn session_mut(&mut self) -> Result<&mut Session> {
+        self.session.as_mut().ok_or_else(not_begun)
+    }
+
+    fn changed_protected(&mut self) -> Result<Vec<ProtectedChange>> {
+        let now = self.now()?;
+        let session = self.session()?;
+        Ok(session.protected.changes(self.snapshot.top(), &session.start.entries, &now.entries))
+    }
+
+    fn take_protected(&mut self, path: &str) -> Result<()> {
+        let now = self.now()?;
+        let top = self.snapshot.top().to_owned();
+        let session = self.session_mut()?;
+        session.protected.accept(&top, path, &session.start.entries, &now.entries)
+    }
+
+    fn foreign_moves(&mut self) -> Result<Vec<RefMove>> {
+        let session = self.session.as_mut().ok_or_else(not_begun)?;
+        session.guard.moves(&self.refs, self.options.allow_agent_commits)
+    }
+}
+
+fn not_begun() -> Error {
+    Error::refused("the run has not begun in this workspace", "call `begin` or `reopen` first")
+}
+
+impl Workspace for GitWorkspace {
+    fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError> {
+        self.begin_run(protected).map_err(|e| e.during("take the start snapshot"))
+    }
+
+    fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
+        self.reopen_run(baseline).map_err(|e| e.during("go on in the workspace"))
+    }
+
+    fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
+        self.record_checkpoint(request)
+            .map_err(|e| e.during(&format!("record iteration {}", request.iteration)))
+    }
+
+    fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
+        let state = self.now().map_err(|e| e.during("read the files"))?;
+        Ok(TreeId::new(state.tree.to_string()))
+    }
+
+    fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
+        self.foreign_moves().map_err(|e| e.during("look at the refs"))
+    }
+
+    fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
+        self.accept_moves().map_err(|e| e.during("accept the refs"))
+    }
+
+    fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
+        self.changed_protected().map_err(|e| e.during("look at the protected files"))
+    }
+
+    fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError> {
+        self.take_protected(path).map_err(|e| e.during(&format!("accept `{path}`")))
+    }
+
+    fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        let kept = self.session.as_ref().and_then(|s| s.patch.as_ref());
+        if let Some(patch) = kept.filter(|p| p.answers(from, to, max)) {
+            return Ok(patch.bytes[..patch.bytes.len().min(max)].to_vec());
+        }
+        diff::patch(&self.git, from, to, max).map_err(|e| e.during("make the patch"))
+    }
+
+    fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError> {
+        diff::changes(&self.git, from, to).map_err(|e| e.during("list the changes"))
+    }
+
+    fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
+        clean::checkout(&self.repo, commit.as_str(), into)
+            .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
+    }
+}

@@ -1,0 +1,43 @@
+//! The guard without the rest of `ralph`, and a process that owns a sandbox and can be killed; for this crate's tests.
+
+use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_sandbox::{LocalOptions, LocalSandbox, guard};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let word = |arg: Option<String>| arg.unwrap_or_default();
+    match word(args.next()).as_str() {
+        "__guard" => {
+            let code = guard::main(word(args.next()).parse().unwrap_or(-1));
+            ExitCode::from(u8::try_from(code).unwrap_or(1))
+        }
+        "own" => match own(&word(args.next()), &word(args.next()), &word(args.next())) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Holds `lock` and runs `script` in `root` again and again, until somebody kills this process.
+fn own(root: &str, lock: &str, script: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let file = std::fs::File::create(lock)?;
+    file.lock()?;
+    let options = LocalOptions { lock_fd: Some(file.into()), ..LocalOptions::new("probe") };
+    let sandbox = LocalSandbox::start(Path::new(root), options)?;
+    loop {
+        sandbox.exec(&ExecRequest::new(["sh", "-c", script].map(String::from).to_vec()), &mut Quiet)?;
+    }
+}
+
+struct Quiet;
+
+impl ExecSink for Quiet {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}

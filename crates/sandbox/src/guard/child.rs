@@ -1,0 +1,100 @@
+//! From a request to the running command.
+//!
+//! The child borrows the guard's memory until its program runs (as `posix_spawn` does it), so everything is laid out
+//! before: in the child, nothing is allocated, and a failure is left where the guard finds it.
+
+use crate::os::raw::{self, Program};
+use crate::os::{self, KillableMark};
+use crate::wire::{self, FromGuard, SPAWN_FDS, Stage};
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, fchdir, setsid};
+use std::convert::Infallible;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Where programs are looked for when the environment does not say.
+const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
+
+/// Why a child did not become its command.
+struct Failure(Stage, Errno);
+
+/// Runs the command described by `fds`.
+pub(super) fn spawn(guard: Pid, mark: Option<&KillableMark>, fds: [OwnedFd; SPAWN_FDS]) -> FromGuard {
+    let failed = |stage: Stage, errno: i32| FromGuard::Failed { stage, errno };
+    let [body, folder, stdin, stdout, stderr] = fds;
+    let streams = [folder, stdin, stdout, stderr];
+    let mut text = Vec::new();
+    if File::from(body).read_to_end(&mut text).is_err() {
+        return failed(Stage::Process, Errno::EIO as i32);
+    }
+    let Some((argv, env)) = wire::decode_body(&text) else {
+        return failed(Stage::Process, Errno::EINVAL as i32);
+    };
+    let program = Program::new(candidates(&argv, &env), &argv, &env);
+    // Stage and reason, written by the child before it gives up.
+    let trouble = [AtomicI32::new(0), AtomicI32::new(0)];
+    let started = raw::run_beside(&|| {
+        let Err(Failure(stage, errno)) = become_command(guard, mark, &streams, &program);
+        let [at, why] = &trouble;
+        at.store(stage as i32, Ordering::Relaxed);
+        why.store(errno as i32, Ordering::Relaxed);
+    });
+    match (started, trouble.map(AtomicI32::into_inner)) {
+        (Err(errno), _) => failed(Stage::Process, errno as i32),
+        (Ok(child), [0, _]) => FromGuard::Started { pid: child.as_raw() },
+        (Ok(child), [stage, errno]) => {
+            nix::sys::wait::waitpid(child, None).ok();
+            failed(Stage::from_number(stage), errno)
+        }
+    }
+}
+
+/// The files that `argv[0]` may mean, looked up in the *command's* PATH as a shell would.
+fn candidates(argv: &[&CStr], env: &[&CStr]) -> Vec<CString> {
+    let program = argv.first().map_or(&b""[..], |name| name.to_bytes());
+    if program.contains(&b'/') || program.is_empty() {
+        return CString::new(program).into_iter().collect();
+    }
+    let path = env.iter().find_map(|entry| entry.to_bytes().strip_prefix(b"PATH=")).unwrap_or(DEFAULT_PATH);
+    path.split(|byte| *byte == b':')
+        .filter_map(|folder| {
+            let folder = if folder.is_empty() { b"." } else { folder };
+            CString::new([folder, b"/", program].concat()).ok()
+        })
+        .collect()
+}
+
+/// In the child: takes on everything a command has of its own, then its program.
+fn become_command(
+    guard: Pid,
+    mark: Option<&KillableMark>,
+    [folder, stdin, stdout, stderr]: &[OwnedFd; SPAWN_FDS - 1],
+    program: &Program<'_>,
+) -> Result<Infallible, Failure> {
+    let process = |errno| Failure(Stage::Process, errno);
+    setsid().map_err(process)?;
+    os::die_with(guard).map_err(process)?;
+    if let Some(mark) = mark {
+        mark.put_on();
+    }
+    fchdir(folder).map_err(|errno| Failure(Stage::Folder, errno))?;
+    dup2_stdin(stdin).map_err(process)?;
+    dup2_stdout(stdout).map_err(process)?;
+    dup2_stderr(stderr).map_err(process)?;
+    // Last, so that nothing ends the child half-made.
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(process)?;
+    let mut answer = Errno::ENOENT;
+    for file in program.files() {
+        match program.run(file) {
+            Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::ENAMETOOLONG => {}
+            // A file that may not be run is skipped, but named if no other is found.
+            Errno::EACCES => answer = Errno::EACCES,
+            other => return Err(Failure(Stage::Program, other)),
+        }
+    }
+    Err(Failure(Stage::Program, answer))
+}

@@ -1,0 +1,206 @@
+//! The guard: a tiny process that stands between `ralph` and the commands it runs.
+//!
+//! It adopts every orphan below it, so nothing that a command starts can get away by forking or by a new session. It
+//! takes one command at a time and reports its end only when nothing of it lives. When `ralph` dies, by whatever way,
+//! the socket between them closes; the guard then kills everything, and only then exits, which lets go of the run's
+//! lock. No threads; every signal is blocked, so that neither a terminal nor a polite `kill` ends it before its work is done.
+
+mod child;
+mod reap;
+
+use crate::os::KillableMark;
+use crate::wire::{self, End, FromGuard, Received, Stage, ToGuard};
+use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{SockType, getsockopt, sockopt};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, setsid};
+use reap::Reaped;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long killing may take while somebody waits for the answer.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+/// Pause between two looks at processes that are dying.
+const RESCAN: Duration = Duration::from_millis(5);
+
+/// Serves the socket with the number `socket_fd` until the other side closes it; returns the exit code.
+///
+/// The binary calls this before anything else when it is started as `ralph __guard <fd>`: whatever is allocated
+/// before stays in memory for the whole run. All other descriptors are closed, so this must own the process.
+pub fn main(socket_fd: i32) -> i32 {
+    match Guard::start(socket_fd) {
+        Ok(guard) => guard.serve(),
+        // There is nobody to tell: the other side sees the socket close.
+        Err(_) => 70,
+    }
+}
+
+struct Guard {
+    socket: OwnedFd,
+    deaths: SignalFd,
+    me: Pid,
+    mark: Option<KillableMark>,
+    held: Vec<OwnedFd>,
+    job: Option<Job>,
+}
+
+/// The command that runs now.
+struct Job {
+    main: Pid,
+    end: Option<End>,
+    /// Set by a Kill: when politeness ends.
+    until: Option<Instant>,
+    killed: u32,
+}
+
+impl Guard {
+    fn start(socket_fd: i32) -> nix::Result<Self> {
+        let given = crate::os::raw::own(socket_fd)?;
+        // Somebody who types the hidden command at a prompt gets an error, not closed descriptors.
+        if getsockopt(&given, sockopt::SockType)? != SockType::SeqPacket {
+            return Err(nix::errno::Errno::EPROTOTYPE);
+        }
+        let socket = crate::os::raw::own(fcntl(&given, FcntlArg::F_DUPFD_CLOEXEC(3))?)?;
+        drop(given);
+        let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
+        dup2_stdin(&null)?;
+        dup2_stdout(&null)?;
+        dup2_stderr(&null)?;
+        // `null` may have got number 0; then there is nothing to close.
+        if null.as_raw_fd() < 3 {
+            std::mem::forget(null);
+        }
+        crate::os::raw::close_others(socket.as_raw_fd());
+        crate::os::raw::default_signals();
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
+        // A terminal's Ctrl-C goes to its foreground group. Fails only where we lead a group already.
+        setsid().ok();
+        crate::os::adopt_orphans()?;
+        crate::os::set_name(c"ralph-guard");
+        // A guard must not keep a folder busy that the user wants to unmount.
+        chdir("/")?;
+        let mut death = SigSet::empty();
+        death.add(Signal::SIGCHLD);
+        let deaths = SignalFd::with_flags(&death, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        Ok(Self { socket, deaths, me: getpid(), mark: KillableMark::new(), held: Vec::new(), job: None })
+    }
+
+    fn serve(mut self) -> i32 {
+        if wire::answer(&self.socket, FromGuard::Ready).is_err() {
+            return 1;
+        }
+        loop {
+            self.wait();
+            let childless = self.collect();
+            self.finish_if_over(childless);
+            match wire::next_request(&self.socket) {
+                Received::Nothing => {}
+                Received::Packet(request, fds) => self.obey(request, fds),
+                Received::Closed => {
+                    // Nobody waits for an answer, but the lock must not be free while anything lives: no time limit.
+                    while self.clear() > 0 {}
+                    return 0;
+                }
+            }
+        }
+    }
+
+    /// Sleeps until a request, a death or the end of a grace.
+    fn wait(&self) {
+        let timeout = match self.job.as_ref().and_then(|job| job.until) {
+            None => PollTimeout::NONE,
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now()).as_millis() + 1;
+                PollTimeout::from(u16::try_from(left).unwrap_or(u16::MAX))
+            }
+        };
+        let mut fds = [
+            PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.deaths.as_fd(), PollFlags::POLLIN),
+        ];
+        // An interrupted or failed wait is a spurious turn of the loop.
+        poll(&mut fds, timeout).ok();
+    }
+
+    /// Waits for every dead child; true where no child is left, alive or dead.
+    fn collect(&mut self) -> bool {
+        while let Ok(Some(_)) = self.deaths.read_signal() {}
+        loop {
+            match reap::one() {
+                Reaped::Child(pid, end) => {
+                    if let Some(job) = &mut self.job {
+                        if pid == job.main {
+                            job.end = Some(end);
+                        } else if end == End::Signal(Signal::SIGKILL as i32) {
+                            job.killed += 1;
+                        }
+                    }
+                }
+                Reaped::NoneDead => return false,
+                Reaped::NoneLeft => return true,
+            }
+        }
+    }
+
+    /// Reports the end of the command once nothing of it lives.
+    fn finish_if_over(&mut self, childless: bool) {
+        let Some(job) = &self.job else { return };
+        let over = match job.until {
+            // On its own: with its main process. What is left then has been left behind.
+            None => job.end.is_some(),
+            // Asked to end: all of it may use the grace, not only the main process, which is often just a shell.
+            Some(until) => childless || Instant::now() >= until,
+        };
+        if !over {
+            return;
+        }
+        let alive = if childless { 0 } else { self.clear() };
+        if let Some(job) = self.job.take() {
+            let end = job.end.unwrap_or(End::Signal(Signal::SIGKILL as i32));
+            let report = FromGuard::Exited { end, survivors: job.killed, alive };
+            // Where nobody listens any more, the next receive says so.
+            wire::answer(&self.socket, report).ok();
+        }
+    }
+
+    /// Kills and reaps until no descendant is left; returns how many still live when the time is up.
+    fn clear(&mut self) -> u32 {
+        let deadline = Instant::now() + KILL_LIMIT;
+        loop {
+            if self.collect() {
+                return 0;
+            }
+            reap::kill_below(self.me);
+            if Instant::now() >= deadline {
+                return reap::alive_below(self.me).max(1);
+            }
+            wire::wait_readable(&self.deaths, RESCAN);
+        }
+    }
+
+    fn obey(&mut self, request: ToGuard, fds: Vec<OwnedFd>) {
+        match request {
+            ToGuard::Hold => self.held.extend(fds),
+            ToGuard::Kill { grace_ms } => {
+                let Some(job) = &mut self.job else { return };
+                job.until = Some(Instant::now() + Duration::from_millis(grace_ms.into()));
+                if grace_ms > 0 {
+                    reap::ask_below(self.me);
+                }
+            }
+            ToGuard::Spawn => {
+                let reply = match (&self.job, <[OwnedFd; wire::SPAWN_FDS]>::try_from(fds)) {
+                    (None, Ok(fds)) => child::spawn(self.me, self.mark.as_ref(), fds),
+                    _ => FromGuard::Failed { stage: Stage::Process, errno: nix::libc::EBUSY },
+                };
+                if let FromGuard::Started { pid } = reply {
+                    self.job = Some(Job { main: Pid::from_raw(pid), end: None, until: None, killed: 0 });
+                }
+                wire::answer(&self.socket, reply).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One command from its start to its end: a single loop over its streams and its guard.
+
+use super::link::GuardLink;
+use super::request::{self, Prepared};
+use super::{Shared, Turn};
+use crate::adopted;
+use crate::wire::{End, FromGuard, Received, ToGuard};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{Pid, read};
+use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stream};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Longest sleep: the sink is asked at least this often.
+const TICK: Duration = Duration::from_millis(100);
+/// The sink is asked no more often than this, however much output comes.
+const POLL_PAUSE: Duration = Duration::from_millis(50);
+/// How much longer than its grace a guard may take to report an end before it counts as lost.
+const GUARD_LIMIT: Duration = Duration::from_secs(20);
+const BUFFER: usize = 64 * 1024;
+/// What may still stand in a pipe after the end; more means that somebody else writes to it.
+const LEFT_IN_PIPE: usize = 32 * 1024 * 1024;
+
+/// Runs `request` to its end.
+pub(super) fn exec(
+    root: &Path,
+    shared: &Shared,
+    request: &ExecRequest,
+    sink: &mut dyn ExecSink,
+) -> Result<ExecOutcome, SandboxError> {
+    let prepared = request::prepare(root, shared, request)?;
+    let started = Instant::now();
+    let outcome = |end, survivors| Ok(ExecOutcome { end, duration: started.elapsed(), survivors });
+    let mut turn = match shared.turn(sink) {
+        ControlFlow::Continue(turn) => turn,
+        ControlFlow::Break(cause) => return outcome(ExecEnd::Stopped(cause), 0),
+    };
+    spawn(&mut turn, &prepared)?;
+    let (out, err) = prepared.sent();
+    let mut command = Command::new(request, sink, [out, err]);
+    let report = command.watch(turn.link()?);
+    match report {
+        Report::NotStarted(error) => {
+            turn.give_back();
+            Err(error)
+        }
+        Report::Ended { alive: 0, end, survivors } => {
+            command.drain();
+            turn.give_back();
+            outcome(command.stopped.unwrap_or(end), survivors)
+        }
+        // A guard with something unkillable below it is not used again.
+        Report::Ended { alive, .. } => Err(unkillable(alive)),
+        Report::Lost => {
+            if let Some(link) = turn.link.take() {
+                link.end_by_force();
+            }
+            let cleared = adopted::clear(&shared.options.run_id, command.main);
+            command.drain();
+            if cleared.alive > 0 {
+                return Err(unkillable(cleared.alive));
+            }
+            outcome(ExecEnd::GuardLost, cleared.killed)
+        }
+    }
+}
+
+fn unkillable(alive: u32) -> SandboxError {
+    SandboxError::Broken(format!(
+        "{alive} process(es) of the command could not be killed; they may hang in a system call (see `ps -el`)"
+    ))
+}
+
+/// Hands the command to the guard; to a new one, where the old one has died since the last command.
+fn spawn(turn: &mut Turn<'_>, prepared: &Prepared) -> Result<(), SandboxError> {
+    if turn.link()?.ask(ToGuard::Spawn, &prepared.fds()).is_ok() {
+        return Ok(());
+    }
+    if let Some(link) = turn.link.take() {
+        link.end_by_force();
+    }
+    turn.link()?
+        .ask(ToGuard::Spawn, &prepared.fds())
+        .map_err(|errno| SandboxError::Broken(format!("the guard cannot be reached: {}", errno.desc())))
+}
+
+/// How watching a command ended.
+enum Report {
+    NotStarted(SandboxError),
+    Ended { end: ExecEnd, survivors: u32, alive: u32 },
+    Lost,
+}
+
+struct Command<'a> {
+    request: &'a ExecRequest,
+    sink: &'a mut dyn ExecSink,
+    /// Standard output and error, while they are open.
+    streams: [Option<OwnedFd>; 2],
+    buffer: Vec<u8>,
+    started: Instant,
+    last_output: Instant,
+    last_poll: Instant,
+    /// Why the command was told to end, and when the guard must have reported that.
+    stopped: Option<ExecEnd>,
+    answer_by: Option<Instant>,
+    main: Option<Pid>,
+}
+
+impl<'a> Command<'a> {
+    fn new(request: &'a ExecRequest, sink: &'a mut dyn ExecSink, streams: [OwnedFd; 2]) -> Self {
+        let now = Instant::now();
+        Self {
+            request,
+            sink,
+            streams: streams.map(Some),
+            buffer: vec![0; BUFFER],
+            started: now,
+            last_output: now,
+            last_poll: now,
+            stopped: None,
+            answer_by: None,
+            main: None,
+        }
+    }
+
+    fn watch(&mut self, link: &GuardLink) -> Report {
+        loop {
+            let [out, err, guard] = self.sleep(link);
+            if out {
+                self.pass_on(0);
+            }
+            if err {
+                self.pass_on(1);
+            }
+            if guard {
+                match link.receive() {
+                    Received::Packet(FromGuard::Exited { end, survivors, alive }, _) => {
+                        let end = match end {
+                            End::Code(code) => ExecEnd::Exited(code),
+                            End::Signal(signal) => ExecEnd::Signaled(signal),
+                        };
+                        return Report::Ended { end, survivors, alive };
+                    }
+                    Received::Packet(FromGuard::Failed { stage, errno }, _) => {
+                        return Report::NotStarted(request::why_not(self.request, stage, errno));
+                    }
+                    Received::Packet(FromGuard::Started { pid }, _) => self.main = Some(Pid::from_raw(pid)),
+                    Received::Packet(FromGuard::Ready, _) | Received::Nothing => {}
+                    Received::Closed => return Report::Lost,
+                }
+            }
+            let now = Instant::now();
+            if self.answer_by.is_some_and(|by| now >= by) {
+                return Report::Lost;
+            }
+            if let Some(end) = self.reason_to_stop(now)
+                && self.stopped.is_none()
+            {
+                self.stopped = Some(end);
+                self.answer_by = Some(now + self.request.grace + GUARD_LIMIT);
+                let grace_ms = u32::try_from(self.request.grace.as_millis()).unwrap_or(u32::MAX);
+                if link.ask(ToGuard::Kill { grace_ms }, &[]).is_err() {
+                    return Report::Lost;
+                }
+            }
+        }
+    }
+
+    /// Sleeps until something can be read; says what.
+    fn sleep(&self, link: &GuardLink) -> [bool; 3] {
+        let now = Instant::now();
+        let mut limit = TICK;
+        if self.stopped.is_none() {
+            for deadline in [self.deadline(), self.idle_deadline()].into_iter().flatten() {
+                // Rounded up: waking a moment early would only mean another turn.
+                limit = limit.min(deadline.saturating_duration_since(now) + Duration::from_millis(1));
+            }
+        }
+        let timeout = PollTimeout::from(u8::try_from(limit.as_millis()).unwrap_or(100));
+        let mut fds: [_; 3] = std::array::from_fn(|_| PollFd::new(link.socket(), PollFlags::POLLIN));
+        // A closed stream leaves its place to the guard's socket, whose answer there is not looked at.
+        for (place, stream) in fds.iter_mut().zip(&self.streams) {
+            if let Some(stream) = stream {
+                *place = PollFd::new(stream.as_fd(), PollFlags::POLLIN);
+            }
+        }
+        if poll(&mut fds, timeout).is_err() {
+            return [false; 3];
+        }
+        let ready = fds.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()));
+        let open = |at: usize| self.streams.get(at).is_some_and(Option::is_some);
+        [ready[0] && open(0), ready[1] && open(1), ready[2]]
+    }
+
+    /// Reads once from a stream; returns how much came, `None` where nothing more will or can.
+    fn pass_on(&mut self, at: usize) -> Option<usize> {
+        let place = self.streams.get_mut(at)?;
+        match read(place.as_ref()?, &mut self.buffer) {
+            Ok(count) if count > 0 => {
+                self.last_output = Instant::now();
+                let stream = if at == 0 { Stream::Stdout } else { Stream::Stderr };
+                self.sink.output(stream, self.buffer.get(..count).unwrap_or_default());
+                Some(count)
+            }
+            Err(Errno::EINTR) => Some(0),
+            Err(Errno::EAGAIN) => None,
+            _ => {
+                *place = None;
+                None
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.request.timeout.and_then(|timeout| self.started.checked_add(timeout))
+    }
+
+    fn idle_deadline(&self) -> Option<Instant> {
+        self.request.idle_timeout.and_then(|timeout| self.last_output.checked_add(timeout))
+    }
+
+    fn reason_to_stop(&mut self, now: Instant) -> Option<ExecEnd> {
+        if now.duration_since(self.last_poll) >= POLL_PAUSE {
+            self.last_poll = now;
+            if let ControlFlow::Break(cause) = self.sink.poll() {
+                return Some(ExecEnd::Stopped(cause));
+            }
+        }
+        if self.deadline().is_some_and(|deadline| now >= deadline) {
+            return Some(ExecEnd::TimedOut);
+        }
+        self.idle_deadline().is_some_and(|deadline| now >= deadline).then_some(ExecEnd::IdleTimedOut)
+    }
+
+    /// Reads what still stands in the pipes. Nothing of the command lives, so the end is near; a stranger who was
+    /// handed the other end of a pipe is not waited for.
+    fn drain(&mut self) {
+        for at in [0, 1] {
+            if let Some(stream) = self.streams.get(at).and_then(Option::as_ref) {
+                fcntl(stream, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok();
+            }
+            let mut left = LEFT_IN_PIPE;
+            while let Some(count) = self.pass_on(at)
+                && left > 0
+            {
+                left = left.saturating_sub(count);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Commands and files on this machine.
+
+mod exec;
+mod files;
+mod link;
+mod request;
+mod walk;
+
+use link::GuardLink;
+use ralph_domain::ports::{ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a command that waits for its turn asks its sink.
+const TURN_TICK: Duration = Duration::from_millis(100);
+
+/// How a [`LocalSandbox`] is set up.
+#[derive(Debug)]
+pub struct LocalOptions {
+    /// The run; every process carries it in `RALPH_RUN`.
+    pub run_id: String,
+    /// The program that becomes the guard; this program, unless told otherwise.
+    pub guard_exe: PathBuf,
+    /// Its first arguments; the number of its socket is added.
+    pub guard_args: Vec<String>,
+    /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
+    pub lock_fd: Option<OwnedFd>,
+    /// Variables of this process that commands do not get.
+    pub env_remove: Vec<String>,
+}
+
+impl LocalOptions {
+    /// The defaults for a run: this program as `ralph __guard <fd>`, no lock, the whole environment.
+    pub fn new(run_id: impl Into<String>) -> Self {
+        Self {
+            run_id: run_id.into(),
+            guard_exe: PathBuf::from(crate::os::OWN_PROGRAM),
+            guard_args: vec!["__guard".to_owned()],
+            lock_fd: None,
+            env_remove: Vec::new(),
+        }
+    }
+}
+
+/// Runs commands on this machine, under a guard, in one folder.
+///
+/// Sandboxes made with [`Sandbox::beside`] share the guard; it runs one command at a time, so a second one waits for
+/// its turn (its sink is polled meanwhile). A sink must not run a command itself. The guard ends with the last of the sandboxes.
+#[derive(Debug)]
+pub struct LocalSandbox {
+    root: PathBuf,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: LocalOptions,
+    /// What a command inherits, before the request's own variables.
+    env: Vec<(OsString, OsString)>,
+    slot: Mutex<Slot>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    busy: bool,
+    link: Option<GuardLink>,
+}
+
+/// One command's turn with the guard. A turn that ends without [`Turn::give_back`] (the guard is lost, a sink
+/// panicked) drops the link, which ends everything below that guard.
+struct Turn<'a> {
+    shared: &'a Shared,
+    link: Option<GuardLink>,
+}
+
+impl LocalSandbox {
+    /// Starts a guard for the folder `root` and hands it the lock.
+    ///
+    /// From then on this process adopts orphans, so that it can end what a killed guard leaves behind.
+    pub fn start(root: &Path, options: LocalOptions) -> Result<Self, SandboxError> {
+        let root = real_folder(root)?;
+        crate::os::adopt_orphans()
+            .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
+        let dropped = |name: &OsString| {
+            options.env_remove.iter().any(|removed| name == removed.as_str())
+                || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == own)
+        };
+        let env = std::env::vars_os().filter(|(name, _)| !dropped(name)).collect();
+        let link = Some(GuardLink::start(&options)?);
+        let slot = Mutex::new(Slot { busy: false, link });
+        Ok(Self { root, shared: Arc::new(Shared { options, env, slot, freed: Condvar::new() }) })
+    }
+
+    /// The guard's process, unless it was lost or is in use by a running command.
+    pub fn guard_pid(&self) -> Option<u32> {
+        self.shared.slot().link.as_ref().map(GuardLink::pid)
+    }
+}
+
+impl Shared {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        // A slot holds no half-made state; a panic elsewhere does not spoil it.
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the guard to be free; `Break` where the sink stops the command before its turn.
+    fn turn(&self, sink: &mut dyn ExecSink) -> ControlFlow<ralph_domain::ports::StopCause, Turn<'_>> {
+        loop {
+            sink.poll()?;
+            let slot = self.slot();
+            let waited = self.freed.wait_timeout_while(slot, TURN_TICK, |slot| slot.busy);
+            let (mut slot, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !slot.busy {
+                slot.busy = true;
+                return ControlFlow::Continue(Turn { shared: self, link: slot.link.take() });
+            }
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// The guard; a new one where there is none.
+    fn link(&mut self) -> Result<&mut GuardLink, SandboxError> {
+        if self.link.is_none() {
+            self.link = Some(GuardLink::start(&self.shared.options)?);
+        }
+        self.link.as_mut().ok_or_else(|| SandboxError::Broken("no guard".to_owned()))
+    }
+
+    fn give_back(mut self) {
+        let link = self.link.take();
+        self.shared.slot().link = link;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        drop(self.link.take());
+        self.shared.slot().busy = false;
+        self.shared.freed.notify_one();
+    }
+}
+
+/// The folder without symbolic links, so that "inside" can be decided once.
+fn real_folder(root: &Path) -> Result<PathBuf, SandboxError> {
+    let failed = |reason: String| SandboxError::File { verb: "open", path: root.to_owned(), reason };
+    let real = root.canonicalize().map_err(|error| failed(error.to_string()))?;
+    if real.is_dir() { Ok(real) } else { Err(failed("it is not a folder".to_owned())) }
+}
+
+impl Sandbox for LocalSandbox {
+    fn kind(&self) -> &'static str {
+        "local"
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        exec::exec(&self.root, &self.shared, request, sink)
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        files::read(&self.root, path)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
+        files::write(&self.root, path, bytes, mode)
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), SandboxError> {
+        files::remove(&self.root, path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
+        files::list(&self.root, path)
+    }
+
+    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(Box::new(Self { root: real_folder(root)?, shared: Arc::clone(&self.shared) }))
+    }
+}

@@ -1,0 +1,126 @@
+//! A request made ready for the guard: checked, with its files opened.
+
+use super::{Shared, walk};
+use crate::wire::{self, SPAWN_FDS, Stage};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::unistd::pipe2;
+use ralph_domain::ports::{ExecRequest, SandboxError, Stdin};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The descriptors of a command, theirs and ours.
+pub(super) struct Prepared {
+    body: OwnedFd,
+    folder: OwnedFd,
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    /// Our end of its standard output.
+    pub(super) out: OwnedFd,
+    /// Our end of its standard error.
+    pub(super) err: OwnedFd,
+}
+
+impl Prepared {
+    /// What goes with the request to the guard, in its order.
+    pub(super) fn fds(&self) -> [BorrowedFd<'_>; SPAWN_FDS] {
+        [&self.body, &self.folder, &self.stdin, &self.stdout, &self.stderr].map(|fd| fd.as_fd())
+    }
+
+    /// Closes their ends, so that the streams end when the command does.
+    pub(super) fn sent(self) -> (OwnedFd, OwnedFd) {
+        (self.out, self.err)
+    }
+}
+
+/// Checks a request and opens what it needs.
+pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Result<Prepared, SandboxError> {
+    let program = request.argv.first().ok_or_else(|| cannot_start("", "the command is empty"))?;
+    if request.argv.iter().any(|text| text.contains('\0')) {
+        return Err(cannot_start(program, "an argument contains a NUL byte"));
+    }
+    for (name, value) in &request.env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(cannot_start(program, &format!("`{name}` is not a variable it could get")));
+        }
+    }
+    let (folder, real) = walk::folder(root, &request.cwd)?;
+    let broken = |what: &str, errno: Errno| SandboxError::Broken(format!("{what}: {}", errno.desc()));
+    let body = wire::encode_body(&request.argv, environment(shared, request, &real).into_iter());
+    let body = crate::os::anonymous_file(&body)
+        .map_err(|error| SandboxError::Broken(format!("no room for the request: {error}")))?;
+    let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(|errno| broken("no pipe for the command", errno));
+    let (out, stdout) = pipe()?;
+    let (err, stderr) = pipe()?;
+    Ok(Prepared { body, folder, stdin: stdin(&request.stdin)?, stdout, stderr, out, err })
+}
+
+/// The whole environment: what is inherited, what the request adds, what a sandbox always says.
+fn environment<'a>(
+    shared: &'a Shared,
+    request: &'a ExecRequest,
+    folder: &'a Path,
+) -> Vec<(&'a [u8], &'a [u8])> {
+    let given = |name: &OsStr| request.env.iter().any(|(other, _)| name == other.as_str());
+    let mut env: Vec<(&[u8], &[u8])> = Vec::with_capacity(shared.env.len() + request.env.len() + 2);
+    for (name, value) in shared.env.iter().filter(|(name, _)| !given(name)) {
+        env.push((name.as_bytes(), value.as_bytes()));
+    }
+    for (at, (name, value)) in request.env.iter().enumerate() {
+        // Where a request names a variable twice, the last one counts.
+        let again = request.env.iter().skip(at + 1).any(|(other, _)| other == name);
+        if !again && name != crate::RUN_MARK {
+            env.push((name.as_bytes(), value.as_bytes()));
+        }
+    }
+    if !given(OsStr::new("PWD")) {
+        env.push((b"PWD", folder.as_os_str().as_bytes()));
+    }
+    env.push((crate::RUN_MARK.as_bytes(), shared.options.run_id.as_bytes()));
+    env
+}
+
+fn stdin(stdin: &Stdin) -> Result<OwnedFd, SandboxError> {
+    let opened = |path: &Path| {
+        open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOCTTY, Mode::empty()).map_err(|errno| {
+            SandboxError::File { verb: "open", path: path.to_owned(), reason: errno.desc().to_owned() }
+        })
+    };
+    match stdin {
+        Stdin::Empty => opened(Path::new("/dev/null")),
+        Stdin::File(path) => opened(path),
+        // A file, not a pipe: the command reads at leisure and nobody has to feed it.
+        Stdin::Bytes(bytes) => crate::os::anonymous_file(bytes)
+            .map_err(|error| SandboxError::Broken(format!("no room for the command's input: {error}"))),
+    }
+}
+
+/// The error for a command that cannot be started.
+pub(super) fn cannot_start(program: &str, reason: &str) -> SandboxError {
+    SandboxError::CannotStart { program: program.to_owned(), reason: reason.to_owned() }
+}
+
+/// The guard's "failed", in words.
+pub(super) fn why_not(request: &ExecRequest, stage: Stage, errno: i32) -> SandboxError {
+    let program = request.argv.first().map_or("", String::as_str);
+    let errno = Errno::from_raw(errno);
+    let reason = match (stage, errno) {
+        (Stage::Program, Errno::ENOENT) if program.contains('/') => {
+            "there is no such file, or the interpreter it names does not exist".to_owned()
+        }
+        (Stage::Program, Errno::ENOENT) => "there is no such program on the PATH".to_owned(),
+        (Stage::Program, Errno::EACCES) => "it is not an executable file".to_owned(),
+        (Stage::Program, Errno::ENOEXEC) => "it is not a program (a script needs a `#!` line)".to_owned(),
+        (Stage::Program, Errno::E2BIG) => {
+            "its arguments and environment are too large (one argument may have 128 KiB)".to_owned()
+        }
+        (Stage::Program, other) => other.desc().to_owned(),
+        (Stage::Folder, other) => format!("its folder cannot be entered: {}", other.desc()),
+        (Stage::Process, other) => format!("no process could be made for it: {}", other.desc()),
+    };
+    SandboxError::CannotStart { program: program.to_owned(), reason }
+}

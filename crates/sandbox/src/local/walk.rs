@@ -1,0 +1,202 @@
+//! From a path to a place inside the workspace, one step at a time.
+//!
+//! Every component is looked at without following it; symbolic links are followed by hand, on a stack of open
+//! folders, so that `..` never climbs above the root and git's folder is noticed whatever link leads there. One way for
+//! all systems; between commands nothing runs in the workspace, so no race has to be won.
+
+use crate::os::FOLDER;
+use crate::paths;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, openat, readlinkat};
+use nix::libc;
+use nix::sys::stat::{FileStat, Mode, fstatat, mkdirat};
+use ralph_domain::ports::SandboxError;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+/// Links followed before a path counts as a circle.
+const LINKS_MAX: u32 = 40;
+
+/// What happens to a link at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// It is followed.
+    Follow,
+    /// It is meant itself.
+    Keep,
+}
+
+/// What happens to a missing folder on the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// There is no such place.
+    Stop,
+    /// It is made.
+    Make,
+}
+
+/// A place in the workspace: a name in an open folder. The name may not exist yet.
+pub(super) struct Place {
+    /// The folder.
+    pub(super) folder: OwnedFd,
+    /// The name in it; `None` where the path means the folder itself.
+    pub(super) name: Option<OsString>,
+    /// What stands there.
+    pub(super) stat: Option<FileStat>,
+    /// The path without links.
+    pub(super) real: PathBuf,
+}
+
+/// Finds `path` below `root`; `None` where a folder on the way is missing or is no folder.
+pub(super) fn find(
+    root: &Path,
+    path: &Path,
+    last: Last,
+    missing: Missing,
+) -> Result<Option<Place>, SandboxError> {
+    let mut walk = Walk { root, path, stack: Vec::new(), names: Vec::new(), links: 0 };
+    walk.run(last, missing)
+}
+
+/// Opens the folder `path` below `root`; also gives its path without links.
+pub(super) fn folder(root: &Path, path: &Path) -> Result<(OwnedFd, PathBuf), SandboxError> {
+    let failed = |errno: Errno| file_error("enter", path, errno);
+    let place = find(root, path, Last::Follow, Missing::Stop)?.ok_or_else(|| failed(Errno::ENOENT))?;
+    match place.name {
+        None => Ok((place.folder, place.real)),
+        Some(name) => {
+            let opened = openat(&place.folder, name.as_os_str(), FOLDER, Mode::empty()).map_err(failed)?;
+            Ok((opened, place.real))
+        }
+    }
+}
+
+/// The error for a file operation that the system refused.
+pub(super) fn file_error(verb: &'static str, path: &Path, errno: Errno) -> SandboxError {
+    SandboxError::File { verb, path: path.to_owned(), reason: errno.desc().to_owned() }
+}
+
+/// The kind bits of a file's mode.
+pub(super) fn kind(stat: &FileStat) -> libc::mode_t {
+    stat.st_mode & libc::S_IFMT
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    path: &'a Path,
+    stack: Vec<OwnedFd>,
+    names: Vec<OsString>,
+    links: u32,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, last: Last, missing: Missing) -> Result<Option<Place>, SandboxError> {
+        let mut pending: VecDeque<OsString> = paths::names(self.path)?.into();
+        self.restart()?;
+        while let Some(name) = pending.pop_front() {
+            if name == ".." {
+                self.up()?;
+                continue;
+            }
+            if paths::is_git(&name) {
+                return Err(self.outside());
+            }
+            let stat = match fstatat(self.here()?, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Ok(stat) => Some(stat),
+                Err(Errno::ENOENT) => None,
+                Err(Errno::ENOTDIR) => return Ok(None),
+                Err(errno) => return Err(file_error("find", self.path, errno)),
+            };
+            let is_last = pending.is_empty();
+            let is_link = stat.as_ref().is_some_and(|stat| kind(stat) == libc::S_IFLNK);
+            if is_link && !(is_last && last == Last::Keep) {
+                self.follow(&name, &mut pending)?;
+            } else if is_last {
+                return self.place(Some(name), stat).map(Some);
+            } else if !self.down(name, stat.as_ref(), missing)? {
+                return Ok(None);
+            }
+        }
+        self.place(None, None).map(Some)
+    }
+
+    fn outside(&self) -> SandboxError {
+        SandboxError::OutsideWorkspace(self.path.to_owned())
+    }
+
+    fn here(&self) -> Result<&OwnedFd, SandboxError> {
+        self.stack.last().ok_or_else(|| self.outside())
+    }
+
+    /// Back to the root.
+    fn restart(&mut self) -> Result<(), SandboxError> {
+        let opened = nix::fcntl::open(self.root, FOLDER, Mode::empty())
+            .map_err(|errno| file_error("open", self.root, errno))?;
+        self.stack = vec![opened];
+        self.names.clear();
+        Ok(())
+    }
+
+    fn up(&mut self) -> Result<(), SandboxError> {
+        self.stack.pop();
+        self.names.pop();
+        self.here().map(drop)
+    }
+
+    /// Into the folder `name`; false where there is none.
+    fn down(
+        &mut self,
+        name: OsString,
+        stat: Option<&FileStat>,
+        missing: Missing,
+    ) -> Result<bool, SandboxError> {
+        match stat {
+            None if missing == Missing::Stop => return Ok(false),
+            None => mkdirat(self.here()?, name.as_os_str(), Mode::from_bits_truncate(0o777))
+                .map_err(|errno| file_error("make the folder of", self.path, errno))?,
+            Some(stat) if kind(stat) != libc::S_IFDIR => return Ok(false),
+            Some(_) => {}
+        }
+        let opened = openat(self.here()?, name.as_os_str(), FOLDER, Mode::empty())
+            .map_err(|errno| file_error("open the folder of", self.path, errno))?;
+        self.stack.push(opened);
+        self.names.push(name);
+        Ok(true)
+    }
+
+    /// Puts what the link `name` says in front of what is left to walk.
+    fn follow(&mut self, name: &OsStr, pending: &mut VecDeque<OsString>) -> Result<(), SandboxError> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(file_error("follow", self.path, Errno::ELOOP));
+        }
+        let target = PathBuf::from(
+            readlinkat(self.here()?, name).map_err(|errno| file_error("follow", self.path, errno))?,
+        );
+        let steps = if target.is_absolute() {
+            // A full path may still mean a place inside.
+            let inside = target.strip_prefix(self.root).map_err(|_| self.outside())?.to_owned();
+            self.restart()?;
+            inside
+        } else {
+            target
+        };
+        for step in steps.components().rev() {
+            match step {
+                Component::Normal(name) => pending.push_front(name.to_owned()),
+                Component::ParentDir => pending.push_front("..".into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, name: Option<OsString>, stat: Option<FileStat>) -> Result<Place, SandboxError> {
+        let mut real: PathBuf = self.root.to_owned();
+        real.extend(self.names.iter().chain(&name));
+        let folder = self.stack.pop().ok_or_else(|| self.outside())?;
+        Ok(Place { folder, name, stat, real })
+    }
+}

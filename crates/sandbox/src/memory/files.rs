@@ -1,0 +1,91 @@
+//! A folder as a map.
+
+use ralph_domain::id::Digest;
+use ralph_domain::ports::SandboxError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The files of a folder by their `/`-separated paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryFiles(BTreeMap<String, Vec<u8>>);
+
+impl MemoryFiles {
+    /// The content of a file.
+    pub fn get(&self, path: &str) -> Option<&[u8]> {
+        self.0.get(path).map(Vec::as_slice)
+    }
+
+    /// Writes a file.
+    pub fn set(&mut self, path: impl Into<String>, bytes: impl AsRef<[u8]>) {
+        self.0.insert(path.into(), bytes.as_ref().to_vec());
+    }
+
+    /// Adds to a file's end.
+    pub fn append(&mut self, path: impl Into<String>, bytes: impl AsRef<[u8]>) {
+        self.0.entry(path.into()).or_default().extend_from_slice(bytes.as_ref());
+    }
+
+    /// Removes a file; true where there was one.
+    pub fn remove(&mut self, path: &str) -> bool {
+        self.0.remove(path).is_some()
+    }
+
+    /// All files in the order of their paths.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no file.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Names in a folder, sorted; "" is the root.
+    pub fn list(&self, folder: &str) -> Vec<String> {
+        let names: BTreeSet<&str> = self
+            .0
+            .keys()
+            .filter_map(|path| below(folder, path))
+            .map(|rest| rest.split('/').next().unwrap_or(rest))
+            .collect();
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether files lie below `path`.
+    pub fn is_folder(&self, path: &str) -> bool {
+        self.0.keys().any(|other| below(path, other).is_some())
+    }
+
+    /// Whether a part of `path` before its last name is a file.
+    pub(super) fn has_file_above(&self, path: &str) -> bool {
+        path.match_indices('/').any(|(at, _)| path.get(..at).is_some_and(|above| self.0.contains_key(above)))
+    }
+
+    /// A digest of all paths and contents.
+    pub(super) fn digest(&self) -> String {
+        let mut text = String::new();
+        for (path, bytes) in self.iter() {
+            text.push_str(Digest::of(bytes).as_str());
+            text.push(' ');
+            text.push_str(path);
+            text.push('\0');
+        }
+        Digest::of(text.as_bytes()).as_str().to_owned()
+    }
+}
+
+fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
+    if folder.is_empty() { Some(path) } else { path.strip_prefix(folder)?.strip_prefix('/') }
+}
+
+/// A path as a key of the map.
+pub(super) fn key(path: &Path) -> Result<String, SandboxError> {
+    let names = crate::paths::names(path)?;
+    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+    Ok(names.join("/"))
+}

@@ -1,0 +1,215 @@
+//! The history of a folder in memory, by the rules of the git one.
+
+use super::{MemoryFiles, MemorySandbox, State, diff, lock};
+use ralph_domain::event::{FileChange, RefMove};
+use ralph_domain::id::{CommitId, Digest, TreeId};
+use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace, WorkspaceError};
+use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// What a repository would hold; it outlives the workspaces over it, as a disk outlives a process.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    trees: BTreeMap<String, MemoryFiles>,
+    commits: BTreeMap<String, Commit>,
+    start: Option<Baseline>,
+    /// The last work commit.
+    work: Option<String>,
+    protected: Vec<String>,
+    /// Protected files as they should be, where a change was accepted.
+    accepted: BTreeMap<String, Option<Vec<u8>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Commit {
+    parent: Option<String>,
+    tree: String,
+    iteration: u32,
+}
+
+/// The tree and history of a [`MemorySandbox`].
+///
+/// Trees are digests of all files, commits digests of their parent, tree and iteration: the same work gives the same
+/// ids, in every process.
+#[derive(Debug, Clone)]
+pub struct MemoryWorkspace {
+    root: PathBuf,
+    state: Arc<Mutex<State>>,
+}
+
+impl MemoryWorkspace {
+    /// The workspace of this sandbox's folder.
+    pub fn new(sandbox: &MemorySandbox) -> Self {
+        Self { root: sandbox.root.clone(), state: Arc::clone(&sandbox.state) }
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut History, &MemoryFiles) -> R) -> R {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        work(&mut state.history, state.folders.entry(self.root.clone()).or_default())
+    }
+}
+
+impl History {
+    fn keep_tree(&mut self, files: &MemoryFiles) -> String {
+        let id = files.digest();
+        self.trees.entry(id.clone()).or_insert_with(|| files.clone());
+        id
+    }
+
+    fn commit(&mut self, parent: Option<&str>, tree: &str, iteration: u32) -> String {
+        let text = format!("{}\n{tree}\n{iteration}", parent.unwrap_or("-"));
+        let id = Digest::of(text.as_bytes()).as_str().to_owned();
+        let commit = Commit { parent: parent.map(str::to_owned), tree: tree.to_owned(), iteration };
+        self.commits.insert(id.clone(), commit);
+        id
+    }
+
+    /// The files of a tree or a commit.
+    fn files(&self, id: &str) -> Result<&MemoryFiles, WorkspaceError> {
+        let tree = self.commits.get(id).map_or(id, |commit| &commit.tree);
+        self.trees.get(tree).ok_or_else(|| error(&format!("find {id}"), "there is no such tree or commit"))
+    }
+
+    fn baseline(&self) -> Result<&Baseline, WorkspaceError> {
+        self.start.as_ref().ok_or_else(|| error("go on", "the run has no start snapshot"))
+    }
+
+    /// A protected file as it should be.
+    fn wanted(&self, path: &str) -> Option<&[u8]> {
+        if let Some(accepted) = self.accepted.get(path) {
+            return accepted.as_deref();
+        }
+        let start = self.start.as_ref()?;
+        self.trees.get(start.tree.as_str())?.get(path)
+    }
+}
+
+fn error(what: &str, reason: &str) -> WorkspaceError {
+    WorkspaceError { what: format!("cannot {what}"), reason: reason.to_owned(), hint: None }
+}
+
+impl Workspace for MemoryWorkspace {
+    fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError> {
+        self.with(|history, files| {
+            if let Some(start) = &history.start {
+                return Ok(start.clone());
+            }
+            let tree = history.keep_tree(files);
+            let head = history.commit(None, &tree, 0);
+            let start = history.commit(Some(&head), &tree, 0);
+            let baseline = Baseline {
+                head: CommitId::new(head),
+                branch: Some("main".to_owned()),
+                start: CommitId::new(start),
+                tree: TreeId::new(tree),
+                dirty: Vec::new(),
+                dirty_total: 0,
+                left_out: Vec::new(),
+            };
+            history.protected = protected.to_vec();
+            history.start = Some(baseline.clone());
+            Ok(baseline)
+        })
+    }
+
+    fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
+        self.with(|history, _| {
+            history.files(baseline.start.as_str())?;
+            if history.baseline()? == baseline {
+                Ok(())
+            } else {
+                Err(error("go on", "the start snapshot is another one"))
+            }
+        })
+    }
+
+    fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
+        self.with(|history, files| {
+            let start = history.baseline()?.start.as_str().to_owned();
+            let tip = history.work.clone().unwrap_or(start);
+            let tree = history.keep_tree(files);
+            let last = history.commits.get(&tip).cloned();
+            let last = last.ok_or_else(|| error(&format!("find {tip}"), "the last commit is gone"))?;
+            let same = last.tree == tree;
+            let checkpoint = |commit: Option<String>, files, reused| Checkpoint {
+                tree: TreeId::new(tree.clone()),
+                commit: commit.map(CommitId::new),
+                files,
+                dirty_touched: Vec::new(),
+                reused,
+            };
+            // The tip of an earlier life of this very iteration: nothing to add.
+            if same && history.work.is_some() && last.iteration == request.iteration {
+                let before = history.files(last.parent.as_deref().unwrap_or(&tip))?;
+                return Ok(checkpoint(Some(tip), diff::changes(before, files), true));
+            }
+            if same {
+                return Ok(checkpoint(None, Vec::new(), false));
+            }
+            let changed = diff::changes(history.files(&tip)?, files);
+            let commit = history.commit(Some(&tip), &tree, request.iteration);
+            history.work = Some(commit.clone());
+            Ok(checkpoint(Some(commit), changed, false))
+        })
+    }
+
+    fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
+        Ok(self.with(|history, files| TreeId::new(history.keep_tree(files))))
+    }
+
+    fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
+        Ok(Vec::new())
+    }
+
+    fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
+        Ok(())
+    }
+
+    fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
+        self.with(|history, files| {
+            let start = history.files(history.baseline()?.tree.as_str())?;
+            let paths: BTreeSet<&str> = start.iter().chain(files.iter()).map(|(path, _)| path).collect();
+            let paths = paths.into_iter().chain(history.accepted.keys().map(String::as_str));
+            let mut found = BTreeMap::new();
+            for path in paths.filter(|path| covers(&history.protected, path)) {
+                let change = match (history.wanted(path), files.get(path)) {
+                    (None, Some(_)) => ProtectedKind::Added,
+                    (Some(_), None) => ProtectedKind::Removed,
+                    (wanted, now) if wanted != now => ProtectedKind::Changed,
+                    _ => continue,
+                };
+                found.insert(path.to_owned(), change);
+            }
+            Ok(found.into_iter().map(|(path, change)| ProtectedChange { path, change }).collect())
+        })
+    }
+
+    fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError> {
+        self.with(|history, files| {
+            history.accepted.insert(path.to_owned(), files.get(path).map(<[u8]>::to_vec));
+        });
+        Ok(())
+    }
+
+    fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        self.with(|history, _| Ok(diff::patch(history.files(from)?, history.files(to)?, max)))
+    }
+
+    fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError> {
+        self.with(|history, _| Ok(diff::changes(history.files(from)?, history.files(to)?)))
+    }
+
+    fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
+        let mut state = lock(&self.state);
+        let files = state.history.files(commit.as_str())?.clone();
+        let folder = state.folders.entry(into.to_owned()).or_default();
+        if !folder.is_empty() && *folder != files {
+            return Err(error(&format!("check out into {}", into.display()), "the folder is not empty"));
+        }
+        *folder = files;
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! What differs between operating systems: the process table, adoption of orphans, anonymous files.
+//!
+//! A port to another system gives the same functions as `linux.rs`; nothing outside this folder knows `/proc`.
+
+mod linux;
+mod process;
+pub(crate) mod raw;
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("ralph-sandbox: `os/linux.rs` and `os/process.rs` need a sibling for this system");
+
+pub(crate) use linux::{
+    FOLDER, KillableMark, OWN_PROGRAM, adopt_orphans, anonymous_file, die_with, set_name, socket_pair,
+};
+pub(crate) use process::{
+    all, carries, children, descendants, killable_mark, owner, parent, session, zombie,
+};

@@ -1,0 +1,129 @@
+//! The few calls that the compiler cannot check: starting a process, raw descriptors, signal dispositions.
+#![allow(
+    unsafe_code,
+    reason = "starting a process, descriptors by number and signal dispositions have no safe form"
+)]
+
+use crate::wire::End;
+use nix::errno::Errno;
+use nix::libc;
+use nix::unistd::Pid;
+use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
+use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
+
+/// A program with its arguments and environment, laid out as the kernel takes them.
+pub(crate) struct Program<'a> {
+    files: Vec<CString>,
+    argv: Vec<*const libc::c_char>,
+    env: Vec<*const libc::c_char>,
+    texts: PhantomData<&'a CStr>,
+}
+
+impl<'a> Program<'a> {
+    /// `files` are tried in order by the caller.
+    pub(crate) fn new(files: Vec<CString>, argv: &[&'a CStr], env: &[&'a CStr]) -> Self {
+        let pointers =
+            |texts: &[&CStr]| texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>();
+        Self { files, argv: pointers(argv), env: pointers(env), texts: PhantomData }
+    }
+
+    /// The files it may be.
+    pub(crate) fn files(&self) -> &[CString] {
+        &self.files
+    }
+
+    /// Becomes `file`; returns only to say why not. Allocates nothing.
+    pub(crate) fn run(&self, file: &CStr) -> Errno {
+        // SAFETY: `file` and all texts end with NUL and outlive the call (`'a`); both lists end with a null pointer.
+        unsafe { libc::execve(file.as_ptr(), self.argv.as_ptr(), self.env.as_ptr()) };
+        Errno::last()
+    }
+}
+
+/// The stack of a child that only makes system calls.
+const CHILD_STACK: usize = 64 * 1024;
+
+/// Runs `work` in a child process that shares this one's memory, and waits until it runs a program or has ended.
+///
+/// As quick as a spawn can be: no page table is copied. `work` must not allocate, as what it leaves behind is never
+/// freed, and must not unwind. Called by the guard only, which has one thread and all signals blocked.
+pub(crate) fn run_beside(work: &dyn Fn()) -> nix::Result<Pid> {
+    extern "C" fn enter(work: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: `work` points to the `&dyn Fn()` of `run_beside`, which stands still until this child is gone.
+        let work = unsafe { &*work.cast::<&dyn Fn()>() };
+        work();
+        // SAFETY: `_exit` ends this child without touching what belongs to the guard.
+        unsafe { libc::_exit(127) }
+    }
+    let mut stack: Vec<u128> = Vec::with_capacity(CHILD_STACK / size_of::<u128>());
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack grows down from the end of a buffer of our own, aligned to 16 bytes, which lives until the
+    // child has left this memory: CLONE_VFORK suspends us till then. No handler can run in the child: signals are
+    // blocked, and all have their default disposition.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        libc::clone(enter, top.cast(), flags, (&raw const work).cast_mut().cast())
+    };
+    Errno::result(pid).map(Pid::from_raw)
+}
+
+/// Takes a descriptor by its number; refuses a number that is not open.
+///
+/// The caller must be the only owner of that number from now on.
+pub(crate) fn own(number: RawFd) -> nix::Result<OwnedFd> {
+    // SAFETY: asking for the flags of any number is harmless; a closed or negative one answers EBADF.
+    if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        return Err(Errno::last());
+    }
+    // SAFETY: the number is open (checked above), and callers pass one that nobody else owns: a descriptor just
+    // received in a message, or the one the guard was started with.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Closes every descriptor from 3 up except `keep`.
+pub(crate) fn close_others(keep: RawFd) {
+    let keep = libc::c_uint::try_from(keep).unwrap_or(0);
+    for (first, last) in [(3, keep.saturating_sub(1)), (keep.saturating_add(1).max(3), libc::c_uint::MAX)] {
+        if first <= last {
+            // SAFETY: the guard has just started and owns no descriptor besides `keep` and 0 to 2.
+            let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+            if done < 0 {
+                for number in first..=last.min(1023) {
+                    // SAFETY: as above; closing a number that is not open only answers EBADF.
+                    unsafe { libc::close(number as RawFd) };
+                }
+            }
+        }
+    }
+}
+
+/// Gives every signal its default disposition. What was ignored would otherwise stay ignored in every command.
+pub(crate) fn default_signals() {
+    // The kernel's own form: all zeros is "default, no flags, empty mask". libc refuses two signals it uses itself,
+    // and those may have been ignored by whoever started us, too.
+    let action = [0u64; 8];
+    for number in 1..=64 {
+        // SAFETY: the kernel reads at most 32 bytes of `action`; no handler is installed. Numbers that cannot be
+        // changed answer EINVAL.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, number, action.as_ptr(), 0usize, 8usize) };
+    }
+}
+
+/// Waits for any dead child without blocking; `None` where none is dead.
+///
+/// Not nix's `waitpid`: it reaps a child that died of a real-time signal and then answers with an error.
+pub(crate) fn wait_any() -> nix::Result<Option<(Pid, End)>> {
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for the answer.
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+    if Errno::result(pid)? == 0 {
+        return Ok(None);
+    }
+    let end = if libc::WIFSIGNALED(status) {
+        End::Signal(libc::WTERMSIG(status))
+    } else {
+        End::Code(libc::WEXITSTATUS(status))
+    };
+    Ok(Some((Pid::from_raw(pid), end)))
+}

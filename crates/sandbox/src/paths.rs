@@ -1,0 +1,38 @@
+//! What a path given to a sandbox may look like.
+
+use ralph_domain::ports::SandboxError;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path};
+
+/// The names of a relative path; refuses absolute paths, `..` and git's own folder.
+pub(crate) fn names(path: &Path) -> Result<Vec<OsString>, SandboxError> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) if !is_git(name) => names.push(name.to_owned()),
+            Component::CurDir => {}
+            _ => return Err(SandboxError::OutsideWorkspace(path.to_owned())),
+        }
+    }
+    Ok(names)
+}
+
+/// Whether a name is git's folder; in any case, as some file systems do not tell the cases apart.
+pub(crate) fn is_git(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_relative_paths_pass() {
+        for bad in ["/etc/passwd", "..", "a/../b", "a/..", ".git", ".git/config", "sub/.GIT/x"] {
+            assert!(names(Path::new(bad)).is_err(), "{bad}");
+        }
+        for good in ["", ".", "a", "./a/b", ".github/x", ".gitignore", "a//b"] {
+            assert!(names(Path::new(good)).is_ok(), "{good}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The last net: processes of a run, wherever they ended up.
+
+use crate::{RUN_MARK, os};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::{Pid, getpid, getuid};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(5);
+const RESCAN_MS: u8 = 5;
+
+/// Kills every process of this user whose environment carries `RALPH_RUN=<run_id>`; returns how many there were.
+///
+/// For the resume of a run whose `ralph` and guard both died: whoever holds the run's lock may be sure that nothing
+/// of an earlier life goes on. Neither this process nor one above it is touched. Gives up after five seconds.
+pub fn sweep(run_id: &str) -> u32 {
+    let entry = format!("{RUN_MARK}={run_id}");
+    let me = getpid();
+    let above = ancestors(me);
+    let uid = getuid().as_raw();
+    let deadline = Instant::now() + LIMIT;
+    let mut killed = BTreeSet::new();
+    loop {
+        let found: Vec<Pid> = os::all()
+            .into_iter()
+            .filter(|pid| !above.contains(pid) && os::owner(*pid) == Some(uid))
+            .filter(|pid| os::carries(*pid, &entry) && !os::zombie(*pid))
+            .collect();
+        for pid in &found {
+            if kill(*pid, Signal::SIGKILL).is_ok() {
+                killed.insert(*pid);
+            }
+        }
+        for pid in &killed {
+            // Those that this process had adopted must not stay behind as zombies.
+            if os::parent(*pid) == Some(me) {
+                waitpid(*pid, Some(WaitPidFlag::WNOHANG)).ok();
+            }
+        }
+        if found.is_empty() || Instant::now() >= deadline {
+            return u32::try_from(killed.len()).unwrap_or(u32::MAX);
+        }
+        nix::poll::poll(&mut [], RESCAN_MS).ok();
+    }
+}
+
+/// This process and all above it.
+fn ancestors(me: Pid) -> BTreeSet<Pid> {
+    let mut above = BTreeSet::from([me]);
+    let mut at = me;
+    while let Some(parent) = os::parent(at) {
+        if !above.insert(parent) {
+            break;
+        }
+        at = parent;
+    }
+    above
+}

@@ -1,0 +1,61 @@
+# Shared by the scripts in this folder; sourced, not run.
+# Sets ROOT and CARGO_TARGET_DIR, goes to ROOT, and finds a cargo that is new enough.
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
+cd "$ROOT"
+
+# A bare machine may start us without HOME.
+if [ -z "${HOME:-}" ]; then
+    HOME="$(getent passwd "$(id -u)" | cut -d: -f6)"
+    export HOME
+fi
+
+# One build folder for every script and every checkout, outside the checkout.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ralph-build}"
+
+say() { printf '%s\n' "$*" >&2; }
+
+# An error in three lines: what failed; the likely cause; what mends it.
+fail() {
+    local line
+    say "error: $1"
+    shift
+    for line in "$@"; do say "  $line"; done
+    exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# The oldest Rust that builds the workspace, from Cargo.toml.
+rust_wanted() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1; }
+
+# Whether version $1 is at least $2.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+# The version of the cargo that would run now; empty where there is none.
+cargo_version() { cargo --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p' || true; }
+
+cargo_is_new_enough() {
+    local version
+    version="$(cargo_version)"
+    [ -n "$version" ] && at_least "$version" "$(rust_wanted)"
+}
+
+# Finds a cargo that is new enough: the one in use, else the user's own, else a newer toolchain of rustup. Says nothing;
+# returns 1 where there is none.
+use_cargo() {
+    local bin="${CARGO_HOME:-$HOME/.cargo}/bin" toolchain
+    # Looking must not install anything.
+    export RUSTUP_AUTO_INSTALL=0
+    export PATH="$PATH:$bin"
+    cargo_is_new_enough && return 0
+    export PATH="$bin:$PATH"
+    hash -r
+    cargo_is_new_enough && return 0
+    for toolchain in stable "$(rust_wanted)"; do
+        export RUSTUP_TOOLCHAIN="$toolchain"
+        cargo_is_new_enough && return 0
+    done
+    unset RUSTUP_TOOLCHAIN
+    return 1
+}
