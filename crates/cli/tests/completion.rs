@@ -279,9 +279,9 @@ fn a_run_that_circles_rotates_once_and_then_asks_a_person() {
     assert!(repo.run_file("iterations/4/prompt.md").contains("Do not repeat what was tried"));
     assert!(repo.read(".ralph/activity.log").contains("circling"));
     // `resume` alone is enough; the person's hint reaches the next session.
-    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20}));
     repo.ralph(&["nudge", "look at the door"]).exits(0);
-    repo.ralph(&["resume", "--json"]).exits(3);
+    let run = repo.ralph(&["resume", "--json"]).exits(1).json();
+    assert_eq!(run["reason"], "stuck", "the third time in a row ends the run (max_consecutive_gutter)");
     assert!(repo.run_file("iterations/7/prompt.md").contains("look at the door"));
 
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20, "on_stuck": "fail"}));

@@ -113,8 +113,8 @@ fn with_a_branch_each_iteration_is_committed_on_it_and_the_old_branch_stays() {
     assert_eq!(repo.git(&["rev-list", "--count", "main..fix"]), "3");
     assert_eq!(repo.git(&["rev-parse", "fix"]), repo.git(&["rev-parse", &work_ref(&run)]));
     assert_eq!(repo.git(&["status", "--porcelain"]), "?? untracked.txt");
-    let again = repo.run(&["--branch", "main/sub"]);
-    assert!(again.code != Some(0) && again.stderr.contains("next:"), "{again:?}");
+    let again = repo.run(&["--branch", "main/sub"]).exits(2);
+    assert!(again.stderr.contains("next: choose another name, e.g. `--branch main-sub`"), "{again:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::integrity::Watch;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
-use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
+use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 use ralph_domain::ports::{Agent, Clock, Sandbox, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
@@ -51,6 +51,8 @@ pub struct Driver {
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) workspace: Box<dyn Workspace>,
     pub(crate) agents: Vec<Box<dyn Agent>>,
+    /// The version of the task whose file is the baseline.
+    spec_version: u32,
 }
 
 impl Driver {
@@ -96,6 +98,7 @@ impl Driver {
         driver.ctx.check_files(&Watch::default())?;
         driver.ctx.redo_controls()?;
         driver.check_evidence()?;
+        driver.check_tree()?;
         Ok(driver)
     }
 
@@ -110,7 +113,7 @@ impl Driver {
             parts.cancel,
             parts.proof_dir,
         );
-        Self { ctx, sandbox: parts.sandbox, workspace: parts.workspace, agents: parts.agents }
+        Self { ctx, sandbox: parts.sandbox, workspace: parts.workspace, agents: parts.agents, spec_version: 1 }
     }
 
     /// What is known of the run.
@@ -134,7 +137,9 @@ impl Driver {
 
     fn drive(&mut self) -> Result<(), DriveError> {
         loop {
+            let asked = self.ctx.state.needs_human.as_ref().map(|n| n.reason);
             self.ctx.read_inbox()?;
+            self.take_baselines(asked)?;
             self.ctx.state.tick(self.ctx.clock.now());
             match decide(&self.ctx.state) {
                 Step::Prepare => self.prepare()?,
@@ -163,6 +168,15 @@ impl Driver {
         }
     }
 
+    /// Checks judge the recorded tree. Where the files are others now, they are recorded anew first.
+    fn check_tree(&mut self) -> Result<(), DriveError> {
+        let recorded = self.ctx.state.current.as_ref().is_some_and(|c| c.stage == ralph_domain::state::Stage::Checkpointed);
+        if recorded && Some(self.workspace.tree()?) != self.ctx.state.tree {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
     /// Evidence that a power cut damaged is no evidence.
     fn check_evidence(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
@@ -172,6 +186,25 @@ impl Driver {
         if !sound && state.finished.is_none() {
             let reason = format!("`{}` is not what was journalled", path.display());
             self.ctx.record(EventBody::ProofVoided { reason })?;
+        }
+        Ok(())
+    }
+
+    /// What a person has accepted is the new baseline: refs that had moved, and the task file that an edit names.
+    fn take_baselines(&mut self, asked: Option<HumanReason>) -> Result<(), DriveError> {
+        if asked == Some(HumanReason::RefsMoved) && self.ctx.state.needs_human.is_none() {
+            self.workspace.accept_refs()?;
+        }
+        let spec = &self.ctx.state.spec;
+        if self.spec_version == spec.spec_version || self.ctx.state.baseline.is_none() {
+            return Ok(());
+        }
+        self.spec_version = spec.spec_version;
+        // Only the person's own text is accepted; whatever else stands in the file is an agent's.
+        let source = spec.task.source.clone();
+        let file = std::fs::read_to_string(spec.workspace.join(&source)).unwrap_or_default();
+        if file.replace("\r\n", "\n").trim_end() == spec.task.text.replace("\r\n", "\n").trim_end() {
+            self.workspace.accept_protected(&source)?;
         }
         Ok(())
     }

@@ -3,13 +3,20 @@
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
 
-/// A new id for a run that starts now: `20261115-143307-k3f9`.
+/// In the order of ASCII, so that ids sort like what they stand for.
+const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
+
+/// A new id for a run that starts now: `20261115-143307-k3f9`. The last four characters are the part of the second and
+/// chance: two short runs within a second still sort by time.
 pub fn new(now: Timestamp) -> RunId {
-    const ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyz23456789";
-    let mut random = [0u8; 4];
-    // Without randomness the time alone must do; two starts in one second and folder are refused by the lock anyway.
+    let letter = |n: usize| ALPHABET[n % ALPHABET.len()] as char;
+    let millis = usize::try_from(now.subsec_millisecond()).unwrap_or(0);
+    let part = millis * ALPHABET.len() * ALPHABET.len() / 1000;
+    let mut random = [0u8; 2];
+    // Without randomness the time alone must do; two starts at once in one folder are refused by the lock anyway.
     let _ = getrandom::fill(&mut random);
-    let tail: String = random.iter().map(|b| ALPHABET[usize::from(*b) % ALPHABET.len()] as char).collect();
+    let tail: String =
+        [part / ALPHABET.len(), part, usize::from(random[0]), usize::from(random[1])].map(letter).iter().collect();
     RunId::new(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))
 }
 
@@ -22,5 +29,9 @@ mod tests {
         let early = new(Timestamp::UNIX_EPOCH);
         assert!(RunId::parse(early.as_str()).is_ok());
         assert!(early.as_str().starts_with("19700101-000000-"));
+        for millis in [0, 1, 500, 997] {
+            let at = |ms: i64| new(Timestamp::from_millisecond(ms).unwrap());
+            assert!(at(millis) < at(millis + 2), "{millis}");
+        }
     }
 }

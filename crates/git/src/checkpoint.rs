@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::history::{WorkCommit, message_with_trailers};
 use crate::object::commit_body;
 use crate::oid::Oid;
-use crate::record::Place;
+use crate::record::{Move, Place};
 use crate::session::oid;
 use crate::snapshot::State;
 use crate::work_tree::{Work, work_of};
@@ -183,11 +183,8 @@ impl GitWorkspace {
         if from.as_deref() == Some(to) {
             return Ok(());
         }
-        session.record.work = Place { from: from.clone(), to: Some(to.to_owned()) };
-        if let Some(full) = full {
-            session.record.remember_tree(to, full);
-        }
-        session.record.save(&folder)?;
+        let place = Place { from: from.clone(), to: Some(to.to_owned()) };
+        session.record.note(&folder, Move::Work { place, full: full.map(str::to_owned) })?;
         if let Err(error) = self.refs.update(&name, to, from.as_deref()) {
             session.record.work = Place::at(from);
             return Err(error);
@@ -236,8 +233,8 @@ impl GitWorkspace {
         let folder = self.folder.clone();
         let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
         if actual.as_deref() != Some(to) {
-            session.record.branch = Some(Place { from: actual.clone(), to: Some(to.to_owned()) });
-            session.record.save(&folder)?;
+            let place = Place { from: actual.clone(), to: Some(to.to_owned()) };
+            session.record.note(&folder, Move::Branch { place })?;
             self.refs.update(&name, to, actual.as_deref())?;
             session.record.branch = Some(Place::at(Some(to.to_owned())));
             session.guard.own_move(&self.refs, &name, Some(to));

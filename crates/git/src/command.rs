@@ -129,11 +129,17 @@ impl Call {
         self.env.push((key.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
-    /// Uses another index than the user's, in a form that [`crate::index`] reads.
+    /// Uses another index than the user's, in the plain form that this crate reads itself.
     pub fn index(self, path: &Path) -> Self {
-        ["index.version=2", "core.splitIndex=false", "index.sparse=false", "core.untrackedCache=false"]
-            .into_iter()
-            .fold(self.env("GIT_INDEX_FILE", path), |call, setting| call.config(setting))
+        [
+            "index.version=2",
+            "index.skipHash=true",
+            "core.splitIndex=false",
+            "index.sparse=false",
+            "core.untrackedCache=false",
+        ]
+        .into_iter()
+        .fold(self.env("GIT_INDEX_FILE", path), |call, setting| call.config(setting))
     }
     /// Bytes on standard input.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {

@@ -1,10 +1,14 @@
 //! What a run must remember beyond its process: where it left its refs, and which full tree stands behind a commit.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store;
 use ralph_domain::ports::Baseline;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+const MOVES: &str = "moves.jsonl";
 
 /// Full trees of more commits than this are forgotten; they can be derived nearly always.
 const TREES_MAX: usize = 200;
@@ -29,7 +33,8 @@ impl Place {
     }
 }
 
-/// The run's memory, `record.json`.
+/// The run's memory: `record.json`, and the moves since it was written in `moves.jsonl`. Appending a line costs a
+/// checkpoint next to nothing; replacing a file makes some file systems write it out at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) baseline: Baseline,
@@ -40,23 +45,84 @@ pub(crate) struct Record {
     /// Commit and full tree, where it is not the commit's own tree.
     #[serde(default)]
     pub(crate) trees: Vec<(String, String)>,
+    /// Counts the writings of `record.json`: lines of an older one do not count any more.
+    #[serde(default)]
+    generation: u64,
+}
+
+/// One line of `moves.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    generation: u64,
+    #[serde(flatten)]
+    step: Move,
+}
+
+/// A move that is about to be made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "ref", rename_all = "snake_case")]
+pub(crate) enum Move {
+    /// The work ref, with the full tree behind the commit where it is another one than the commit's.
+    Work { place: Place, full: Option<String> },
+    /// The run's branch.
+    Branch { place: Place },
 }
 
 impl Record {
-    pub(crate) fn path(folder: &Path) -> PathBuf {
-        folder.join("record.json")
+    pub(crate) fn new(baseline: Baseline, work: Option<String>, branch: Option<Place>) -> Self {
+        Self { baseline, work: Place::at(work), branch, trees: Vec::new(), generation: 0 }
     }
+
     pub(crate) fn load(folder: &Path) -> Result<Option<Self>> {
-        store::load(&Self::path(folder))
+        let Some(mut record) = store::load::<Self>(&folder.join("record.json"))? else { return Ok(None) };
+        let lines = fs::read_to_string(folder.join(MOVES)).unwrap_or_default();
+        // A torn last line was never followed by its move.
+        for line in lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()) {
+            if line.generation == record.generation {
+                record.apply(line.step);
+            }
+        }
+        Ok(Some(record))
     }
-    pub(crate) fn save(&self, folder: &Path) -> Result<()> {
-        store::save(&Self::path(folder), self)
+
+    /// Writes everything.
+    pub(crate) fn save(&mut self, folder: &Path) -> Result<()> {
+        self.generation += 1;
+        store::save(&folder.join("record.json"), self)?;
+        let _ = fs::remove_file(folder.join(MOVES));
+        Ok(())
     }
-    pub(crate) fn remember_tree(&mut self, commit: &str, full: &str) {
-        self.trees.push((commit.to_owned(), full.to_owned()));
-        let excess = self.trees.len().saturating_sub(TREES_MAX);
-        self.trees.drain(..excess);
+
+    /// Notes a move, on the disk first.
+    pub(crate) fn note(&mut self, folder: &Path, step: Move) -> Result<()> {
+        let path = folder.join(MOVES);
+        let line = Line { generation: self.generation, step };
+        let append = || {
+            let mut text = serde_json::to_vec(&line)?;
+            // A line break on both sides: a torn line before it must not swallow this one.
+            text.insert(0, b'\n');
+            text.push(b'\n');
+            OpenOptions::new().append(true).create(true).open(&path)?.write_all(&text)
+        };
+        append().map_err(|e: std::io::Error| Error::file("append to", &path, e))?;
+        self.apply(line.step);
+        Ok(())
     }
+
+    fn apply(&mut self, step: Move) {
+        match step {
+            Move::Work { place, full } => {
+                if let (Some(commit), Some(full)) = (&place.to, full) {
+                    self.trees.push((commit.clone(), full));
+                    let excess = self.trees.len().saturating_sub(TREES_MAX);
+                    self.trees.drain(..excess);
+                }
+                self.work = place;
+            }
+            Move::Branch { place } => self.branch = Some(place),
+        }
+    }
+
     pub(crate) fn full_tree(&self, commit: &str) -> Option<&str> {
         self.trees.iter().rev().find(|(id, _)| id == commit).map(|(_, tree)| tree.as_str())
     }

@@ -62,13 +62,12 @@ impl GitWorkspace {
             Some(name) => Some(Place::at(self.refs.read(&format!("refs/heads/{name}"))?)),
             None => None,
         };
-        let work = Place::at(self.refs.read(&self.own_ref("work"))?);
+        let work = self.refs.read(&self.own_ref("work"))?;
         // A restore must know what was ignored, whatever an agent writes there later.
         let exclude = std::fs::read(self.repo.common_dir.join("info/exclude")).unwrap_or_default();
         crate::store::write_atomically(&self.folder.join(EXCLUDE_AT_START), &exclude)?;
         // First the record, then the ref: a start ref always has its record.
-        Record { baseline: baseline.clone(), work, branch: branch_at, trees: Vec::new() }
-            .save(&self.folder)?;
+        Record::new(baseline.clone(), work, branch_at).save(&self.folder)?;
         self.refs.update(&self.own_ref("start"), &start, None)?;
         Ok((baseline, state, head_entries))
     }
@@ -106,13 +105,12 @@ impl GitWorkspace {
         let head_entries = self.read_state(&head)?.entries;
         let branch = self.refs.head()?.strip_prefix("refs/heads/").map(str::to_owned);
         let baseline = self.describe(&head, branch, start, &state, &head_entries);
-        let work = Place::at(self.refs.read(&self.own_ref("work"))?);
+        let work = self.refs.read(&self.own_ref("work"))?;
         let branch_at = match &self.options.branch {
             Some(name) => Some(Place::at(self.refs.read(&format!("refs/heads/{name}"))?)),
             None => None,
         };
-        Record { baseline: baseline.clone(), work, branch: branch_at, trees: Vec::new() }
-            .save(&self.folder)?;
+        Record::new(baseline.clone(), work, branch_at).save(&self.folder)?;
         Ok((baseline, state, head_entries))
     }
 

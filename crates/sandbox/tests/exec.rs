@@ -216,8 +216,8 @@ fn a_stranger_who_holds_the_pipe_is_not_waited_for() {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    // Not the shell's own echo: that would make the pipe with a name its standard output for a moment.
-    let output = b.sh("/bin/echo $$ > fifo; while [ ! -s answer ]; do sleep 0.01; done; echo mine");
+    // In a subshell: the named pipe must not be the command's own standard output, not even for a moment.
+    let output = b.sh("(echo $$ > fifo); while [ ! -s answer ]; do sleep 0.01; done; echo mine");
     assert_eq!(output.stdout, "mine\n");
     assert!(begun.elapsed() < Duration::from_secs(5));
     let pid = i32::try_from(stranger.id()).unwrap();

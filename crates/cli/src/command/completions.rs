@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use std::path::Path;
 
 /// Prints the script to stdout; where it belongs depends on the shell.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
   ralph completions bash > ~/.local/share/bash-completion/completions/ralph
   ralph completions zsh > \"${fpath[1]}/_ralph\"
@@ -20,9 +20,12 @@ pub struct CompletionsArgs {
 
 /// Runs the command.
 pub fn run(args: CompletionsArgs, _folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let script = script(args.shell);
+    let CompletionsArgs { shell } = args;
+    let script = script(shell);
     if out.json {
-        out.value(&serde_json::json!({ "shell": args.shell.to_string(), "script": String::from_utf8_lossy(&script) }));
+        out.value(
+            &serde_json::json!({ "shell": shell.to_string(), "script": String::from_utf8_lossy(&script) }),
+        );
     } else {
         out.raw(&script);
     }

@@ -96,7 +96,12 @@ pub fn run(_args: DoctorArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
 }
 
 fn print(checks: &[Check], missing: usize, out: &Out) {
-    let areas = [(Area::Machine, "Machine"), (Area::Repo, "Repo"), (Area::Agents, "Agents"), (Area::Configuration, "Configuration")];
+    let areas = [
+        (Area::Machine, "Machine"),
+        (Area::Repo, "Repo"),
+        (Area::Agents, "Agents"),
+        (Area::Configuration, "Configuration"),
+    ];
     for (n, (area, title)) in areas.into_iter().enumerate() {
         if n > 0 {
             out.line("");
@@ -110,7 +115,11 @@ fn print(checks: &[Check], missing: usize, out: &Out) {
     out.line("");
     out.line(match (missing, warnings) {
         (0, 0) => format!("{} everything a run needs is here", out.out(Tone::Good, out.sign(Sign::Good))),
-        (0, n) => format!("{} everything a run needs is here, with {} to read", out.out(Tone::Good, out.sign(Sign::Good)), count(n, "note")),
+        (0, n) => format!(
+            "{} everything a run needs is here, with {} to read",
+            out.out(Tone::Good, out.sign(Sign::Good)),
+            count(n, "note")
+        ),
         (n, _) => format!("{} missing: {}", out.out(Tone::Bad, out.sign(Sign::Bad)), count(n, "thing")),
     });
 }
@@ -126,13 +135,21 @@ fn print_check(check: &Check, out: &Out) {
     let room = columns().saturating_sub(7);
     let text = format!("{}: {word}{}", check.name, check.message);
     for (n, line) in wrap(&text, room).iter().enumerate() {
-        out.line(if n == 0 { format!("  {}{pad}{line}", out.out(tone, sign)) } else { format!("     {line}") });
+        out.line(if n == 0 {
+            format!("  {}{pad}{line}", out.out(tone, sign))
+        } else {
+            format!("     {line}")
+        });
     }
     if let Some(why) = &check.why {
         wrap(why, room).iter().for_each(|l| out.line(format!("     {}", out.out(Tone::Muted, l))));
     }
     for (n, line) in check.fix.iter().flat_map(|fix| wrap(fix, room.saturating_sub(5))).enumerate() {
-        out.line(if n == 0 { format!("     {} {line}", out.out(Tone::Plain, "fix:")) } else { format!("          {line}") });
+        out.line(if n == 0 {
+            format!("     {} {line}", out.out(Tone::Plain, "fix:"))
+        } else {
+            format!("          {line}")
+        });
     }
 }
 
@@ -142,7 +159,9 @@ mod tests {
 
     #[test]
     fn the_json_says_what_why_and_how() {
-        let check = Check::missing(Area::Agents, "claude", "not installed").why("somebody must work").fix("npm install -g x");
+        let check = Check::missing(Area::Agents, "claude", "not installed")
+            .why("somebody must work")
+            .fix("npm install -g x");
         insta::assert_json_snapshot!(check, @r#"
         {
           "area": "agents",

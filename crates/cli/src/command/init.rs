@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes `.ralph/config.json` at the top of the repo: the agents that are installed, the command that runs the tests,
 /// and the budgets. A `.ralf/config.json` of the older format is taken over.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
   ralph init                      from what is found here
   ralph init --profile claude     with claude alone
@@ -62,7 +62,7 @@ impl Profile {
     }
 }
 
-/// What is written, and where its parts come from.
+/// What is to be written, and where its parts come from.
 #[derive(Debug)]
 struct Draft {
     file: ConfigFile,
@@ -72,6 +72,7 @@ struct Draft {
 
 /// Runs the command.
 pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let InitArgs { profile, force } = args;
     let (top, repo) = match Repo::discover(folder) {
         Ok(repo) => (repo.top.clone(), Some(repo)),
         // A configuration may come before the first commit; a run may not.
@@ -79,24 +80,42 @@ pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         Err(error) => return Err(from_repo(error)),
     };
     let path = RalphDir::of(&top).config();
-    if path.exists() && !args.force {
-        return Err(CommandError::usage(format!("`{}` is there already and was left as it is", path.display()))
-            .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
+    if path.exists() && !force {
+        return Err(CommandError::usage(format!(
+            "`{}` is there already and was left as it is",
+            path.display()
+        ))
+        .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
     }
-    let draft = draft(args.profile, &top)?;
+    let draft = draft(profile, &top)?;
     let text = serde_json::to_string_pretty(&draft.file)
         .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
     write_atomic(&path, format!("{text}\n").as_bytes())?;
-    if let Some(repo) = &repo {
-        repo.exclude_ralph_dir().map_err(|e| CommandError { hint: e.hint(), ..CommandError::environment(e.to_string()) })?;
+    if let Some(repo) = repo.clone().or_else(|| unborn(&top)) {
+        repo.exclude_ralph_dir()
+            .map_err(|e| CommandError { hint: e.hint(), ..CommandError::environment(e.to_string()) })?;
     }
-    let next = next_steps(args.profile, &draft, &top, repo.is_some());
+    let next = next_steps(profile, &draft, &top, repo.is_some());
     if out.json {
-        out.value(&object(args.profile, &path, &draft, &next));
+        out.value(&object(profile, &path, &draft, &next));
     } else {
         tell(&path, &draft, &next, out);
     }
     Ok(0)
+}
+
+/// A repo before its first commit, as far as `info/exclude` needs it: `git add -A` must not take `.ralph/` along.
+fn unborn(top: &Path) -> Option<Repo> {
+    let git_dir = top.join(".git");
+    git_dir.is_dir().then(|| Repo {
+        top: top.to_owned(),
+        common_dir: git_dir.clone(),
+        git_dir,
+        object_format: ralph_git::ObjectFormat::Sha1,
+        ref_format: ralph_git::RefFormat::Files,
+        head: String::new(),
+        branch: None,
+    })
 }
 
 /// The configuration: what an older file says, then the profile, then what is found.
@@ -134,9 +153,11 @@ fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
     match ConfigFile::parse(&text) {
         Ok(file) => Ok(Some((path, file))),
-        Err(e) => Err(CommandError::usage(format!("{}:{}:{}: {}", path.display(), e.line, e.column, e.message))
-            .cause("a configuration of the older format is taken over, but this one cannot be read")
-            .hint(format!("{}; or move it away", e.hint))),
+        Err(e) => {
+            Err(CommandError::usage(format!("{}:{}:{}: {}", path.display(), e.line, e.column, e.message))
+                .cause("a configuration of the older format is taken over, but this one cannot be read")
+                .hint(format!("{}; or move it away", e.hint)))
+        }
     }
 }
 
@@ -145,7 +166,12 @@ fn skeleton() -> AgentConfig {
 }
 
 fn verifier(argv: &[String]) -> VerifierConfig {
-    VerifierConfig { name: "tests".into(), command_argv: argv.to_vec(), run_when: ralph_domain::config::RunWhen::default(), timeout_seconds: 1800 }
+    VerifierConfig {
+        name: "tests".into(),
+        command_argv: argv.to_vec(),
+        run_when: ralph_domain::config::RunWhen::default(),
+        timeout_seconds: 1800,
+    }
 }
 
 fn agent_names(file: &ConfigFile) -> Vec<&str> {
@@ -159,8 +185,13 @@ fn next_steps(profile: Profile, draft: &Draft, top: &Path, has_commit: bool) -> 
         steps.push("make a first commit: `git add -A && git commit -m start`".to_owned());
     }
     match (profile, agent_names(&draft.file).is_empty()) {
-        (_, true) => steps.push("install an agent (`ralph doctor` shows how), or `ralph init --profile command --force`".to_owned()),
-        (Profile::Command, false) => steps.push("put the command of your agent into `command_argv`; it gets the prompt on stdin".to_owned()),
+        (_, true) => steps.push(
+            "install an agent (`ralph doctor` shows how), or `ralph init --profile command --force`"
+                .to_owned(),
+        ),
+        (Profile::Command, false) => steps.push(
+            "put the command of your agent into `command_argv`; it gets the prompt on stdin".to_owned(),
+        ),
         _ => {}
     }
     if draft.file.verifiers.is_none() {
@@ -185,7 +216,11 @@ fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
     row(out, "agents", &if names.is_empty() { "none found".to_owned() } else { names.join(", ") });
     match (draft.tests.as_slice(), &draft.file.verifiers) {
         ([], None) => row(out, "tests", "none found"),
-        ([], Some(list)) => row(out, "checks", &list.iter().map(|v| format!("{}: {}", v.name, v.command_line())).collect::<Vec<_>>().join("; ")),
+        ([], Some(list)) => row(
+            out,
+            "checks",
+            &list.iter().map(|v| format!("{}: {}", v.name, v.command_line())).collect::<Vec<_>>().join("; "),
+        ),
         ([first, others @ ..], _) => {
             row(out, "tests", &format!("{} (from {})", join_argv(&first.argv), first.source));
             for other in others {
@@ -193,8 +228,16 @@ fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
             }
         }
     }
-    let (iterations, minutes) = (draft.file.max_iterations.unwrap_or_default(), draft.file.max_wall_time_minutes.unwrap_or_default());
-    row(out, "budgets", &format!("{iterations} iterations, {minutes:.0} min of work, {}", draft.file.max_cost_usd_estimate.unwrap_or(Usd::ZERO)));
+    let (iterations, minutes) =
+        (draft.file.max_iterations.unwrap_or_default(), draft.file.max_wall_time_minutes.unwrap_or_default());
+    row(
+        out,
+        "budgets",
+        &format!(
+            "{iterations} iterations, {minutes:.0} min of work, {}",
+            draft.file.max_cost_usd_estimate.unwrap_or(Usd::ZERO)
+        ),
+    );
     for (n, step) in next.iter().enumerate() {
         for (line, text) in wrap(step, columns() - 6).iter().enumerate() {
             match (n, line) {
@@ -282,7 +325,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let draft = draft(Profile::Command, folder.path()).unwrap();
         assert!(draft.file.verifiers.is_none());
-        let object = object(Profile::Command, Path::new("/r/.ralph/config.json"), &draft, &next_steps(Profile::Command, &draft, folder.path(), true));
+        let object = object(
+            Profile::Command,
+            Path::new("/r/.ralph/config.json"),
+            &draft,
+            &next_steps(Profile::Command, &draft, folder.path(), true),
+        );
         insta::assert_json_snapshot!(object, @r#"
         {
           "agents": [

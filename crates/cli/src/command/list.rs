@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use table::{Cell, Table};
 
 /// Newest last. A run whose folder is gone is shown as `gone`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
   ralph list              the runs of this folder
   ralph list --all        of every folder
@@ -53,10 +53,11 @@ struct Entry {
 
 /// Runs the command.
 pub fn run(args: ListArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let ListArgs { all } = args;
     let home = host::state_home()?;
     let top = find::top(folder);
     let mut found = find::runs_of(&home, &top);
-    if args.all {
+    if all {
         let here = std::mem::take(&mut found);
         found = registry::all(&home);
         found.extend(here);
@@ -69,12 +70,20 @@ pub fn run(args: ListArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         return Ok(0);
     }
     if entries.is_empty() {
-        out.say(if args.all { "no run is registered on this machine".to_owned() } else { format!("no run in {}", top.display()) });
-        let next = if args.all { "`ralph run` starts one, `ralph demo` shows one" } else { "`ralph run` starts one; `ralph list --all` shows those of other folders" };
+        out.say(if all {
+            "no run is registered on this machine".to_owned()
+        } else {
+            format!("no run in {}", top.display())
+        });
+        let next = if all {
+            "`ralph run` starts one, `ralph demo` shows one"
+        } else {
+            "`ralph run` starts one; `ralph list --all` shows those of other folders"
+        };
         out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
         return Ok(0);
     }
-    print(&entries, args.all, SystemClock::default().now(), out);
+    print(&entries, all, SystemClock::default().now(), out);
     Ok(0)
 }
 
@@ -133,16 +142,25 @@ fn print(entries: &[Entry], all: bool, now: Timestamp, out: &Out) {
             out.line(format!("{}{gone}", table::fit_path(&home_path(folder), table::columns() - 7)));
         }
         let mut table = Table::new(2).indent(if all { 2 } else { 0 });
-        table.row(["RUN", "STATUS", "TITLE", "ITERATION", "COST", "AGE"].map(|h| Cell::toned(Tone::Muted, h)));
+        table
+            .row(["RUN", "STATUS", "TITLE", "ITERATION", "COST", "AGE"].map(|h| Cell::toned(Tone::Muted, h)));
         for entry in entries.iter().filter(|e| e.folder == **folder) {
             table.row(cells(entry, now, out));
         }
         table.lines(table::columns(), out).iter().for_each(|l| out.line(l));
     }
     if let Some(orphan) = entries.iter().rev().find(|e| e.orphaned) {
-        out.say(format!("{} `ralph resume {}` goes on with the run that no process drives", out.err(Tone::Plain, "next:"), orphan.run_id));
+        out.say(format!(
+            "{} `ralph resume {}` goes on with the run that no process drives",
+            out.err(Tone::Plain, "next:"),
+            orphan.run_id
+        ));
     } else if let Some(waiting) = entries.iter().rev().find(|e| e.status == "needs you") {
-        out.say(format!("{} `ralph status {}` says what it needs from you", out.err(Tone::Plain, "next:"), waiting.run_id));
+        out.say(format!(
+            "{} `ralph status {}` says what it needs from you",
+            out.err(Tone::Plain, "next:"),
+            waiting.run_id
+        ));
     }
 }
 

@@ -60,18 +60,19 @@ pub struct LogsArgs {
 
 /// Runs the command.
 pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let facts = Facts::load(find::run(folder, args.run.as_deref())?)?;
-    if args.agent_output {
-        let wanted = output::Wanted { iteration: args.iteration, last: args.lines, follow: args.follow };
+    let LogsArgs { run, follow, iteration, agent_output, events, from, lines: last } = args;
+    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    if agent_output {
+        let wanted = output::Wanted { iteration, last, follow };
         return output::print(&facts, wanted, out);
     }
-    let raw = args.events || out.json;
-    let mut filter = Filter { iteration: args.iteration, current: None, raw };
-    let mut lines = Lines::new(&facts.entry.run_dir().events(), args.from.unwrap_or(0));
-    let most = match args.lines {
+    let raw = events || out.json;
+    let mut filter = Filter { iteration, current: None, raw };
+    let mut lines = Lines::new(&facts.entry.run_dir().events(), from.unwrap_or(0));
+    let most = match last {
         Some(0) => usize::MAX,
         Some(n) => n,
-        None if raw || args.from.is_some() => usize::MAX,
+        None if raw || from.is_some() => usize::MAX,
         None => SENTENCES,
     };
     let mut shown: VecDeque<Line> = VecDeque::new();
@@ -85,13 +86,13 @@ pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
             }
         }
     })?;
-    if earlier > 0 && args.lines.is_none() {
+    if earlier > 0 && last.is_none() {
         out.say(out.err(Tone::Muted, &format!("… {earlier} earlier lines (`-n 0` shows all)")));
     }
     let mut printer = Printer { raw, day: String::new() };
     shown.iter().for_each(|line| printer.print(line, out));
     drop(shown);
-    if !args.follow {
+    if !follow {
         return Ok(0);
     }
     let mut watch = Watch::new(&facts.entry);
@@ -193,10 +194,13 @@ impl Watch {
         self.clock.pause(LOOK);
         self.looks += 1;
         // Once a second: is anybody still at work? It may go on later, so that is said and not an end.
-        if self.looks % 5 == 0 {
+        if self.looks.is_multiple_of(5) {
             let idle = !self.handle.is_driven();
             if idle && !self.told {
-                out.say(format!("no process drives this run; `ralph resume {}` goes on (Ctrl-C leaves)", self.id));
+                out.say(format!(
+                    "no process drives this run; `ralph resume {}` goes on (Ctrl-C leaves)",
+                    self.id
+                ));
             }
             self.told = idle;
         }
@@ -225,10 +229,25 @@ mod tests {
 
     #[test]
     fn one_iteration_is_everything_from_its_start_to_its_end() {
-        let start = |n: u32| event(&format!("\"kind\":\"iteration_started\",\"iteration\":{n},\"attempt\":1,\"agent\":\"a\",\"prompt\":\"x\""));
+        let start = |n: u32| {
+            event(&format!(
+                "\"kind\":\"iteration_started\",\"iteration\":{n},\"attempt\":1,\"agent\":\"a\",\"prompt\":\"x\""
+            ))
+        };
         let notice = event("\"kind\":\"notice\",\"message\":\"m\"");
-        let end = |n: u32| event(&format!("\"kind\":\"iteration_voided\",\"iteration\":{n},\"reason\":\"r\""));
-        let story = [notice.clone(), start(1), notice.clone(), end(1), notice.clone(), start(2), notice.clone(), end(2), notice];
+        let end =
+            |n: u32| event(&format!("\"kind\":\"iteration_voided\",\"iteration\":{n},\"reason\":\"r\""));
+        let story = [
+            notice.clone(),
+            start(1),
+            notice.clone(),
+            end(1),
+            notice.clone(),
+            start(2),
+            notice.clone(),
+            end(2),
+            notice,
+        ];
         let mut filter = Filter { iteration: Some(2), current: None, raw: false };
         let shown: Vec<bool> = story.iter().map(|e| filter.wants(e)).collect();
         assert_eq!(shown, [false, false, false, false, false, true, true, true, false]);

@@ -50,11 +50,13 @@ fn page() -> Result<Vec<u8>, CommandError> {
 /// Writes all pages and returns their names.
 fn install(dir: &Path) -> Result<Vec<String>, CommandError> {
     let failed = |e: std::io::Error| {
-        CommandError::environment(format!("cannot write manual pages to `{}`: {e}", dir.display())).hint("name a folder that you may write to")
+        CommandError::environment(format!("cannot write manual pages to `{}`: {e}", dir.display()))
+            .hint("name a folder that you may write to")
     };
     std::fs::create_dir_all(dir).map_err(failed)?;
     clap_mangen::generate_to(Cli::command(), dir).map_err(failed)?;
-    let names = std::fs::read_dir(dir).map_err(failed)?.flatten().filter_map(|e| e.file_name().into_string().ok());
+    let names =
+        std::fs::read_dir(dir).map_err(failed)?.flatten().filter_map(|e| e.file_name().into_string().ok());
     let mut pages: Vec<String> = names.filter(|n| n.starts_with("ralph") && n.ends_with(".1")).collect();
     pages.sort();
     Ok(pages)

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::{find, host, settings, signals};
 use ralph_agents::presets;
-use ralph_agents::probe::{ProbeReport, probe};
+use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::AgentConfig;
@@ -39,12 +39,16 @@ pub struct ProbeArgs {
 
 /// Runs the command.
 pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let ProbeArgs { agent: names, timeout } = args;
+    let timeout = Duration::from_secs(timeout);
     let top = find::top(folder);
     host::load_dotenv(&top);
-    let agents = chosen(&args.agent, configured(&top)?)?;
+    let agents = chosen(&names, configured(&top)?)?;
     if agents.is_empty() {
-        return Err(CommandError::environment("there is no agent to try: none is configured, and neither claude, codex nor gemini is installed")
-            .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
+        return Err(CommandError::environment(
+            "there is no agent to try: none is configured, and neither claude, codex nor gemini is installed",
+        )
+        .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
     }
     let redactor = host::redactor(&top);
     let cancel = signals::install();
@@ -57,8 +61,9 @@ pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
         out.say(format!("asking {} …", agent.name));
         let mut sink = Sink { cancel: &cancel, out };
         let now = SystemClock::default().now();
-        let mut report = probe(agent, &scratch.sandbox, Duration::from_secs(args.timeout), now, &mut sink);
+        let mut report = probe(agent, &scratch.sandbox, timeout, now, &mut sink);
         clean(&mut report, &redactor);
+        mend(&mut report);
         if !out.json {
             print(&report, out);
         }
@@ -93,7 +98,8 @@ fn chosen(names: &[String], known: Vec<AgentConfig>) -> Result<Vec<AgentConfig>,
         found.ok_or_else(|| {
             let mut all: Vec<&str> = known.iter().map(|a| a.name.as_str()).collect();
             all.extend(presets::NAMES.iter().filter(|n| !known.iter().any(|a| a.name.as_str() == **n)));
-            CommandError::usage(format!("there is no agent `{name}`")).hint(format!("known here: {}", all.join(", ")))
+            CommandError::usage(format!("there is no agent `{name}`"))
+                .hint(format!("known here: {}", all.join(", ")))
         })
     };
     names.iter().map(find).collect()
@@ -104,15 +110,50 @@ fn clean(report: &mut ProbeReport, redactor: &Redactor) {
     report.message = redactor.text(&report.message).into_owned();
 }
 
+/// Hints for what is seen often and that the agent's own words do not explain.
+fn mend(report: &mut ProbeReport) {
+    let said = report.message.to_lowercase();
+    let hint = match report.status {
+        ProbeStatus::Ok => return,
+        ProbeStatus::Timeout => format!(
+            "run `{0}` by hand: it may wait for a login; `--timeout 900` waits longer, `ralph run --agents …` leaves it out",
+            report.name
+        ),
+        _ if ["keychain", "keytar", "libsecret"].iter().any(|w| said.contains(w)) => {
+            "the system's keychain cannot be reached from here: use a key instead, for example GEMINI_API_KEY"
+                .to_owned()
+        }
+        _ if said.contains("node") && said.contains("no such file") => {
+            "Node.js is not found through PATH: install version 20 or newer, or add its folder to PATH"
+                .to_owned()
+        }
+        _ => return,
+    };
+    report.hint = Some(hint);
+}
+
 fn print(report: &ProbeReport, out: &Out) {
     let (sign, tone) = if report.ok { (Sign::Good, Tone::Good) } else { (Sign::Bad, Tone::Bad) };
-    let time = if report.seconds > 0.0 { format!(" ({})", duration(Duration::from_secs_f64(report.seconds))) } else { String::new() };
+    let time = if report.seconds > 0.0 {
+        format!(" ({})", duration(Duration::from_secs_f64(report.seconds)))
+    } else {
+        String::new()
+    };
     let text = format!("{}: {}{time}", report.name, report.message);
     for (n, line) in wrap(&text, columns() - 3).iter().enumerate() {
-        out.line(if n == 0 { format!("{} {line}", out.out(tone, out.sign(sign))) } else { format!("  {line}") });
+        out.line(if n == 0 {
+            format!("{} {line}", out.out(tone, out.sign(sign)))
+        } else {
+            format!("  {line}")
+        });
     }
-    if let Some(hint) = report.hint.as_deref().filter(|_| !report.ok) {
-        out.line(format!("  {} {hint}", out.out(Tone::Plain, "next:")));
+    let hint = report.hint.iter().filter(|_| !report.ok).flat_map(|hint| wrap(hint, columns() - 9));
+    for (n, line) in hint.enumerate() {
+        out.line(if n == 0 {
+            format!("  {} {line}", out.out(Tone::Plain, "next:"))
+        } else {
+            format!("        {line}")
+        });
     }
 }
 
@@ -130,7 +171,11 @@ impl SessionSink for Sink<'_> {
     }
     fn action(&mut self, _json_line: &str) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
-        if self.cancel.get().is_some() { ControlFlow::Break(StopCause::Cancelled) } else { ControlFlow::Continue(()) }
+        if self.cancel.get().is_some() {
+            ControlFlow::Break(StopCause::Cancelled)
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
@@ -152,12 +197,28 @@ mod tests {
     }
 
     #[test]
+    fn common_causes_get_their_own_hint() {
+        let hint = |status, message: &str| {
+            let (message, hint) = (message.to_owned(), Some("as before".to_owned()));
+            let mut report =
+                ProbeReport { name: "gemini".into(), ok: false, status, seconds: 1.0, message, hint };
+            mend(&mut report);
+            report.hint.unwrap()
+        };
+        assert!(hint(ProbeStatus::NotFound, "env: 'node': No such file or directory").contains("Node.js"));
+        assert!(hint(ProbeStatus::Failed, "Keychain initialization failed").contains("GEMINI_API_KEY"));
+        assert!(hint(ProbeStatus::Timeout, "no answer within 5 min").contains("--timeout"));
+        assert_eq!(hint(ProbeStatus::Failed, "exit code 1"), "as before");
+    }
+
+    #[test]
     fn a_key_in_an_agents_words_is_not_shown() {
-        let redactor = Redactor::from_vars([("OPENAI_API_KEY".to_owned(), "sk-very-secret-value-123456".to_owned())]);
+        let redactor =
+            Redactor::from_vars([("OPENAI_API_KEY".to_owned(), "sk-very-secret-value-123456".to_owned())]);
         let mut report = ProbeReport {
             name: "codex".into(),
             ok: false,
-            status: ralph_agents::probe::ProbeStatus::Auth,
+            status: ProbeStatus::Auth,
             seconds: 1.0,
             message: "bad key sk-very-secret-value-123456".into(),
             hint: None,

@@ -2,16 +2,21 @@
 
 use crate::command::list::table::{Cell, Table, columns};
 use crate::error::CommandError;
-use crate::output::Out;
 use crate::find;
+use crate::output::Out;
+use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
+use ralph_domain::ports::Clock as _;
 use ralph_domain::text::count;
 use ralph_git::Repo;
 use ralph_git::restore::{RestoreAction, RestorePlan, apply_restore, plan_restore};
+use ralph_journal::lock::{self, Holder, RunLock};
+use ralph_journal::registry::Registration;
 use serde_json::json;
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::time::Duration;
 
 /// Files listed; more are counted.
 const SHOWN: usize = 50;
@@ -32,32 +37,51 @@ pub struct RestoreArgs {
 
 /// Runs the command.
 pub fn run(args: RestoreArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, Some(&args.run))?;
+    let RestoreArgs { run, yes } = args;
+    let entry = find::run(folder, Some(&run))?;
     let id = &entry.run_id;
-    if find::handle(&entry).is_driven() {
-        return Err(CommandError::usage(format!("run {id} is being driven now: its files change under your hands"))
-            .hint(format!("`ralph cancel {id}` ends it, then `ralph restore {id}`")));
+    // Any run that is driven in this folder counts: its agent writes the same files.
+    if let Some(driver) = lock::holder(&entry.ralph_dir().lock()) {
+        let driven = &driver.run_id;
+        return Err(CommandError::usage(format!(
+            "run {driven} is driven in this folder now (process {}): the files change meanwhile",
+            driver.pid
+        ))
+        .hint(format!("`ralph cancel {driven}` ends it, then `ralph restore {id}`")));
     }
     if !entry.workspace.is_dir() {
-        return Err(CommandError::usage(format!("the folder of run {id} is gone: `{}`", entry.workspace.display()))
-            .hint(format!("`git log refs/ralph/{id}/work` in `{}` shows the work of the run", entry.origin.display())));
+        return Err(CommandError::usage(format!(
+            "the folder of run {id} is gone: `{}`",
+            entry.workspace.display()
+        ))
+        .hint(format!(
+            "`git log refs/ralph/{id}/work` in `{}` shows the work of the run",
+            entry.origin.display()
+        )));
     }
     let repo = Repo::discover(&entry.workspace).map_err(crate::command::run::from_repo)?;
     let plan = plan_restore(&repo, id).map_err(from_git)?;
     if !out.json {
         show(&plan, &repo.top, out);
     }
-    let yes = args.yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
-    let kept_at = if yes && !plan.changes.is_empty() { Some(apply(&repo, id, out)?) } else { None };
+    let yes = yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
+    let kept_at = if yes && !plan.changes.is_empty() { Some(apply(&repo, &entry, out)?) } else { None };
     if out.json {
         out.value(&object(id, &plan, kept_at.as_deref()));
     } else if kept_at.is_none() && !plan.changes.is_empty() {
-        out.say(format!("nothing was changed; {} `ralph restore {id} --yes` applies it", out.err(Tone::Plain, "next:")));
+        out.say(format!(
+            "nothing was changed; {} `ralph restore {id} --yes` applies it",
+            out.err(Tone::Plain, "next:")
+        ));
     }
     Ok(0)
 }
 
-fn apply(repo: &Repo, id: &RunId, out: &Out) -> Result<String, CommandError> {
+fn apply(repo: &Repo, entry: &Registration, out: &Out) -> Result<String, CommandError> {
+    let id = &entry.run_id;
+    // No run may start in this folder before the files are back.
+    let holder = Holder { pid: std::process::id(), run_id: id.clone(), since: SystemClock::default().now() };
+    let _lock = RunLock::take(&entry.ralph_dir().lock(), &holder, Duration::ZERO)?;
     let done = apply_restore(repo, id).map_err(from_git)?;
     let kept = format!("refs/ralph/{id}/before-restore");
     out.say(format!(
@@ -104,7 +128,10 @@ fn show(plan: &RestorePlan, top: &Path, out: &Out) {
     if !plan.left_alone.is_empty() {
         let names: Vec<String> = plan.left_alone.iter().take(5).map(|p| p.display().to_string()).collect();
         let more = if plan.left_alone.len() > 5 { ", …" } else { "" };
-        out.line(format!("  left alone: {}{more} (ignored, too large or a repo of its own)", names.join(", ")));
+        out.line(format!(
+            "  left alone: {}{more} (ignored, too large or a repo of its own)",
+            names.join(", ")
+        ));
     }
 }
 
@@ -114,7 +141,10 @@ fn may_ask(out: &Out) -> bool {
 }
 
 fn ask(files: usize, out: &Out) -> bool {
-    out.draw(&format!("Restore {}? [y/N] ", if files == 1 { "this file".to_owned() } else { format!("these {files} files") }));
+    out.draw(&format!(
+        "Restore {}? [y/N] ",
+        if files == 1 { "this file".to_owned() } else { format!("these {files} files") }
+    ));
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer).is_ok();
     read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")

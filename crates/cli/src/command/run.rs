@@ -365,6 +365,11 @@ fn make_place(
     }
     if let Some(branch) = &args.branch {
         if origin.branch.as_deref() != Some(branch) {
+            let free = place::free_branch_name(origin, branch)?;
+            if free != *branch {
+                return Err(CommandError::usage(format!("the branch `{branch}` exists already, or another branch is in its way"))
+                    .hint(format!("choose another name, e.g. `--branch {free}`")));
+            }
             place::create_branch_in_place(origin, branch)?;
         }
         return Ok((Place::InPlace, origin.top.clone(), Some(branch.clone())));

@@ -52,14 +52,16 @@ struct Story {
 
 /// Runs the command.
 pub fn run(args: ShowArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let facts = Facts::load(find::run(folder, args.run.as_deref())?)?;
-    let file = [(args.diff, "git_diff.patch"), (args.prompt, "prompt.md"), (args.output, "output.log"), (args.receipt, "receipt.json")];
+    let ShowArgs { run, iteration, diff, prompt, output, receipt } = args;
+    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    let file =
+        [(diff, "git_diff.patch"), (prompt, "prompt.md"), (output, "output.log"), (receipt, "receipt.json")];
     if let Some((_, name)) = file.into_iter().find(|(wanted, _)| *wanted) {
-        return artifact(&facts, args.iteration, name, out);
+        return artifact(&facts, iteration, name, out);
     }
-    let story = story(&facts, args.iteration)?;
-    match args.iteration {
-        Some(number) => iteration::show(&facts, number, &story, out),
+    let story = story(&facts, iteration)?;
+    match iteration {
+        Some(number) => self::iteration::show(&facts, number, &story, out),
         None => whole::show(&facts, &story, out),
     }
     .map(|()| 0)
@@ -91,8 +93,11 @@ fn artifact(facts: &Facts, wanted: Option<u32>, name: &str, out: &Out) -> Result
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             require_iteration(facts, number)?;
-            return Err(CommandError::usage(format!("iteration {number} of run {} has no `{name}` (yet)", facts.entry.run_id))
-                .hint(format!("`ralph show {} {number}` lists its files", facts.entry.run_id)));
+            return Err(CommandError::usage(format!(
+                "iteration {number} of run {} has no `{name}` (yet)",
+                facts.entry.run_id
+            ))
+            .hint(format!("`ralph show {} {number}` lists its files", facts.entry.run_id)));
         }
         Err(e) => return Err(CommandError::environment(format!("cannot read `{}`: {e}", path.display()))),
     };

@@ -25,7 +25,8 @@ pub struct StatusArgs {
 
 /// Runs the command.
 pub fn run(args: StatusArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let facts = Facts::load(find::run(folder, args.run.as_deref())?)?;
+    let StatusArgs { run } = args;
+    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
     if out.json {
         out.value(&object(&facts));
     } else {
@@ -68,8 +69,10 @@ pub fn object(facts: &Facts) -> Value {
         let next = now::answer(need, facts.entry.run_id.as_str());
         json!({ "reason": need.reason, "message": need.message, "next": next })
     });
-    let finished =
-        state.finished.as_ref().map(|end| json!({ "reason": end.reason, "summary": end.summary, "at": end.at }));
+    let finished = state
+        .finished
+        .as_ref()
+        .map(|end| json!({ "reason": end.reason, "summary": end.summary, "at": end.at }));
     json!({
         "run_id": facts.entry.run_id,
         "title": state.spec.task.title,

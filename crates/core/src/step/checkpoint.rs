@@ -55,6 +55,9 @@ impl Driver {
         })?;
         let changes = self.workspace.protected_changes()?;
         if !changes.is_empty() {
+            // The next prompt quotes the errors: the agent must know what to bring back.
+            let list: Vec<String> = changes.iter().map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
+            self.ctx.error_entry(&format!("iteration {iteration}: protected paths changed"), &list.join("\n"));
             self.ctx.record(EventBody::ProtectedChanged { iteration, changes })?;
         }
         self.ctx.boundary("checkpoint.after");

@@ -102,6 +102,12 @@ impl Driver {
     ) -> Result<(), DriveError> {
         let state = &self.ctx.state;
         let passed = failed.is_empty() && !results.is_empty();
+        let mut patterns = super::prepare::protected_patterns(&state.spec);
+        if let Some(start) = state.baseline.as_ref().map(|b| &b.tree) {
+            // A file that came during the run and that a verifier names was never protected.
+            let changes = self.workspace.changes(start.as_str(), tree.as_str())?;
+            patterns.retain(|p| !changes.iter().any(|f| f.status == 'A' && f.path == *p));
+        }
         let command = |name: &str| {
             let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
             verifier.map(ralph_domain::config::VerifierConfig::command_line).unwrap_or_default()
@@ -115,7 +121,7 @@ impl Driver {
             base,
             place: if clean { "clean checkout" } else { "in place" },
             checks: results.iter().map(|result| Evidence { command: command(&result.name), result }).collect(),
-            protected: Protected { patterns: super::prepare::protected_patterns(&state.spec), changed: protected },
+            protected: Protected { patterns, changed: protected },
             failed,
             iterations: state.iterations,
             agents: &state.by_agent,

@@ -129,7 +129,7 @@ impl Workspace for MemoryWorkspace {
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
         self.with(|history, files| {
             let start = history.baseline()?.start.as_str().to_owned();
-            let tip = history.work.clone().unwrap_or(start);
+            let tip = history.work.clone().unwrap_or_else(|| start.clone());
             let tree = history.keep_tree(files);
             let last = history.commits.get(&tip).cloned();
             let last = last.ok_or_else(|| error(&format!("find {tip}"), "the last commit is gone"))?;
@@ -146,6 +146,16 @@ impl Workspace for MemoryWorkspace {
                 let before = history.files(last.parent.as_deref().unwrap_or(&tip))?;
                 return Ok(checkpoint(Some(tip), diff::changes(before, files), true));
             }
+            // Commits of this iteration or later ones are a future that a cut journal knows nothing of.
+            let mut tip = tip;
+            while let Some(commit) = history.commits.get(&tip)
+                && tip != start
+                && commit.iteration >= request.iteration
+            {
+                tip = commit.parent.clone().unwrap_or_else(|| start.clone());
+            }
+            history.work = (tip != start).then(|| tip.clone());
+            let same = history.commits.get(&tip).is_some_and(|commit| commit.tree == tree);
             if same {
                 return Ok(checkpoint(None, Vec::new(), false));
             }

@@ -18,7 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Variables that hold a key of a CLI, and the file that a login leaves below the home folder.
 fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
     match name {
-        "claude" => (&["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"], ".claude/.credentials.json"),
+        "claude" => (
+            &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
+            ".claude/.credentials.json",
+        ),
         "codex" => (&["OPENAI_API_KEY", "CODEX_API_KEY"], ".codex/auth.json"),
         _ => (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], ".gemini/oauth_creds.json"),
     }
@@ -34,8 +37,12 @@ pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<C
         match presets::find_program(name, &path) {
             Some(program) => {
                 checks.push(installed(name, &program, scratch));
-                checks.push(login(name, &|key| std::env::var_os(key).is_some_and(|v| !v.is_empty()), home_dir().as_deref()));
-                usable += usize::from(configured.is_empty());
+                checks.push(login(
+                    name,
+                    &|key| std::env::var_os(key).is_some_and(|v| !v.is_empty()),
+                    home_dir().as_deref(),
+                ));
+                usable += 1;
             }
             None => {
                 let check = Check::warn(Area::Agents, name, "not installed");
@@ -44,17 +51,22 @@ pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<C
         }
     }
     for agent in configured {
-        let check = command_of(agent, top, &path);
-        usable += usize::from(check.fix.is_none());
-        checks.push(check);
+        checks.push(command_of(agent, top, &path));
     }
-    if let Some(unknown) = file.agent_priority.iter().flatten().find(|n| !configured.iter().any(|a| a.name == **n)) {
+    if let Some(unknown) =
+        file.agent_priority.iter().flatten().find(|n| !configured.iter().any(|a| a.name == **n))
+    {
         checks.push(
-            Check::missing(Area::Agents, "agent_priority", format!("names `{unknown}`, but there is no such agent"))
-                .fix("define it under `agents`, or take it out"),
+            Check::missing(
+                Area::Agents,
+                "agent_priority",
+                format!("names `{unknown}`, but there is no such agent"),
+            )
+            .fix("define it under `agents`, or take it out"),
         );
     }
-    if usable == 0 {
+    // Where agents are configured, each missing one is named by itself.
+    if usable == 0 && configured.is_empty() {
         checks.push(
             Check::missing(Area::Agents, "an agent", "none can work here")
                 .why("an agent does the work")
@@ -77,14 +89,24 @@ fn installed(name: &str, program: &Path, scratch: Option<&Scratch>) -> Check {
     let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
     let said = one_line(&String::from_utf8_lossy(&sink.bytes), 80);
     match end {
-        Ok(ExecEnd::Exited(0)) => Check::ok(Area::Agents, name, format!("{place}, {}", if said.is_empty() { "no version told" } else { &said })),
-        Ok(ExecEnd::TimedOut) => Check::warn(Area::Agents, name, format!("{place} did not tell its version within 5 s"))
-            .fix(format!("run `{name} --version` by hand to see why")),
-        Ok(_) if said.contains("node") => Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
-            .why("it needs Node.js, and finds it through PATH")
-            .fix("install Node.js 20 or newer, or add its folder to PATH"),
-        Ok(_) => Check::warn(Area::Agents, name, format!("{place} does not start: {said}")).fix(presets::install_hint(name).unwrap_or_default()),
-        Err(error) => Check::warn(Area::Agents, name, error.to_string()).fix(presets::install_hint(name).unwrap_or_default()),
+        Ok(ExecEnd::Exited(0)) => Check::ok(
+            Area::Agents,
+            name,
+            format!("{place}, {}", if said.is_empty() { "no version told" } else { &said }),
+        ),
+        Ok(ExecEnd::TimedOut) => {
+            Check::warn(Area::Agents, name, format!("{place} did not tell its version within 5 s"))
+                .fix(format!("run `{name} --version` by hand to see why"))
+        }
+        Ok(_) if said.contains("node") => {
+            Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
+                .why("it needs Node.js, and finds it through PATH")
+                .fix("install Node.js 20 or newer, or add its folder to PATH")
+        }
+        Ok(_) => Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
+            .fix(presets::install_hint(name).unwrap_or_default()),
+        Err(error) => Check::warn(Area::Agents, name, error.to_string())
+            .fix(presets::install_hint(name).unwrap_or_default()),
     }
 }
 
@@ -98,9 +120,13 @@ fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> Chec
     if home.is_some_and(|h| h.join(file).is_file()) {
         return Check::ok(Area::Agents, what, format!("~/{file} is there"));
     }
-    Check::warn(Area::Agents, what, format!("no key in the environment ({}) and no ~/{file}", keys.join(", ")))
-        .why("a login in the system's keychain cannot be seen from here; `ralph probe` tells whether it answers")
-        .fix(presets::login_hint(name).unwrap_or_default())
+    Check::warn(
+        Area::Agents,
+        what,
+        format!("no key in the environment ({}) and no ~/{file}", keys.join(", ")),
+    )
+    .why("a login in the system's keychain cannot be seen from here; `ralph probe` tells whether it answers")
+    .fix(presets::login_hint(name).unwrap_or_default())
 }
 
 fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
@@ -109,7 +135,8 @@ fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
         let script = agent.script.clone().unwrap_or_default();
         return match top.join(&script).is_file() {
             true => Check::ok(Area::Agents, what, format!("plays the script {script}")),
-            false => Check::missing(Area::Agents, what, format!("the script `{script}` is not there")).fix("correct `script` in the configuration"),
+            false => Check::missing(Area::Agents, what, format!("the script `{script}` is not there"))
+                .fix("correct `script` in the configuration"),
         };
     }
     let program = agent.command_argv.first().map_or("", String::as_str);
@@ -164,7 +191,10 @@ mod tests {
         std::fs::create_dir(home.path().join(".codex")).unwrap();
         std::fs::write(home.path().join(".codex/auth.json"), "not to be read").unwrap();
         assert_eq!(login("codex", &none, Some(home.path())).message, "~/.codex/auth.json is there");
-        assert_eq!(login("claude", &|key| key == "ANTHROPIC_API_KEY", None).message, "ANTHROPIC_API_KEY is set");
+        assert_eq!(
+            login("claude", &|key| key == "ANTHROPIC_API_KEY", None).message,
+            "ANTHROPIC_API_KEY is set"
+        );
     }
 
     #[test]

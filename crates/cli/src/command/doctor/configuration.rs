@@ -15,10 +15,16 @@ pub fn files(top: &Path) -> (Vec<Check>, ConfigFile) {
     let user = host::user_config().and_then(|path| file(&path, "your config", false, &mut checks));
     let user_isolation = user.as_ref().and_then(|u| u.isolation);
     let repo = file(&RalphDir::of(top).config(), "repo config", true, &mut checks);
-    if repo.as_ref().is_some_and(|r| r.isolation == Some(Isolation::None)) && user_isolation != Some(Isolation::None) {
+    if repo.as_ref().is_some_and(|r| r.isolation == Some(Isolation::None))
+        && user_isolation != Some(Isolation::None)
+    {
         checks.push(
-            Check::warn(Area::Configuration, "isolation", "the repo's config says `none`, which does not count")
-                .why("only you can switch the fence off: by flag, or in your own config"),
+            Check::warn(
+                Area::Configuration,
+                "isolation",
+                "the repo's config says `none`, which does not count",
+            )
+            .why("only you can switch the fence off: by flag, or in your own config"),
         );
     }
     (checks, user.unwrap_or_default().overlaid(repo.unwrap_or_default()))
@@ -29,19 +35,25 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<Check>) -> Optio
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             if wanted {
-                let check = Check::warn(Area::Configuration, name, format!("there is no {}", home_path(path)));
-                checks.push(check.why("installed agents and defaults are used").fix("`ralph init` writes one"));
+                let check =
+                    Check::warn(Area::Configuration, name, format!("there is no {}", home_path(path)));
+                checks
+                    .push(check.why("installed agents and defaults are used").fix("`ralph init` writes one"));
             }
             return None;
         }
         Err(e) => {
-            let check = Check::missing(Area::Configuration, name, format!("cannot read {}: {e}", home_path(path)));
+            let check =
+                Check::missing(Area::Configuration, name, format!("cannot read {}: {e}", home_path(path)));
             checks.push(check.fix(format!("make it readable: chmod u+r '{}'", path.display())));
             return None;
         }
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        checks.push(Check::missing(Area::Configuration, name, format!("{} is not UTF-8 text", home_path(path))).fix("save it as UTF-8"));
+        checks.push(
+            Check::missing(Area::Configuration, name, format!("{} is not UTF-8 text", home_path(path)))
+                .fix("save it as UTF-8"),
+        );
         return None;
     };
     match ConfigFile::parse(&text) {
@@ -51,7 +63,11 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<Check>) -> Optio
         }
         Err(e) => {
             let message = format!("{}:{}:{}: {}", home_path(path), e.line, e.column, e.message);
-            checks.push(Check::missing(Area::Configuration, name, message).why("a run does not start with a file that it cannot read").fix(e.hint));
+            checks.push(
+                Check::missing(Area::Configuration, name, message)
+                    .why("a run does not start with a file that it cannot read")
+                    .fix(e.hint),
+            );
             None
         }
     }
@@ -67,15 +83,23 @@ pub fn checks(top: &Path, folder: &Path, file: ConfigFile) -> Vec<Check> {
         let name = format!("verifier {}", verifier.name);
         checks.push(match locate(program, top, &path) {
             Some(_) => Check::ok(Area::Configuration, name, verifier.command_line()),
-            None => Check::missing(Area::Configuration, name, format!("the command `{program}` does not exist"))
-                .why("a check that cannot run proves nothing")
-                .fix("install it, or correct `command_argv` in `.ralph/config.json`"),
+            None => {
+                Check::missing(Area::Configuration, name, format!("the command `{program}` does not exist"))
+                    .why("a check that cannot run proves nothing")
+                    .fix("install it, or correct `command_argv` in `.ralph/config.json`")
+            }
         });
     }
-    for name in settings.required_verifiers.iter().filter(|n| !settings.verifiers.iter().any(|v| v.name == **n)) {
+    for name in
+        settings.required_verifiers.iter().filter(|n| !settings.verifiers.iter().any(|v| v.name == **n))
+    {
         checks.push(
-            Check::missing(Area::Configuration, "required_verifiers", format!("names `{name}`, but there is no such verifier"))
-                .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
+            Check::missing(
+                Area::Configuration,
+                "required_verifiers",
+                format!("names `{name}`, but there is no such verifier"),
+            )
+            .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
         );
     }
     if settings.required_verifiers.is_empty() {
@@ -98,7 +122,11 @@ fn task(folder: &Path) -> Check {
         Err(e) => missing(format!("cannot read PROMPT.md: {e}")),
         Ok(Err(_)) => missing("PROMPT.md is not UTF-8 text".into()),
         Ok(Ok(text)) => match Task::from_prompt(&text, "PROMPT.md") {
-            Ok(task) => Check::ok(Area::Configuration, "task", format!("PROMPT.md, {}: {}", size(text.len() as u64), task.title)),
+            Ok(task) => Check::ok(
+                Area::Configuration,
+                "task",
+                format!("PROMPT.md, {}: {}", size(text.len() as u64), task.title),
+            ),
             Err(message) => missing(message),
         },
     }
@@ -125,9 +153,11 @@ mod tests {
     #[test]
     fn every_missing_thing_is_named_not_only_the_first() {
         let top = tempfile::tempdir().unwrap();
-        let text = r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
+        let text =
+            r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
         let found = checks(top.path(), top.path(), ConfigFile::parse(text).unwrap());
-        let missing: Vec<&str> = found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
+        let missing: Vec<&str> =
+            found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
         assert_eq!(missing, ["verifier a", "required_verifiers", "task"]);
         std::fs::write(top.path().join("PROMPT.md"), " \n").unwrap();
         assert_eq!(task(top.path()).status, Status::Missing);

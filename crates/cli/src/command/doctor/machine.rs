@@ -19,7 +19,8 @@ pub fn checks(folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
     checks.extend(space(folder));
     checks.push(
         Check::warn(Area::Machine, "isolation", "isolation is not built in yet; runs need `--isolation none`, given by you")
-            .why("an agent then acts with all your rights: only use agents and repos that you trust"),
+            .why("an agent then acts with all your rights: only use agents and repos that you trust")
+            .fix("give the flag to `ralph run`, or write `\"isolation\": \"none\"` into your own ~/.config/ralph/config.json"),
     );
     checks
 }
@@ -29,10 +30,16 @@ fn git(folder: &Path) -> Check {
     let fix = "install git 2.30 or newer: apt install git, dnf install git, brew install git";
     let text = match Git::in_folder(folder).with_timeout(Duration::from_secs(10)).call(["version"]).run() {
         Ok(output) => output.text(),
-        Err(error) => return Check::missing(Area::Machine, "git", error.to_string()).why(why).fix(error.hint.unwrap_or_else(|| fix.into())),
+        Err(error) => {
+            return Check::missing(Area::Machine, "git", error.to_string())
+                .why(why)
+                .fix(error.hint.unwrap_or_else(|| fix.into()));
+        }
     };
     match version(&text) {
-        Some(found) if found < GIT_MIN => Check::missing(Area::Machine, "git", format!("{text} is too old")).why(why).fix(fix),
+        Some(found) if found < GIT_MIN => {
+            Check::missing(Area::Machine, "git", format!("{text} is too old")).why(why).fix(fix)
+        }
         Some(_) => Check::ok(Area::Machine, "git", text),
         None => Check::warn(Area::Machine, "git", format!("cannot read a version from `{text}`")).fix(fix),
     }
@@ -46,10 +53,16 @@ fn version(text: &str) -> Option<(u32, u32)> {
 
 fn processes(failed: Option<&CommandError>) -> Check {
     match failed {
-        None => Check::ok(Area::Machine, "processes", "commands can be started and ended together with all they start"),
+        None => Check::ok(
+            Area::Machine,
+            "processes",
+            "commands can be started and ended together with all they start",
+        ),
         Some(error) => {
             let check = Check::missing(Area::Machine, "processes", error.message.clone());
-            check.why("agents and checks run under a guard that ends whatever they leave behind").fix(error.hint.clone().unwrap_or_else(|| "try again".into()))
+            check
+                .why("agents and checks run under a guard that ends whatever they leave behind")
+                .fix(error.hint.clone().unwrap_or_else(|| "try again".into()))
         }
     }
 }
@@ -58,16 +71,25 @@ fn state_home() -> Check {
     let why = "runs are registered and journals are sealed outside the repo";
     let home = match host::state_home() {
         Ok(home) => home,
-        Err(error) => return Check::missing(Area::Machine, "state", error.message).why(why).fix(error.hint.unwrap_or_default()),
+        Err(error) => {
+            return Check::missing(Area::Machine, "state", error.message)
+                .why(why)
+                .fix(error.hint.unwrap_or_default());
+        }
     };
     let path = home.path();
     let mark = path.join(format!(".doctor-{}", std::process::id()));
-    let tried = std::fs::create_dir_all(path).and_then(|()| std::fs::write(&mark, b"")).and_then(|()| std::fs::remove_file(&mark));
+    let tried = std::fs::create_dir_all(path)
+        .and_then(|()| std::fs::write(&mark, b""))
+        .and_then(|()| std::fs::remove_file(&mark));
     match tried {
         Ok(()) => Check::ok(Area::Machine, "state", format!("{} can be written", home_path(path))),
         Err(e) => Check::missing(Area::Machine, "state", format!("cannot write to {}: {e}", home_path(path)))
             .why(why)
-            .fix(format!("make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME", path.display())),
+            .fix(format!(
+                "make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME",
+                path.display()
+            )),
     }
 }
 

@@ -36,6 +36,8 @@ fn identity(repo: &Repo) -> Check {
         Some((who, _)) => Check::ok(Area::Repo, "identity", format!("{who}>")),
         None => Check::warn(Area::Repo, "identity", "git does not know your name and mail address")
             .why("commits of a run would be signed `Ralph <ralph@localhost>`")
-            .fix("git config --global user.name 'Your Name' && git config --global user.email you@example.org"),
+            .fix(
+                "git config --global user.name 'Your Name' && git config --global user.email you@example.org",
+            ),
     }
 }

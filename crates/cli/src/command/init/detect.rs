@@ -60,7 +60,9 @@ fn read(top: &Path, name: &str) -> String {
 /// A `test` script that is not the one `npm init` writes, which only fails.
 fn package_has_tests(top: &Path) -> bool {
     let package: Value = serde_json::from_str(&read(top, "package.json")).unwrap_or_default();
-    package["scripts"]["test"].as_str().is_some_and(|s| !s.trim().is_empty() && !s.contains("no test specified"))
+    package["scripts"]["test"]
+        .as_str()
+        .is_some_and(|s| !s.trim().is_empty() && !s.contains("no test specified"))
 }
 
 fn python(top: &Path) -> Option<&'static str> {
@@ -73,7 +75,8 @@ fn has_python_tests(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.take(1000).any(|e| {
         let name = e.file_name().to_string_lossy().into_owned();
-        name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest")
+        name.strip_suffix(".py")
+            .is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest")
     })
 }
 
@@ -81,7 +84,9 @@ fn has_python_tests(folder: &Path) -> bool {
 fn has_target(text: &str) -> bool {
     text.lines().any(|line| {
         let Some((head, rest)) = line.split_once(':') else { return false };
-        !line.starts_with([' ', '\t', '#']) && !rest.starts_with('=') && head.split_whitespace().next() == Some("test")
+        !line.starts_with([' ', '\t', '#'])
+            && !rest.starts_with('=')
+            && head.split_whitespace().next() == Some("test")
     })
 }
 
@@ -96,7 +101,10 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        test_commands(folder.path()).into_iter().map(|t| format!("{} ({})", t.argv.join(" "), t.source)).collect()
+        test_commands(folder.path())
+            .into_iter()
+            .map(|t| format!("{} ({})", t.argv.join(" "), t.source))
+            .collect()
     }
 
     #[test]

@@ -193,19 +193,39 @@ pub fn flow(parts: &[String], columns: usize, indent: usize) -> Vec<String> {
     lines.into_iter().enumerate().map(|(n, l)| if n == 0 { l } else { format!("{pad}{l}") }).collect()
 }
 
-/// The text broken at spaces into lines of at most `columns`.
+/// The text broken at spaces into lines of at most `columns`. What stands between backticks is there to be copied and
+/// stays on one line.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for piece in pieces(text) {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
+            Some(line) if width(line) + 1 + width(&piece) <= columns => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&piece);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(piece),
         }
     }
     lines
+}
+
+/// Words, and quoted commands as one; a text with an odd number of backticks quotes nothing.
+fn pieces(text: &str) -> Vec<String> {
+    let quotes = |word: &str| word.matches('`').count() % 2 == 1;
+    let paired = !quotes(text);
+    let mut found: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in text.split_whitespace() {
+        match found.last_mut() {
+            Some(last) if open => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => found.push(word.to_owned()),
+        }
+        open ^= paired && quotes(word);
+    }
+    found
 }
 
 #[cfg(test)]
@@ -239,9 +259,22 @@ pub mod tests {
 
     #[test]
     fn parts_break_between_each_other_before_they_break_inside() {
-        let parts = ["one two".to_owned(), "three".into(), String::new(), "a longer part of the line that must wrap".into()];
+        let parts = [
+            "one two".to_owned(),
+            "three".into(),
+            String::new(),
+            "a longer part of the line that must wrap".into(),
+        ];
         let lines = flow(&parts, 24, 2);
         assert_eq!(lines, ["one two · three", "  a longer part of the", "  line that must wrap"]);
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let text = "look at it, then `ralph approve 20261115` and `ralph resume 20261115`.";
+        let want = ["look at it, then", "`ralph approve 20261115`", "and", "`ralph resume 20261115`."];
+        assert_eq!(wrap(text, 24), want);
+        assert_eq!(wrap("a lone ` breaks as words do", 12), ["a lone `", "breaks as", "words do"]);
     }
 
     #[test]

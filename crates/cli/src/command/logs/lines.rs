@@ -61,7 +61,11 @@ impl Lines {
                 // A torn last line is not yet an event.
                 Err(_) if reader.fill_buf().map_err(fail)?.is_empty() => return Ok(()),
                 Err(error) => {
-                    return Err(JournalError::Corrupt { path: self.path.clone(), line: self.seen + 1, reason: error.to_string() });
+                    return Err(JournalError::Corrupt {
+                        path: self.path.clone(),
+                        line: self.seen + 1,
+                        reason: error.to_string(),
+                    });
                 }
             };
             self.at += read as u64;
@@ -91,7 +95,11 @@ mod tests {
     fn nothing_is_lost_or_told_twice() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.jsonl");
-        let event = |seq: u64| format!("{{\"seq\":{seq},\"at\":\"2026-11-15T12:00:00Z\",\"kind\":\"notice\",\"message\":\"m\"}}\n");
+        let event = |seq: u64| {
+            format!(
+                "{{\"seq\":{seq},\"at\":\"2026-11-15T12:00:00Z\",\"kind\":\"notice\",\"message\":\"m\"}}\n"
+            )
+        };
         let mut lines = Lines::new(&path, 2);
         assert_eq!(poll(&mut lines), [0u64; 0], "there is no journal yet");
         std::fs::write(&path, format!("{}{}{}", event(1), event(2), &event(3)[..20])).unwrap();

@@ -42,7 +42,8 @@ pub fn print(facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandErro
         return Ok(0);
     }
     if out.json {
-        return Err(CommandError::usage("raw output cannot be followed as JSON").hint("leave out `--json`, or follow the events with `--events`"));
+        return Err(CommandError::usage("raw output cannot be followed as JSON")
+            .hint("leave out `--json`, or follow the events with `--events`"));
     }
     follow(facts, number, wanted, out)
 }
@@ -54,7 +55,11 @@ fn log_of(facts: &Facts, number: u32) -> PathBuf {
 fn no_output(facts: &Facts, number: u32) -> CommandError {
     let hint = match facts.iteration() {
         0 => "no session has started yet".to_owned(),
-        last => format!("it has {}; `ralph show {}` lists them", count(last as usize, "iteration"), facts.entry.run_id),
+        last => format!(
+            "it has {}; `ralph show {}` lists them",
+            count(last as usize, "iteration"),
+            facts.entry.run_id
+        ),
     };
     CommandError::usage(format!("run {} has no output of iteration {number}", facts.entry.run_id)).hint(hint)
 }
@@ -67,7 +72,8 @@ fn follow(facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, C
     let mut path = log_of(facts, number);
     let mut at = if path.is_file() { start(&path, wanted.last)? } else { 0 };
     let running = facts.state.current.as_ref().is_some_and(|c| c.iteration == number);
-    let mut over = facts.state.finished.is_some() || (wanted.iteration.is_some() && number <= facts.iteration() && !running);
+    let mut over = facts.state.finished.is_some()
+        || (wanted.iteration.is_some() && number <= facts.iteration() && !running);
     loop {
         at = copy_new(&path, at, out)?;
         if over {

@@ -32,7 +32,8 @@ impl Scratch {
                 .hint("free some space there, or set TMPDIR to a folder that you may write to")
         })?;
         let folder = Folder(path);
-        let sandbox = LocalSandbox::start(&folder.0, LocalOptions::new(format!("{purpose}-{}", std::process::id())))?;
+        let sandbox =
+            LocalSandbox::start(&folder.0, LocalOptions::new(format!("{purpose}-{}", std::process::id())))?;
         Ok(Self { sandbox, _folder: folder })
     }
 }

@@ -111,11 +111,24 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &Story, out: &Out) {
     };
     row(out, "cost", &cost);
     if let Some(tokens) = receipt.tokens {
-        let (input, output, cached) = (short_count(tokens.input), short_count(tokens.output), short_count(tokens.cached));
+        let (input, output, cached) =
+            (short_count(tokens.input), short_count(tokens.output), short_count(tokens.cached));
         row(out, "tokens", &format!("{input} in, {output} out, {cached} from cache"));
     }
-    let commit = receipt.commit.as_deref().map_or_else(String::new, |c| format!(" · commit {}", c.get(..10).unwrap_or(c)));
-    row(out, "changed", &format!("{} +{} −{}{commit}", count(story.files_total, "file"), receipt.lines_added, receipt.lines_removed));
+    let commit = receipt
+        .commit
+        .as_deref()
+        .map_or_else(String::new, |c| format!(" · commit {}", c.get(..10).unwrap_or(c)));
+    row(
+        out,
+        "changed",
+        &format!(
+            "{} +{} −{}{commit}",
+            count(story.files_total, "file"),
+            receipt.lines_added,
+            receipt.lines_removed
+        ),
+    );
     if !receipt.checks.is_empty() {
         heading(out, "Checks");
     }
@@ -168,7 +181,8 @@ fn print_files(story: &Story, out: &Out) {
 /// Everything that the iteration left, with sizes.
 fn files_in(folder: &Path) -> Vec<(PathBuf, u64)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<(PathBuf, u64)> = entries.filter_map(|e| Some((e.path(), e.metadata().ok()?.len()))).collect();
+    let mut files: Vec<(PathBuf, u64)> =
+        entries.filter_map(|e| Some((e.path(), e.metadata().ok()?.len()))).collect();
     files.sort();
     files
 }

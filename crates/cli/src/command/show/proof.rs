@@ -40,10 +40,18 @@ impl Proof {
     /// Prints it.
     pub fn print(&self, now: Timestamp, out: &Out) {
         heading(out, "Proof");
-        let (sign, tone, word) =
-            if self.passed { (Sign::Good, Tone::Good, "proven") } else { (Sign::Bad, Tone::Bad, "not proven") };
+        let (sign, tone, word) = if self.passed {
+            (Sign::Good, Tone::Good, "proven")
+        } else {
+            (Sign::Bad, Tone::Bad, "not proven")
+        };
         let (commit, tree) = (self.commit.short(), self.tree.short());
-        out.line(format!("  {} {word} {} · commit {commit} · tree {tree} · {}", out.out(tone, out.sign(sign)), ago(self.at, now), self.place));
+        out.line(format!(
+            "  {} {word} {} · commit {commit} · tree {tree} · {}",
+            out.out(tone, out.sign(sign)),
+            ago(self.at, now),
+            self.place
+        ));
         self.table().lines(columns(), out).iter().for_each(|l| out.line(l));
         for failed in &self.failed {
             out.line(format!("  {} {failed}", out.out(Tone::Bad, out.sign(Sign::Bad))));
@@ -52,11 +60,20 @@ impl Proof {
 
     fn table(&self) -> Table {
         let mut table = Table::new(1).indent(2);
-        table.row(["CRITERION", "COMMAND", "EXIT", "TIME", "TESTS", "LOG DIGEST"].map(|h| Cell::toned(Tone::Muted, h)));
+        table.row(
+            ["CRITERION", "COMMAND", "EXIT", "TIME", "TESTS", "LOG DIGEST"]
+                .map(|h| Cell::toned(Tone::Muted, h)),
+        );
         for Evidence { command, result } in &self.checks {
             let tests = result.tests.map_or_else(
                 || "–".to_owned(),
-                |t| if t.failed == 0 { t.passed.to_string() } else { format!("{} of {}", t.passed, t.executed()) },
+                |t| {
+                    if t.failed == 0 {
+                        t.passed.to_string()
+                    } else {
+                        format!("{} of {}", t.passed, t.executed())
+                    }
+                },
             );
             let exit = result.exit_code.map_or_else(|| "–".to_owned(), |c| c.to_string());
             let tone = if result.passed { Tone::Good } else { Tone::Bad };

@@ -51,7 +51,8 @@ pub fn show(facts: &Facts, story: &Story, out: &Out) -> Result<(), CommandError>
 fn task(facts: &Facts, out: &Out) {
     let spec = &facts.state.spec;
     heading(out, "Task");
-    let version = if spec.spec_version > 1 { format!(", version {}", spec.spec_version) } else { String::new() };
+    let version =
+        if spec.spec_version > 1 { format!(", version {}", spec.spec_version) } else { String::new() };
     row(out, "file", &format!("{} ({}{version})", spec.task.source, size(spec.task.text.len() as u64)));
     row(out, "asked for", &spec.created_at.strftime("%Y-%m-%d %H:%M UTC").to_string());
     row(out, "spec", &home_path(&facts.entry.run_dir().spec()));
@@ -80,15 +81,28 @@ fn settings(facts: &Facts, out: &Out) {
         out,
         "done when",
         &match settings.completion {
-            Completion::Promise => format!("the agent promises `{}` and the required checks pass", settings.completion_promise),
+            Completion::Promise => {
+                format!("the agent promises `{}` and the required checks pass", settings.completion_promise)
+            }
             Completion::Checks => "the required checks pass".to_owned(),
         },
     );
     let budgets = &settings.budgets;
     let iterations = count(budgets.max_iterations as usize, "iteration");
-    row(out, "budgets", &format!("{iterations}, {} of work, {}", duration(budgets.max_wall_time), budgets.max_cost));
+    row(
+        out,
+        "budgets",
+        &format!("{iterations}, {} of work, {}", duration(budgets.max_wall_time), budgets.max_cost),
+    );
     if !settings.protected_paths.is_empty() {
         row(out, "protected", &settings.protected_paths.join(", "));
     }
-    row(out, "isolation", &serde_json::to_value(settings.isolation).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default());
+    row(
+        out,
+        "isolation",
+        &serde_json::to_value(settings.isolation)
+            .ok()
+            .and_then(|v| v.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+    );
 }

@@ -31,8 +31,10 @@ impl Facts {
     /// Looks at a run.
     pub fn load(entry: Registration) -> Result<Self, CommandError> {
         if !entry.run_dir().spec().is_file() {
-            let message = format!("the folder of run {} is gone: `{}`", entry.run_id, entry.run_dir().path().display());
-            return Err(CommandError::usage(message).hint("bring the folder back, or start a new run with `ralph run`"));
+            let message =
+                format!("the folder of run {} is gone: `{}`", entry.run_id, entry.run_dir().path().display());
+            return Err(CommandError::usage(message)
+                .hint("bring the folder back, or start a new run with `ralph run`"));
         }
         let mut state = find::handle(&entry).state()?;
         let driver = lock::holder(&entry.ralph_dir().lock()).filter(|h| h.run_id == entry.run_id);
@@ -72,7 +74,8 @@ impl Facts {
 
     /// When a file of the run's folder was last written.
     pub fn written_at(&self, path: &Path) -> Option<Timestamp> {
-        Timestamp::try_from(std::fs::metadata(self.entry.run_dir().path().join(path)).ok()?.modified().ok()?).ok()
+        Timestamp::try_from(std::fs::metadata(self.entry.run_dir().path().join(path)).ok()?.modified().ok()?)
+            .ok()
     }
 
     /// What the agent does now, where its output tells: the last file it named.

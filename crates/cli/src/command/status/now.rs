@@ -38,7 +38,8 @@ fn work(facts: &Facts) -> String {
     let state = &facts.state;
     match &state.current {
         Some(current) if current.stage == Stage::Working => {
-            let mut text = format!("{} is working for {}", current.agent, age(since(current.started_at, facts.now)));
+            let mut text =
+                format!("{} is working for {}", current.agent, age(since(current.started_at, facts.now)));
             let log = format!("iterations/{}/output.log", current.iteration);
             let heard = facts.written_at(Path::new(&log)).filter(|at| *at >= current.started_at);
             text.push_str(&match heard {

@@ -1,9 +1,11 @@
 //! A run in words and lines: run line, Now line, criteria, agents, budgets, the last iterations, where things are.
 
-use crate::command::list::table::{Cell, Table, columns, fit, flow, width};
+use crate::command::list::table::{Cell, Table, columns, fit, flow, width, wrap};
 use crate::command::status::facts::Facts;
-use crate::command::status::words::{ago, bar, budget_tone, card, cost, heading, home_path, left, row, short_count, tests};
 use crate::command::status::now;
+use crate::command::status::words::{
+    ago, bar, budget_tone, card, cost, heading, home_path, left, row, short_count, tests,
+};
 use crate::output::{Out, Sign};
 use ralph_domain::budget::BudgetKind;
 use ralph_domain::describe::Tone;
@@ -68,7 +70,13 @@ pub fn now_line(facts: &Facts, with_next: bool, out: &Out) {
         out.line(if tone == Tone::Plain { line } else { out.out(tone, &line) });
     }
     if let Some(next) = now::next(facts).filter(|_| with_next) {
-        out.line(format!("{} {next}", out.out(Tone::Plain, "next:")));
+        for (n, line) in wrap(&next, columns().saturating_sub(6)).into_iter().enumerate() {
+            out.line(if n == 0 {
+                format!("{} {line}", out.out(Tone::Plain, "next:"))
+            } else {
+                format!("      {line}")
+            });
+        }
     }
 }
 
@@ -90,7 +98,9 @@ fn criteria(facts: &Facts, out: &Out) {
         let place = if proof.clean { "in a clean checkout" } else { "in place" };
         let (sign, tone, words) = match (&proof.proof, proof.passed) {
             (None, _) => (Sign::Now, Tone::Muted, format!("checking {} {place}", proof.commit.short())),
-            (Some(_), true) => (Sign::Good, Tone::Good, format!("proven at {} {place}", proof.commit.short())),
+            (Some(_), true) => {
+                (Sign::Good, Tone::Good, format!("proven at {} {place}", proof.commit.short()))
+            }
             (Some(_), false) => (Sign::Bad, Tone::Bad, format!("not proven: {}", proof.failed.join("; "))),
         };
         table.row([Cell::toned(tone, out.sign(sign)), "final check".into(), words.into()]);
@@ -159,15 +169,24 @@ fn budgets(facts: &Facts, out: &Out) {
             BudgetKind::Time => format!("{} of {}", duration(spent.time), duration(budgets.max_wall_time)),
             BudgetKind::Cost => cost(state),
             BudgetKind::Tokens => {
-                format!("{} of {}", short_count(spent.tokens), short_count(budgets.max_tokens.unwrap_or_default()))
+                format!(
+                    "{} of {}",
+                    short_count(spent.tokens),
+                    short_count(budgets.max_tokens.unwrap_or_default())
+                )
             }
         };
         let shown = format!("{} {:>3.0} %", bar(out, share, 10), share * 100.0);
-        let shown = budget_tone(share).map_or_else(|| Cell::new(shown.clone()), |tone| Cell::toned(tone, shown.clone()));
+        let shown = budget_tone(share)
+            .map_or_else(|| Cell::new(shown.clone()), |tone| Cell::toned(tone, shown.clone()));
         table.row([kind.as_str().into(), shown, words.into()]);
     }
     if budgets.max_tokens.is_none() && spent.tokens > 0 {
-        table.row(["tokens".into(), Cell::default(), format!("{}, no cap", short_count(spent.tokens)).into()]);
+        table.row([
+            "tokens".into(),
+            Cell::default(),
+            format!("{}, no cap", short_count(spent.tokens)).into(),
+        ]);
     }
     table.lines(columns(), out).iter().for_each(|l| out.line(l));
     if let Some(deadline) = budgets.deadline {

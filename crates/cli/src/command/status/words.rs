@@ -101,7 +101,9 @@ pub fn tests(now: TestCounts, before: Option<TestCounts>) -> String {
         return "no test executed".to_owned();
     }
     if now.failed == 0 {
-        let was = before.filter(|b| b.passed != now.passed).map_or_else(String::new, |b| format!(" (was {})", b.passed));
+        let was = before
+            .filter(|b| b.passed != now.passed)
+            .map_or_else(String::new, |b| format!(" (was {})", b.passed));
         let verb = if now.passed == 1 { "passes" } else { "pass" };
         return format!("{} {verb}{was}", count(now.passed as usize, "test"));
     }
@@ -187,7 +189,8 @@ mod tests {
 
     #[test]
     fn ages_have_one_unit() {
-        let said: Vec<String> = [4, 125, 7300, 200_000].iter().map(|s| age(Duration::from_secs(*s))).collect();
+        let said: Vec<String> =
+            [4, 125, 7300, 200_000].iter().map(|s| age(Duration::from_secs(*s))).collect();
         assert_eq!(said, ["4 s", "2 min", "2 h", "2 days"]);
     }
 
