@@ -66,6 +66,15 @@ impl CommandError {
         self.cause = Some(cause.into());
         self
     }
+    /// What to do, where nothing better is known by the kind of error alone.
+    pub fn next(&self) -> &str {
+        let known = match self.kind {
+            Kind::Usage => "`ralph --help` and `ralph COMMAND --help` show how it is used",
+            Kind::NeedsPerson => "`ralph status` shows what is asked",
+            Kind::Environment => "mend what the message names, then start again; `ralph doctor` checks this machine and repo",
+        };
+        self.hint.as_deref().unwrap_or(known)
+    }
     /// The error as JSON results carry it.
     pub fn to_run_error(&self) -> RunError {
         let code = match self.kind {
@@ -79,7 +88,7 @@ impl CommandError {
                 Some(cause) => format!("{}: {cause}", self.message),
                 None => self.message.clone(),
             },
-            hint: self.hint.clone(),
+            hint: Some(self.next().to_owned()),
             recoverable: self.kind != Kind::Usage,
             iteration: None,
         }

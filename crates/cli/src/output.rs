@@ -106,9 +106,7 @@ impl Out {
                 let _ = writeln!(std::io::stderr(), "  {line}");
             }
         }
-        if let Some(hint) = &error.hint {
-            let _ = writeln!(std::io::stderr(), "{} {hint}", self.err(Tone::Plain, "next:"));
-        }
+        let _ = writeln!(std::io::stderr(), "{} {}", self.err(Tone::Plain, "next:"), error.next());
         error.kind.exit_code()
     }
 

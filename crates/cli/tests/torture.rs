@@ -3,6 +3,7 @@
 //!
 //! A short form runs always; `RALPH_TORTURE=full` runs the whole.
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::env::{is_alive, until};
 use ralph_testkit::{Finished, TestEnv, TestRepo};

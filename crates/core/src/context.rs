@@ -81,6 +81,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    #[allow(clippy::too_many_arguments, reason = "the parts of one whole, named at the one place that makes it")]
     pub fn new(
         state: RunState,
         journal: Journal,

@@ -9,12 +9,11 @@ use crate::integrity::Watch;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
-use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
+use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
 use ralph_domain::ports::{Agent, Clock, Sandbox, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
-use ralph_journal::artifacts;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
 use ralph_journal::snapshot;
@@ -59,12 +58,11 @@ impl Driver {
     /// A new run: freezes the spec and opens the journal.
     pub fn create(spec: RunSpec, parts: Parts) -> Result<Self, DriveError> {
         parts.places.dir.create()?;
-        let text = serde_json::to_vec_pretty(&spec).unwrap_or_default();
-        artifacts::write_durable(&parts.places.dir.spec(), &text)?;
+        let digest = snapshot::write_spec(&parts.places, &spec)?;
         let title = spec.task.title.clone();
         let journal = Journal::create(parts.places.clone(), parts.redactor.clone())?;
         let mut driver = Self::assemble(RunState::new(spec), journal, parts);
-        driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&text), title })?;
+        driver.ctx.record(EventBody::RunCreated { spec: digest, title })?;
         driver.ctx.record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: 0 })?;
         driver.inherit_cooldowns()?;
         driver.ctx.flush()?;
@@ -81,6 +79,7 @@ impl Driver {
         let mut state = RunState::new(spec);
         let (journal, opened) =
             Journal::open(parts.places.clone(), parts.redactor.clone(), &mut |event| state.apply(event))?;
+        let state = over_named_spec(&parts.places, state)?;
         let mut driver = Self::assemble(state, journal, parts);
         if driver.ctx.journal.seq() == ralph_domain::id::Seq(0) {
             // Killed before its first event was whole: the frozen spec is there, so the run is.
@@ -94,6 +93,9 @@ impl Driver {
         }
         if let Some(baseline) = driver.ctx.state.baseline.clone() {
             driver.workspace.reopen(&baseline)?;
+        }
+        if driver.ctx.state.edit_pending {
+            driver.ctx.new_spec_version()?;
         }
         driver.ctx.check_files(&Watch::default())?;
         driver.ctx.redo_controls()?;
@@ -137,21 +139,21 @@ impl Driver {
 
     fn drive(&mut self) -> Result<(), DriveError> {
         loop {
-            let asked = self.ctx.state.needs_human.as_ref().map(|n| n.reason);
             self.ctx.read_inbox()?;
-            self.take_baselines(asked)?;
+            self.apply_approval()?;
+            self.take_edit()?;
             self.ctx.state.tick(self.ctx.clock.now());
             match decide(&self.ctx.state) {
                 Step::Prepare => self.prepare()?,
                 Step::Work { iteration, attempt, agent, model, skipped } => {
-                    self.work(iteration, attempt, &agent, model, skipped)?;
+                    self.work(iteration, attempt, &agent, model.as_deref(), skipped)?;
                 }
                 Step::CloseInterrupted => self.close_interrupted()?,
                 Step::Void => self.void()?,
                 Step::Checkpoint => self.checkpoint()?,
                 Step::Verify { checks } => self.verify(&checks)?,
                 Step::Judge => self.judge()?,
-                Step::Wait { reason, until } => self.wait(reason, until)?,
+                Step::Wait { reason, until } => self.wait(&reason, until)?,
                 Step::Mitigate { rung } => self.mitigate(rung)?,
                 Step::Prove => self.prove()?,
                 Step::Publish => self.publish()?,
@@ -166,6 +168,15 @@ impl Driver {
                 Step::AwaitPerson | Step::Done => return Ok(()),
             }
         }
+    }
+
+    /// A person approved: refs and configuration as they are now are the new baseline.
+    fn apply_approval(&mut self) -> Result<(), DriveError> {
+        if !self.ctx.state.approval_pending || self.ctx.state.baseline.is_none() {
+            return Ok(());
+        }
+        self.workspace.accept_refs()?;
+        self.ctx.accept_config()
     }
 
     /// Checks judge the recorded tree. Where the files are others now, they are recorded anew first.
@@ -190,11 +201,8 @@ impl Driver {
         Ok(())
     }
 
-    /// What a person has accepted is the new baseline: refs that had moved, and the task file that an edit names.
-    fn take_baselines(&mut self, asked: Option<HumanReason>) -> Result<(), DriveError> {
-        if asked == Some(HumanReason::RefsMoved) && self.ctx.state.needs_human.is_none() {
-            self.workspace.accept_refs()?;
-        }
+    /// The task file that a person's edit names is the new baseline of that file.
+    fn take_edit(&mut self) -> Result<(), DriveError> {
         let spec = &self.ctx.state.spec;
         if self.spec_version == spec.spec_version || self.ctx.state.baseline.is_none() {
             return Ok(());
@@ -262,6 +270,20 @@ impl Driver {
             files_changed: files,
             error,
         }
+    }
+}
+
+/// The state over the spec that the journal names by its digest, wherever a copy of that one is left: the file in the
+/// run folder may have been edited while nobody drove the run.
+fn over_named_spec(places: &Places, state: RunState) -> Result<RunState, DriveError> {
+    let Some(digest) = &state.spec_digest else { return Ok(state) };
+    let path = places.dir.spec();
+    if std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == *digest) {
+        return Ok(state);
+    }
+    match snapshot::find_spec(places, digest) {
+        Some(text) => Ok(snapshot::replay(&places.dir, snapshot::parse_spec(&path, &text)?)?),
+        None => Ok(state),
     }
 }
 

@@ -33,6 +33,7 @@ impl DriveError {
             Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
             Self::Wiring(_) => (ErrorCode::InvalidInput, None),
         };
+        let hint = hint.or_else(|| Some("mend what the message names, then `ralph resume`: everything up to the last event is safe".into()));
         RunError { code, message: self.to_string(), hint, recoverable: !matches!(self, Self::Wiring(_)), iteration }
     }
 }

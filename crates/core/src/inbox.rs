@@ -8,7 +8,7 @@ use ralph_domain::id::Digest;
 use ralph_domain::ports::StopCause;
 use ralph_domain::state::Stage;
 use ralph_journal::artifacts;
-use ralph_journal::inbox;
+use ralph_journal::{inbox, snapshot};
 
 impl Context {
     /// Takes what has come. Returns what it means for a session that runs now.
@@ -88,7 +88,7 @@ impl Context {
                 self.append_once("guardrails.md", "# Guardrails", &rule, letter)
             }
             Control::Cooldown { .. } => self.save_cooldowns(),
-            Control::Edit { task } => self.new_spec_version(task),
+            Control::Edit { .. } => self.new_spec_version(),
             _ => Ok(()),
         }
     }
@@ -117,18 +117,19 @@ impl Context {
         Ok(())
     }
 
-    fn new_spec_version(&mut self, task: &str) -> Result<(), DriveError> {
+    /// The edited task is frozen as the next version. The state holds the new text already.
+    pub fn new_spec_version(&mut self) -> Result<(), DriveError> {
         let version = self.state.spec.spec_version + 1;
         let mut spec = self.state.spec.clone();
         spec.spec_version = version;
-        let text = serde_json::to_vec_pretty(&spec).unwrap_or_default();
         // The earlier version stays: what an iteration was told can always be looked up.
         let old = self.run.path().join(format!("spec.v{}.json", version - 1));
         if !old.exists() {
             let _ = std::fs::copy(self.run.spec(), &old);
         }
-        artifacts::write_atomic(&self.run.spec(), &text)?;
-        self.record(EventBody::SpecChanged { version, spec: Digest::of(&text), task: Digest::of(task.as_bytes()) })?;
+        let task = Digest::of(spec.task.text.as_bytes());
+        let spec = snapshot::write_spec(self.journal.places(), &spec)?;
+        self.record(EventBody::SpecChanged { version, spec, task })?;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Integrity;
+use ralph_journal::snapshot;
 use std::path::Path;
 
 /// How a file looked when it was last read; while this stays the same, nobody wrote to it.
@@ -34,9 +35,8 @@ pub(crate) struct Watch {
 
 impl Context {
     /// Before a session: remember how the files look.
-    pub fn watch_files(&mut self) -> Result<Watch, DriveError> {
-        self.journal.restamp()?;
-        Ok(Watch { spec: FileStamp::of(&self.run.spec()), config: FileStamp::of(&self.dir.config()) })
+    pub fn watch_files(&self) -> Watch {
+        Watch { spec: FileStamp::of(&self.run.spec()), config: FileStamp::of(&self.dir.config()) }
     }
 
     /// After a session, and when a run goes on: look again. Files that vanished are put back; files that were edited
@@ -60,21 +60,32 @@ impl Context {
         if watch.spec.is_some() && FileStamp::of(&path) == watch.spec {
             return Ok(());
         }
-        let expected = serde_json::to_vec_pretty(&self.state.spec).unwrap_or_default();
-        match std::fs::read(&path) {
-            Ok(found) if Digest::of(&found) == Digest::of(&expected) => Ok(()),
-            Ok(found) => {
-                let aside = self.run.path().join("spec.edited.json");
-                artifacts::write(&aside, &found)?;
-                artifacts::write_atomic(&path, &expected)?;
-                let what = format!("the frozen spec was edited; the edited file is kept as `{}`", aside.display());
-                self.record(EventBody::Tampered { what }).map(|_| ())
-            }
-            Err(_) => {
-                artifacts::write_atomic(&path, &expected)?;
-                self.record(EventBody::Restored { what: format!("`{}`", path.display()) }).map(|_| ())
-            }
+        let Some(digest) = self.state.spec_digest.clone() else { return Ok(()) };
+        let found = std::fs::read(&path).ok();
+        if found.as_ref().is_some_and(|text| Digest::of(text) == digest) {
+            return Ok(());
         }
+        // The state was folded from the spec that the journal names, or from the only one there is.
+        let truth = snapshot::find_spec(self.journal.places(), &digest)
+            .unwrap_or_else(|| serde_json::to_vec_pretty(&self.state.spec).unwrap_or_default());
+        let Some(found) = found else {
+            artifacts::write_atomic(&path, &truth)?;
+            return self.record(EventBody::Restored { what: format!("`{}`", path.display()) }).map(|_| ());
+        };
+        let aside = self.run.path().join("spec.edited.json");
+        artifacts::write(&aside, &found)?;
+        artifacts::write_atomic(&path, &truth)?;
+        let what = format!("the frozen spec was edited; the edited file is kept as `{}`", aside.display());
+        self.record(EventBody::Tampered { what }).map(|_| ())
+    }
+
+    /// A person approved: what is there now is the baseline. The settings stay as they were frozen.
+    pub fn accept_config(&mut self) -> Result<(), DriveError> {
+        let config = std::fs::read(self.dir.config()).ok().map(|text| Digest::of(&text));
+        let mut spec = self.state.spec.clone();
+        spec.config_digest.clone_from(&config);
+        let spec = snapshot::write_spec(self.journal.places(), &spec)?;
+        self.record(EventBody::ApprovalApplied { config, spec }).map(|_| ())
     }
 
     fn check_config(&mut self, watch: &Watch) -> Result<(), DriveError> {

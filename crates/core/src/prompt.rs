@@ -67,10 +67,10 @@ pub fn assemble(state: &RunState, files: &Files) -> String {
     let mut out = String::with_capacity(16 * 1024);
     rules(&mut out, state);
     section(&mut out, &format!("Task (`{}`)", state.spec.task.source), &cut_head(&state.spec.task.text, TASK_MAX, &state.spec.task.source));
-    section(&mut out, "Guardrails", &cut_tail(&files.guardrails, PART_MAX, ".ralph/guardrails.md"));
-    section(&mut out, "Progress so far", &cut_head(&files.progress, PART_MAX, ".ralph/progress.md"));
-    section(&mut out, "Notes from people", &cut_tail(&files.notes, PART_MAX, ".ralph/notes.md"));
-    section(&mut out, "Recent errors", &cut_tail(tail_lines(&files.errors, ERROR_LINES), PART_MAX, ".ralph/errors.log"));
+    section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, ".ralph/guardrails.md"));
+    section(&mut out, "Progress so far", &cut_head(untitled(&files.progress), PART_MAX, ".ralph/progress.md"));
+    section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, ".ralph/notes.md"));
+    section(&mut out, "Recent errors", &recent_errors(&files.errors));
     section(&mut out, "What has changed", &changes(state));
     section(&mut out, "Checks", &checks(state, files));
     section(&mut out, "Where the run stands", &standing(state));
@@ -204,6 +204,22 @@ fn standing(state: &RunState) -> String {
         let _ = writeln!(text, "Loop score of the last iterations (0 = moving, 0.7 = circling): {}.", scores.join(" "));
     }
     text
+}
+
+/// A state file without its own title: the section has one.
+fn untitled(text: &str) -> &str {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("# ") => rest,
+        _ => text,
+    }
+}
+
+fn recent_errors(errors: &str) -> String {
+    let lines = tail(tail_lines(errors, ERROR_LINES), PART_MAX);
+    if lines.len() == errors.len() {
+        return lines.to_owned();
+    }
+    format!("[the beginning is cut; the whole text is in `.ralph/errors.log`]\n\n{lines}")
 }
 
 fn cut_head(text: &str, max: usize, path: &str) -> String {

@@ -1,4 +1,5 @@
 //! The engine over ports in memory.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -116,6 +116,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::ControlReceived { letter, .. } => (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from)),
         EventBody::ControlRefused { reason, .. } => (Tone::Attention, format!("a control was refused: {reason}")),
         EventBody::SpecChanged { version, .. } => (Tone::Plain, format!("the task has version {version} now")),
+        EventBody::ApprovalApplied { .. } => (Tone::Plain, "approved: refs and configuration as they are now".into()),
         EventBody::RefsMoved { moves } => {
             let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
             (Tone::Attention, format!("refs moved, not by ralph: {}", list.join(", ")))

@@ -227,6 +227,14 @@ pub enum EventBody {
         /// Digest of the task's text.
         task: Digest,
     },
+    /// What a person approved is the new baseline: refs as they are, the configuration as it is.
+    ApprovalApplied {
+        /// Digest of the repo's configuration now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        config: Option<Digest>,
+        /// Digest of `spec.json`.
+        spec: Digest,
+    },
     /// Refs moved that this run did not move.
     RefsMoved {
         /// Which.
@@ -337,6 +345,7 @@ impl EventBody {
             Self::ControlReceived { .. } => "control_received",
             Self::ControlRefused { .. } => "control_refused",
             Self::SpecChanged { .. } => "spec_changed",
+            Self::ApprovalApplied { .. } => "approval_applied",
             Self::RefsMoved { .. } => "refs_moved",
             Self::Tampered { .. } => "tampered",
             Self::Restored { .. } => "restored",

@@ -366,6 +366,8 @@ pub struct Checkpoint {
     pub files: Vec<FileChange>,
     /// Files that were dirty at the start and that the agent has edited.
     pub dirty_touched: Vec<String>,
+    /// Protected paths that differ from the start of the run.
+    pub protected: Vec<ProtectedChange>,
     /// Whether an earlier process had already made this commit.
     pub reused: bool,
 }

@@ -167,7 +167,7 @@ mod tests {
         };
         assert_eq!(name.as_str(), "c");
         assert!(skipped[0].starts_with("b: limit until 1970-01-01T00:01:00"), "{skipped:?}");
-        s.now = s.now + 60.seconds();
+        s.now += 60.seconds();
         assert_eq!(s.name(AgentSelection::RoundRobin, Some("a")), "b");
     }
 

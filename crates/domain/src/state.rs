@@ -31,6 +31,12 @@ const TOUCHED: usize = 500;
 pub struct RunState {
     /// The frozen definition.
     pub spec: RunSpec,
+    /// Digest of `spec.json` as it was last journalled.
+    pub spec_digest: Option<Digest>,
+    /// The task was edited, but the new spec is not written yet.
+    pub edit_pending: bool,
+    /// A person approved something that is not the baseline yet.
+    pub approval_pending: bool,
     /// The last event folded in.
     pub seq: Seq,
     /// The latest time known: of the last event, or of a later tick.
@@ -325,6 +331,9 @@ impl RunState {
         let created = spec.created_at;
         Self {
             spec,
+            spec_digest: None,
+            edit_pending: false,
+            approval_pending: false,
             seq: Seq(0),
             now: created,
             started_at: created,
@@ -449,7 +458,10 @@ impl RunState {
         self.now = self.now.max(event.at);
         let at = event.at;
         match &event.body {
-            EventBody::RunCreated { .. } => self.started_at = at,
+            EventBody::RunCreated { spec, .. } => {
+                self.started_at = at;
+                self.spec_digest = Some(spec.clone());
+            }
             EventBody::DriverStarted { pid, .. } => {
                 self.driver_pid = Some(*pid);
                 self.wait = None;
@@ -560,7 +572,16 @@ impl RunState {
                 self.inbox = *inbox;
                 self.control(letter, at);
             }
-            EventBody::SpecChanged { version, .. } => self.spec.spec_version = *version,
+            EventBody::SpecChanged { version, spec, .. } => {
+                self.spec.spec_version = *version;
+                self.spec_digest = Some(spec.clone());
+                self.edit_pending = false;
+            }
+            EventBody::ApprovalApplied { config, spec } => {
+                self.spec.config_digest.clone_from(config);
+                self.spec_digest = Some(spec.clone());
+                self.approval_pending = false;
+            }
             EventBody::RefsMoved { moves } => {
                 let names: Vec<&str> =
                     moves.iter().filter(|m| m.needs_person).map(|m| m.name.as_str()).collect();
@@ -729,7 +750,10 @@ impl RunState {
                     self.person_answered();
                 }
             }
-            Control::Approve => self.person_answered(),
+            Control::Approve => {
+                self.approval_pending = true;
+                self.person_answered();
+            }
             Control::Stop => self.stop_by = Some(letter.from.clone()),
             Control::Cancel => self.cancel_by = Some(letter.from.clone()),
             Control::Skip { agent } => {
@@ -756,6 +780,7 @@ impl RunState {
             }
             Control::Edit { task } => {
                 self.spec.task.text.clone_from(task);
+                self.edit_pending = true;
                 self.candidate = false;
             }
             Control::Nudge { text } => {

@@ -45,9 +45,23 @@ impl GitWorkspace {
         let session = self.session()?;
         let is_next = session.chain.last().is_none_or(|tip| tip.iteration.is_some_and(|i| i < iteration));
         let work = work_of(&session.head, &session.start.entries, &now.entries);
+        let protected = session.protected.changes(self.snapshot.top(), &session.start.entries, &now.entries);
         if is_next && now.tree == session.last.tree {
-            return Ok(checkpoint(&now, None, Vec::new(), &work, false));
+            return Ok(Checkpoint { protected, ..checkpoint(&now, None, Vec::new(), &work, false) });
         }
+        let made = self.record_change(request, &now, &work, ready)?;
+        Ok(Checkpoint { protected, ..made })
+    }
+
+    fn record_change(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        now: &State,
+        work: &Work,
+        ready: Option<DiffReady>,
+    ) -> Result<Checkpoint> {
+        let iteration = request.iteration;
+        let session = self.session()?;
         let expected = session.record.work.to.clone();
         let actual = self.refs.read(&self.own_ref("work"))?;
         if actual != expected {
@@ -60,8 +74,8 @@ impl GitWorkspace {
             true => now.tree,
             false => self.objects.write_tree(&work.entries)?,
         };
-        if branch_moved.is_none() && self.is_already_made(iteration, &work_tree, &now)? {
-            return self.reuse(request, &now, &work, ready);
+        if branch_moved.is_none() && self.is_already_made(iteration, &work_tree, now)? {
+            return self.reuse(request, now, work, ready);
         }
         self.forget_future(iteration)?;
         if let Some(commit) = branch_moved {
@@ -69,7 +83,7 @@ impl GitWorkspace {
             let tree = String::new();
             self.session_mut()?.chain.push(WorkCommit { id: commit, tree, iteration: None });
         }
-        self.make(request, &now, &work, &work_tree, ready)
+        self.make(request, now, work, &work_tree, ready)
     }
 
     /// Whether an earlier process made this very commit.
@@ -308,6 +322,7 @@ fn checkpoint(
         commit: commit.map(CommitId::new),
         files,
         dirty_touched: work.dirty_touched.iter().map(|path| crate::entry::text(path)).collect(),
+        protected: Vec::new(),
         reused,
     }
 }

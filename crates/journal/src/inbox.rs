@@ -31,8 +31,11 @@ pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, Journa
     Ok(letter)
 }
 
+/// A line of the inbox: a letter, or why it is none; and the place after it.
+pub type Line = (Result<Letter, String>, u64);
+
 /// What an inbox holds from byte `from` on: letters with the place after each, and lines that are no letters.
-pub fn read(run: &RunDir, from: u64) -> Result<Vec<(Result<Letter, String>, u64)>, JournalError> {
+pub fn read(run: &RunDir, from: u64) -> Result<Vec<Line>, JournalError> {
     let path = run.inbox();
     let Ok(mut file) = File::open(&path) else { return Ok(Vec::new()) };
     let length = file.metadata().map_err(|e| JournalError::file("read", &path, e))?.len();

@@ -31,6 +31,10 @@ pub struct Places {
 }
 
 impl Places {
+    /// The sealed copy of the frozen spec.
+    pub fn sealed_spec(&self) -> Option<PathBuf> {
+        self.seal.as_ref().map(|path| path.with_extension("spec.json"))
+    }
     fn spare_events(&self) -> Option<PathBuf> {
         self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
     }
@@ -49,6 +53,8 @@ pub struct Journal {
     bytes: u64,
     last_at: Timestamp,
     stamp: Stamp,
+    /// The file did not look as we left it at some append since the last look.
+    suspect: bool,
     redactor: Arc<Redactor>,
 }
 
@@ -103,6 +109,7 @@ impl Journal {
         });
         let mut journal = Self {
             stamp: Stamp::default(),
+            suspect: false,
             places,
             file,
             seal,
@@ -171,7 +178,7 @@ impl Journal {
         }
         let seal = places.seal.as_deref().and_then(|p| open_seal(p, &path, bytes));
         let mut journal =
-            Self { stamp: Stamp::default(), places, file, seal, seq, bytes, last_at, redactor };
+            Self { stamp: Stamp::default(), suspect: false, places, file, seal, seq, bytes, last_at, redactor };
         journal.link_spares();
         journal.restamp()?;
         Ok((journal, opened))
@@ -226,6 +233,8 @@ impl Journal {
             }
         }
         let path = self.places.dir.events();
+        // Our own writing must not hide somebody else's.
+        self.suspect |= std::fs::symlink_metadata(&path).ok().map(|m| Stamp::of(&m)) != Some(self.stamp);
         write_all_or_nothing(&mut self.file, &line, self.bytes).map_err(|e| JournalError::file("append to", &path, e))?;
         if durable && self.seal.is_none() {
             self.file.sync_data().map_err(|e| JournalError::file("flush", &path, e))?;
@@ -233,23 +242,25 @@ impl Journal {
         self.seq = event.seq;
         self.last_at = event.at;
         self.bytes += line.len() as u64;
+        self.restamp()?;
         Ok(event)
     }
 
-    /// Remembers how the files look now. Called before others may touch them (a session starts).
-    pub fn restamp(&mut self) -> Result<(), JournalError> {
+    /// Remembers how the file looks now.
+    fn restamp(&mut self) -> Result<(), JournalError> {
         let meta = self.file.metadata().map_err(|e| JournalError::file("look at", &self.places.dir.events(), e))?;
         self.stamp = Stamp::of(&meta);
         Ok(())
     }
 
-    /// Looks whether anybody touched the files since [`Journal::restamp`]. Cheap where nothing did.
+    /// Looks whether anybody else touched the journal since the last look. Cheap where nobody did.
     pub fn integrity(&mut self) -> Result<Integrity, JournalError> {
         let path = self.places.dir.events();
         let at_path = std::fs::symlink_metadata(&path).ok().map(|m| Stamp::of(&m));
-        if at_path == Some(self.stamp) {
+        if at_path == Some(self.stamp) && !self.suspect {
             return Ok(Integrity::Sound);
         }
+        self.suspect = false;
         let own = self.file.metadata().map_err(|e| JournalError::file("look at", &path, e))?;
         let intact = own.size() == self.bytes && self.same_as_seal()?;
         match at_path {

@@ -1,10 +1,11 @@
 //! `state.json`: the state of the current run with the place in the journal it belongs to, so that `status` reads a
 //! tail and not the whole story. A snapshot is a convenience: lost or damaged, it is made again from the journal.
 
-use crate::artifacts::write_atomic;
+use crate::artifacts::{write_atomic, write_durable};
 use crate::error::JournalError;
-use crate::journal::read_from;
+use crate::journal::{Places, read_from};
 use crate::layout::{RalphDir, RunDir};
+use ralph_domain::id::Digest;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,27 @@ pub fn replay(run: &RunDir, spec: RunSpec) -> Result<RunState, JournalError> {
     let mut state = RunState::new(spec);
     read_from(&run.events(), 0, &mut |event| state.apply(&event))?;
     Ok(state)
+}
+
+/// Writes the frozen definition: the sealed copy first, as with the journal. Returns its digest.
+pub fn write_spec(places: &Places, spec: &RunSpec) -> Result<Digest, JournalError> {
+    let text = serde_json::to_vec_pretty(spec).unwrap_or_default();
+    if let Some(sealed) = places.sealed_spec() {
+        // A machine without a place for it must do without.
+        let _ = write_atomic(&sealed, &text);
+    }
+    write_durable(&places.dir.spec(), &text)?;
+    Ok(Digest::of(&text))
+}
+
+/// The frozen definition as it was journalled with `digest`, wherever a copy of it is left; `None` where there is none.
+pub fn find_spec(places: &Places, digest: &Digest) -> Option<Vec<u8>> {
+    let spare = places.spare.as_ref().map(|dir| dir.join("spec.json"));
+    [Some(places.dir.spec()), places.sealed_spec(), spare]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| std::fs::read(path).ok())
+        .find(|text| Digest::of(text) == *digest)
 }
 
 /// The frozen definition of a run.

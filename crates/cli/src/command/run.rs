@@ -212,9 +212,8 @@ fn read_task(folder: &Path, prompt: &Path) -> Result<Task, CommandError> {
     let path = folder.join(prompt);
     let shown = prompt.display().to_string();
     let bytes = std::fs::read(&path).map_err(|e| {
-        let missing = e.kind() == std::io::ErrorKind::NotFound;
-        let error = CommandError::usage(format!("cannot read the task file `{}`: {e}", path.display()));
-        if missing { error.hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file with `--prompt FILE`") } else { error }
+        CommandError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
+            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file with `--prompt FILE`")
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
@@ -264,7 +263,7 @@ fn resolve(args: &RunArgs, loaded: Loaded, top: &Path) -> Result<Settings, Comma
         ..ConfigFile::default()
     };
     if args.max_iterations == Some(0) {
-        return Err(CommandError::usage("`--max-iterations` must be at least 1"));
+        return Err(CommandError::usage("`--max-iterations` must be at least 1").hint("leave it out for 30"));
     }
     let wanted = flags.agent_priority.clone().or_else(|| file.agent_priority.clone());
     let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
@@ -316,14 +315,14 @@ fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
         let program = &agent.command_argv[0];
         if !exists(program, &path, top) {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
-            return Err(CommandError::environment(format!("the command `{program}` of agent `{}` does not exist", agent.name))
+            return Err(CommandError::environment(format!("the command `{program}` of agent `{}` does not exist or cannot be run", agent.name))
                 .hint(install.map_or_else(|| "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(), str::to_owned)));
         }
     }
     for verifier in &settings.verifiers {
         let program = &verifier.command_argv[0];
         if !exists(program, &path, top) {
-            return Err(CommandError::usage(format!("the command `{program}` of verifier `{}` does not exist", verifier.name))
+            return Err(CommandError::usage(format!("the command `{program}` of verifier `{}` does not exist or cannot be run", verifier.name))
                 .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
         }
     }
@@ -337,7 +336,9 @@ fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
 }
 
 fn exists(program: &str, path: &str, top: &Path) -> bool {
-    if program.contains('/') { top.join(program).is_file() } else { presets::find_program(program, path).is_some() }
+    use std::os::unix::fs::PermissionsExt as _;
+    let can_run = |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    if program.contains('/') { can_run(&top.join(program)) } else { presets::find_program(program, path).is_some() }
 }
 
 fn make_place(
@@ -348,6 +349,12 @@ fn make_place(
     settings: &Settings,
 ) -> Result<(Place, PathBuf, Option<String>), CommandError> {
     let own = || format!("ralph/{run_id}");
+    if let Some(name) = &args.branch
+        && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
+    {
+        return Err(CommandError::usage(format!("`{name}` is not a valid branch name"))
+            .hint("use letters, digits, `-`, `_`, `.` and `/`, for example `--branch fix-router`"));
+    }
     if args.worktree {
         let path = home.workspace(run_id);
         let branch = args.branch.clone().unwrap_or_else(own);

@@ -53,7 +53,7 @@ impl Driver {
             removed,
             dirty_touched: checkpoint.dirty_touched,
         })?;
-        let changes = self.workspace.protected_changes()?;
+        let changes = checkpoint.protected;
         if !changes.is_empty() {
             // The next prompt quotes the errors: the agent must know what to bring back.
             let list: Vec<String> = changes.iter().map(|c| format!("{} {}", c.path, c.change.as_str())).collect();

@@ -10,9 +10,9 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 
 impl Driver {
-    pub(crate) fn wait(&mut self, reason: String, until: Option<Timestamp>) -> Result<(), DriveError> {
+    pub(crate) fn wait(&mut self, reason: &str, until: Option<Timestamp>) -> Result<(), DriveError> {
         let begun = self.ctx.clock.elapsed();
-        self.ctx.record(EventBody::WaitStarted { reason: reason.clone(), until })?;
+        self.ctx.record(EventBody::WaitStarted { reason: reason.to_owned(), until })?;
         self.ctx.flush()?;
         self.ctx.boundary("wait.started");
         loop {
@@ -24,7 +24,7 @@ impl Driver {
                 Step::Wait { until: still, .. } if still == until => {}
                 _ => break,
             }
-            let live = Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: &reason };
+            let live = Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
             self.ctx.observer.live(&self.ctx.state, &live);
             self.ctx.clock.pause(POLL);
         }

@@ -25,7 +25,7 @@ impl Driver {
         iteration: u32,
         attempt: u32,
         name: &AgentName,
-        model: Option<String>,
+        model: Option<&str>,
         skipped: Vec<String>,
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
@@ -54,12 +54,12 @@ impl Driver {
             iteration,
             attempt,
             agent: name.clone(),
-            model: model.clone(),
+            model: model.map(str::to_owned),
             prompt: digest,
             skipped,
         })?;
         self.ctx.boundary("work.started");
-        let watch = self.ctx.watch_files()?;
+        let watch = self.ctx.watch_files();
         let spec = &self.ctx.state.spec;
         let run_id = spec.run_id.clone();
         let promise = spec.settings.completion_promise.clone();
@@ -70,7 +70,7 @@ impl Driver {
             attempt,
             prompt: &text,
             prompt_file: &prompt_file,
-            model: model.as_deref(),
+            model,
             timeout: config.timeout().min(self.ctx.state.time_left()),
             budget_left: (left > Usd::ZERO).then_some(left),
             config: &config,

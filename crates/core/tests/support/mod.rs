@@ -1,5 +1,5 @@
 //! A whole run in memory: no process, no git, a clock that moves when somebody waits.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_core::{CancelFlag, Driver, Live, Observer, Parts};

@@ -127,6 +127,7 @@ impl Workspace for MemoryWorkspace {
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
+        let protected = self.protected_changes()?;
         self.with(|history, files| {
             let start = history.baseline()?.start.as_str().to_owned();
             let tip = history.work.clone().unwrap_or_else(|| start.clone());
@@ -139,6 +140,7 @@ impl Workspace for MemoryWorkspace {
                 commit: commit.map(CommitId::new),
                 files,
                 dirty_touched: Vec::new(),
+                protected: protected.clone(),
                 reused,
             };
             // The tip of an earlier life of this very iteration: nothing to add.
