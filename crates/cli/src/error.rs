@@ -71,7 +71,9 @@ impl CommandError {
         let known = match self.kind {
             Kind::Usage => "`ralph --help` and `ralph COMMAND --help` show how it is used",
             Kind::NeedsPerson => "`ralph status` shows what is asked",
-            Kind::Environment => "mend what the message names, then start again; `ralph doctor` checks this machine and repo",
+            Kind::Environment => {
+                "mend what the message names, then start again; `ralph doctor` checks this machine and repo"
+            }
         };
         self.hint.as_deref().unwrap_or(known)
     }
@@ -110,9 +112,9 @@ impl From<LockError> for CommandError {
     fn from(error: LockError) -> Self {
         match error {
             LockError::File(error) => error.into(),
-            held => Self::environment(held.to_string())
-                .cause("one run at a time per folder")
-                .hint("`ralph status` shows it, `ralph cancel` ends it; `ralph run --worktree` works beside it"),
+            held => Self::environment(held.to_string()).cause("one run at a time per folder").hint(
+                "`ralph status` shows it, `ralph cancel` ends it; `ralph run --worktree` works beside it",
+            ),
         }
     }
 }

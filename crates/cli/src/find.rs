@@ -48,26 +48,33 @@ pub fn run(folder: &Path, name: Option<&str>) -> Result<Registration, CommandErr
         let driven = lock::holder(&RalphDir::of(&top).lock()).map(|h| h.run_id);
         let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(|| here.last());
         return chosen.cloned().ok_or_else(|| {
-            CommandError::usage(format!("there is no run in `{}`", top.display())).hint("`ralph run` starts one; `ralph list --all` shows those of other folders")
+            CommandError::usage(format!("there is no run in `{}`", top.display()))
+                .hint("`ralph run` starts one; `ralph list --all` shows those of other folders")
         });
     };
     if RunId::parse(name).is_err() {
-        return Err(CommandError::usage(format!("`{name}` is not a run id")).hint("`ralph list` shows the ids"));
+        return Err(
+            CommandError::usage(format!("`{name}` is not a run id")).hint("`ralph list` shows the ids")
+        );
     }
     let mut all = registry::all(&home);
     all.extend(here);
     all.sort_by(|a, b| a.run_id.cmp(&b.run_id));
     all.dedup_by(|a, b| a.run_id == b.run_id);
     let exact = all.iter().find(|r| r.run_id.as_str() == name);
-    let near: Vec<&Registration> =
-        all.iter().filter(|r| r.run_id.as_str().starts_with(name) || r.run_id.as_str().ends_with(name)).collect();
+    let near: Vec<&Registration> = all
+        .iter()
+        .filter(|r| r.run_id.as_str().starts_with(name) || r.run_id.as_str().ends_with(name))
+        .collect();
     match (exact, near.as_slice()) {
         (Some(run), _) => Ok(run.clone()),
         (None, [run]) => Ok((*run).clone()),
-        (None, []) => Err(CommandError::usage(format!("there is no run `{name}`")).hint("`ralph list --all` shows every run")),
+        (None, []) => Err(CommandError::usage(format!("there is no run `{name}`"))
+            .hint("`ralph list --all` shows every run")),
         (None, many) => {
             let ids: Vec<&str> = many.iter().map(|r| r.run_id.as_str()).collect();
-            Err(CommandError::usage(format!("`{name}` could be any of {}", ids.join(", "))).hint("give more of the id"))
+            Err(CommandError::usage(format!("`{name}` could be any of {}", ids.join(", ")))
+                .hint("give more of the id"))
         }
     }
 }

@@ -34,18 +34,22 @@ const DOTENV_KEYS: &[&str] = &[
 pub fn folder(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
     let path = match dir {
         Some(dir) => dir.to_owned(),
-        None => std::env::current_dir().map_err(|e| CommandError::environment(format!("the current folder cannot be used: {e}")))?,
+        None => std::env::current_dir()
+            .map_err(|e| CommandError::environment(format!("the current folder cannot be used: {e}")))?,
     };
     path.canonicalize().map_err(|e| {
-        CommandError::usage(format!("`{}` cannot be used as a folder: {e}", path.display())).hint("name an existing folder with `-C DIR`")
+        CommandError::usage(format!("`{}` cannot be used as a folder: {e}", path.display()))
+            .hint("name an existing folder with `-C DIR`")
     })
 }
 
 /// `ralph`'s own folder outside any repo.
 pub fn state_home() -> Result<StateHome, CommandError> {
     let var = |name: &str| std::env::var(name).ok();
-    StateHome::from_env(var("XDG_STATE_HOME").as_deref(), var("HOME").as_deref())
-        .ok_or_else(|| CommandError::environment("neither XDG_STATE_HOME nor HOME is set").hint("set HOME: runs are registered below it"))
+    StateHome::from_env(var("XDG_STATE_HOME").as_deref(), var("HOME").as_deref()).ok_or_else(|| {
+        CommandError::environment("neither XDG_STATE_HOME nor HOME is set")
+            .hint("set HOME: runs are registered below it")
+    })
 }
 
 /// The user's own configuration file.
@@ -58,7 +62,8 @@ pub fn user_config() -> Option<PathBuf> {
 /// Who acts, for the journal.
 pub fn actor() -> String {
     let name = ["USER", "LOGNAME"].iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
-    let name = name.or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|u| u.name));
+    let name =
+        name.or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|u| u.name));
     format!("{} via cli", name.unwrap_or_else(|| "somebody".into()))
 }
 

@@ -52,8 +52,12 @@ impl Out {
             Color::Never => false,
             Color::Auto => !var("NO_COLOR") && (var("CLICOLOR_FORCE") || (terminal && !dumb)),
         };
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|n| std::env::var(n).ok()).find(|v| !v.is_empty());
-        let unicode = !var("RALPH_ASCII") && locale.is_none_or(|l| l.to_ascii_lowercase().contains("utf") || l.starts_with("C."));
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .filter_map(|n| std::env::var(n).ok())
+            .find(|v| !v.is_empty());
+        let unicode = !var("RALPH_ASCII")
+            && locale.is_none_or(|l| l.to_ascii_lowercase().contains("utf") || l.starts_with("C."));
         Self {
             json: args.json,
             quiet: args.quiet,
@@ -147,7 +151,11 @@ impl Out {
 
     /// Frames of the spinner.
     pub fn spinner(&self) -> &'static [&'static str] {
-        if self.unicode { &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] } else { &["|", "/", "-", "\\"] }
+        if self.unicode {
+            &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+        } else {
+            &["|", "/", "-", "\\"]
+        }
     }
 
     /// The sign that belongs to a status word.

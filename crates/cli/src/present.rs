@@ -58,9 +58,16 @@ impl Observer for Terminal {
         self.erase();
         let line = match &event.body {
             EventBody::RunCreated { title, .. } => {
-                format!("{} {}  {}", self.out.strong("ralph"), title, self.out.err(Tone::Muted, &format!("run {}", state.spec.run_id)))
+                format!(
+                    "{} {}  {}",
+                    self.out.strong("ralph"),
+                    title,
+                    self.out.err(Tone::Muted, &format!("run {}", state.spec.run_id))
+                )
             }
-            EventBody::IterationStarted { .. } => format!("{} {sentence}", self.out.err(Tone::Plain, self.out.sign(Sign::Now))),
+            EventBody::IterationStarted { .. } => {
+                format!("{} {sentence}", self.out.err(Tone::Plain, self.out.sign(Sign::Now)))
+            }
             // The end is told by the summary.
             EventBody::Finished { .. } | EventBody::NeedsHuman { .. } => return,
             _ => {
@@ -124,7 +131,12 @@ fn now_line(state: &RunState, live: &Live<'_>) -> String {
         return match wait.until {
             Some(until) => {
                 let left = Duration::try_from(until.duration_since(live.now)).unwrap_or_default();
-                format!("{} · goes on in {} ({})", wait.reason, duration(Duration::from_secs(left.as_secs())), until.strftime("%H:%M:%S UTC"))
+                format!(
+                    "{} · goes on in {} ({})",
+                    wait.reason,
+                    duration(Duration::from_secs(left.as_secs())),
+                    until.strftime("%H:%M:%S UTC")
+                )
             }
             None => format!("{} · `ralph resume` goes on", wait.reason),
         };
@@ -133,7 +145,10 @@ fn now_line(state: &RunState, live: &Live<'_>) -> String {
         Some(current) if current.stage == Stage::Working => {
             let mut text = format!("{} is working · {}", current.agent, clock(live.elapsed));
             if let Some(silent) = live.silent.filter(|s| s.as_secs() >= 2) {
-                text.push_str(&format!(" · last output {} ago", duration(Duration::from_secs(silent.as_secs()))));
+                text.push_str(&format!(
+                    " · last output {} ago",
+                    duration(Duration::from_secs(silent.as_secs()))
+                ));
             }
             if !live.activity.is_empty() {
                 text.push_str(&format!(" · {}", live.activity));
@@ -147,5 +162,6 @@ fn now_line(state: &RunState, live: &Live<'_>) -> String {
 
 fn columns() -> usize {
     let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    told.or_else(|| terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0))).unwrap_or(80)
+    told.or_else(|| terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0)))
+        .unwrap_or(80)
 }

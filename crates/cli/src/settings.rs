@@ -51,7 +51,14 @@ fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, CommandError> {
     };
     match ConfigFile::parse(&text) {
         Ok(file) => Ok(Some((text, file))),
-        Err(error) => Err(CommandError::usage(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.message)).hint(error.hint)),
+        Err(error) => Err(CommandError::usage(format!(
+            "{}:{}:{}: {}",
+            path.display(),
+            error.line,
+            error.column,
+            error.message
+        ))
+        .hint(error.hint)),
     }
 }
 

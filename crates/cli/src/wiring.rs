@@ -84,7 +84,8 @@ pub fn parts(
     let mut options = LocalOptions::new(spec.run_id.as_str());
     options.lock_fd = Some(lock_fd);
     let sandbox = LocalSandbox::start(&spec.workspace, options)?;
-    let identity = repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
+    let identity =
+        repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
     let workspace = GitWorkspace::new(
         repo,
         spec.run_id.clone(),
@@ -122,8 +123,9 @@ fn agents(spec: &RunSpec) -> Result<Vec<Box<dyn Agent>>, CommandError> {
                 let name = config.script.clone().unwrap_or_default();
                 let path = spec.origin.join(&name);
                 let text = read_script(&path)?;
-                let agent = ScriptedAgent::from_json(config.clone(), &text)
-                    .map_err(|e| CommandError::usage(format!("{}:{}: {}", path.display(), e.line, e.message)))?;
+                let agent = ScriptedAgent::from_json(config.clone(), &text).map_err(|e| {
+                    CommandError::usage(format!("{}:{}: {}", path.display(), e.line, e.message))
+                })?;
                 agents.push(Box::new(agent));
             }
         }

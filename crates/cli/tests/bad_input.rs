@@ -61,8 +61,16 @@ fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("{\n  \"max_iterations\": 3,\n  oops\n}", ":3:", &["fix the JSON"]),
         ("{\n  \"max_iterations\": 3", ":2:", &["ends too early"]),
-        ("{\n  \"max_iteration\": 3\n}", ":2:", &["unknown field `max_iteration`", "did you mean `max_iterations`?"]),
-        ("{\n\n  \"agents\": [{\"name\": \"x\", \"comand_argv\": [\"x\"]}]\n}", ":3:", &["comand_argv", "command_argv"]),
+        (
+            "{\n  \"max_iteration\": 3\n}",
+            ":2:",
+            &["unknown field `max_iteration`", "did you mean `max_iterations`?"],
+        ),
+        (
+            "{\n\n  \"agents\": [{\"name\": \"x\", \"comand_argv\": [\"x\"]}]\n}",
+            ":3:",
+            &["comand_argv", "command_argv"],
+        ),
         ("{\n  \"max_iterations\": \"three\"\n}", ":2:", &["invalid type"]),
         ("{\n  \"max_iterations\": 0\n}", ":2:", &["at least 1"]),
         ("{\n  \"max_iterations\": -1\n}", ":2:", &["-1"]),
@@ -71,11 +79,15 @@ fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
         ("{\n  \"max_wall_time_minutes\": 0\n}", ":2:", &["more than 0"]),
         ("{\n  \"completion\": \"never\"\n}", ":2:", &["never"]),
         ("{\n  \"completion_promise\": \"<x>\"\n}", ":2:", &["completion_promise"]),
-        ("{\n  \"deadline\": \"tomorrow\"\n}", ":2:", &["tomorrow"]),
+        ("{\n  \"deadline\": \"tomorrow\"\n}", ":2:", &["failed to parse"]),
         ("{\n  \"version\": 9\n}", ":2:", &["version"]),
         ("{\n  \"agents\": [{\"name\": \"../x\", \"command_argv\": [\"x\"]}]\n}", ":2:", &["../x"]),
         ("{\n  \"agents\": [{\"name\": \"x\", \"command_argv\": []}]\n}", ":2:", &["command_argv"]),
-        ("{\n  \"agents\": [{\"name\": \"x\", \"command_argv\": [\"x\"]}, {\"name\": \"x\", \"command_argv\": [\"x\"]}]\n}", ":2:", &["two agents"]),
+        (
+            "{\n  \"agents\": [{\"name\": \"x\", \"command_argv\": [\"x\"]}, {\"name\": \"x\", \"command_argv\": [\"x\"]}]\n}",
+            ":2:",
+            &["two agents"],
+        ),
         ("[]", ":1:", &[]),
         ("", ":1:", &["the file is empty", "ralph init"]),
     ];
@@ -123,9 +135,17 @@ fn without_a_check_or_a_known_agent_nothing_starts() {
     repo.configure(&[repo.agent("stub", WORKER)], "true", &json!({"required_verifiers": ["lint"]}));
     refused(&repo, &[], 2, &["lint"]);
     repo.write(".ralph/agent.json", "{\n  \"version\": 1,\n  \"turnes\": []\n}");
-    repo.configure(&[json!({"name": "actor", "kind": "scripted", "script": ".ralph/agent.json"})], "true", &json!({}));
+    repo.configure(
+        &[json!({"name": "actor", "kind": "scripted", "script": ".ralph/agent.json"})],
+        "true",
+        &json!({}),
+    );
     refused(&repo, &[], 2, &["agent.json:3"]);
-    repo.configure(&[json!({"name": "actor", "kind": "scripted", "script": "missing.json"})], "true", &json!({}));
+    repo.configure(
+        &[json!({"name": "actor", "kind": "scripted", "script": "missing.json"})],
+        "true",
+        &json!({}),
+    );
     refused(&repo, &[], 2, &["missing.json"]);
 }
 
@@ -133,7 +153,14 @@ fn without_a_check_or_a_known_agent_nothing_starts() {
 fn wrong_use_of_the_command_line_exits_2() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
-    for args in [&["run", "--nonsense"][..], &["fly"], &["run", "--isolation", "maybe"], &["run", "--max-iterations", "x"], &["run", "--worktree", "--clone", "x"], &["-C", "/no/such/folder", "status"]] {
+    for args in [
+        &["run", "--nonsense"][..],
+        &["fly"],
+        &["run", "--isolation", "maybe"],
+        &["run", "--max-iterations", "x"],
+        &["run", "--worktree", "--clone", "x"],
+        &["-C", "/no/such/folder", "status"],
+    ] {
         let done = repo.ralph(args).exits(2);
         assert!(!done.stderr.is_empty() && !done.stderr.contains("panicked"), "{args:?}: {}", done.stderr);
     }
@@ -188,7 +215,8 @@ fn isolation_none_counts_only_from_the_user() {
     told(&none, &["cannot fence", "--isolation none"]);
     repo.configure(&[repo.agent("stub", WORKER)], CHECK, &json!({"isolation": "none"}));
     told(&repo.ralph(&plain).exits(4), &["the repo's own config says `isolation: none`"]);
-    for args in [&["run", "--isolation", "bwrap"][..], &["run", "--isolation", "auto"], &["run", "--sandbox"]] {
+    for args in [&["run", "--isolation", "bwrap"][..], &["run", "--isolation", "auto"], &["run", "--sandbox"]]
+    {
         told(&repo.ralph(args).exits(4), &["cannot fence"]);
     }
     assert!(!repo.dir.join(".ralph/runs").exists());
@@ -206,10 +234,15 @@ fn layers_are_user_then_repo_then_flags() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
     std::fs::create_dir_all(env.path("config/ralph")).unwrap();
-    std::fs::write(env.path("config/ralph/config.json"), "{\"isolation\": \"none\", \"max_iterations\": 2, \"max_tokens_total\": 77}").unwrap();
+    std::fs::write(
+        env.path("config/ralph/config.json"),
+        "{\"isolation\": \"none\", \"max_iterations\": 2, \"max_tokens_total\": 77}",
+    )
+    .unwrap();
     let budgets = |args: &[&str]| {
         repo.run(args).exits(1);
-        serde_json::from_str::<serde_json::Value>(&repo.run_file("spec.json")).unwrap()["settings"]["budgets"].clone()
+        serde_json::from_str::<serde_json::Value>(&repo.run_file("spec.json")).unwrap()["settings"]["budgets"]
+            .clone()
     };
     repo.configure(&[repo.agent("stub", "echo ok")], "false", &json!({"max_iterations": 1}));
     let seen = budgets(&[]);
@@ -245,9 +278,14 @@ fn a_full_disk_stops_the_run_and_loses_nothing() {
     let env = TestEnv::new(RALPH);
     let small = env.path("small");
     std::fs::create_dir(&small).unwrap();
-    let mount = TestEnv::finish(env.command("mount", &small).args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&small));
+    let mount = TestEnv::finish(
+        env.command("mount", &small).args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&small),
+    );
     if mount.code != Some(0) {
-        return ralph_testkit::skip(&format!("a full disk needs a small tmpfs, and it cannot be mounted here: {}", mount.stderr.trim()));
+        return ralph_testkit::skip(&format!(
+            "a full disk needs a small tmpfs, and it cannot be mounted here: {}",
+            mount.stderr.trim()
+        ));
     }
     let _unmount = Unmount(&env, &small);
     let repo = TestRepo::new(&env, "small/repo", &[("PROMPT.md", "# Task\n")]);
@@ -255,7 +293,13 @@ fn a_full_disk_stops_the_run_and_loses_nothing() {
     repo.stub(&format!("echo \"$RALPH_ITERATION work\" > part.txt\n{full}\necho ok; [ $RALPH_ITERATION -lt 3 ] || echo '<promise>COMPLETE</promise>'"), CHECK);
     let done = repo.run(&[]);
     assert!(done.code == Some(4), "{done:?}");
-    assert!(!done.stderr.contains("panicked") && done.stderr.to_lowercase().contains("space") && done.stderr.contains("next:"), "{}", done.stderr);
+    assert!(
+        !done.stderr.contains("panicked")
+            && done.stderr.to_lowercase().contains("space")
+            && done.stderr.contains("next:"),
+        "{}",
+        done.stderr
+    );
     std::fs::remove_file(small.join("ballast")).unwrap();
     std::fs::write(small.join("freed"), "").unwrap();
     let run = repo.ralph(&["resume", "--json"]).exits(0).json();
@@ -282,7 +326,10 @@ fn binary_output_of_agents_and_verifiers_does_no_harm() {
     for name in ["iterations/1/receipt.json", "iterations/1/response.json", "proof.json"] {
         serde_json::from_str::<serde_json::Value>(&repo.run_file(name)).unwrap();
     }
-    assert!(repo.git(&["ls-tree", "-r", "--name-only", &format!("refs/ralph/{}/work", repo.latest())]).contains("blob.bin"));
+    assert!(
+        repo.git(&["ls-tree", "-r", "--name-only", &format!("refs/ralph/{}/work", repo.latest())])
+            .contains("blob.bin")
+    );
 }
 
 #[test]
@@ -293,7 +340,8 @@ fn a_flood_of_output_stays_within_bounds() {
     repo.stub(&format!("{flood}; echo x > part.txt; echo; echo '<promise>COMPLETE</promise>'"), "true");
     let done = repo.run(&[]).exits(0);
     assert!(done.json()["elapsed_seconds"].as_f64().unwrap() < 30.0, "{done:?}");
-    let size = |name: &str| std::fs::metadata(repo.dir.join(format!(".ralph/iterations/1/{name}"))).unwrap().len();
+    let size =
+        |name: &str| std::fs::metadata(repo.dir.join(format!(".ralph/iterations/1/{name}"))).unwrap().len();
     assert!(size("output.log") < 20_000_000, "{}", size("output.log"));
     assert!(size("response.json") < 1_000_000, "{}", size("response.json"));
     assert!(std::fs::metadata(repo.dir.join(".ralph/state.json")).unwrap().len() < 1_000_000);
@@ -302,7 +350,11 @@ fn a_flood_of_output_stays_within_bounds() {
 #[test]
 fn crlf_and_names_with_spaces_and_umlauts_are_fine() {
     let env = TestEnv::new(RALPH);
-    let repo = TestRepo::new(&env, "ein Ordner mit Ümläuten ✓", &[("PROMPT.md", "# Aufgabe\r\n\r\nTu es.\r\n"), ("ä ö/ü'\"$x.txt", "alt\n")]);
+    let repo = TestRepo::new(
+        &env,
+        "ein Ordner mit Ümläuten ✓",
+        &[("PROMPT.md", "# Aufgabe\r\n\r\nTu es.\r\n"), ("ä ö/ü'\"$x.txt", "alt\n")],
+    );
     let agent = repo.agent("stub", "echo neu > \"ä ö/ü'\\\"\\$x.txt\"; printf 'work\\n' > 'neue Datei.txt'; printf 'fertig\\r\\n<promise>COMPLETE</promise>\\r\\n'");
     let config = serde_json::to_string_pretty(&json!({"agents": [agent], "verifiers": [{"name": "tests", "command_argv": ["test", "-f", "neue Datei.txt"]}]})).unwrap();
     repo.write(".ralph/config.json", &format!("\u{feff}{}", config.replace('\n', "\r\n")));
@@ -320,7 +372,10 @@ fn a_run_started_in_a_subfolder_works_on_the_whole_repo() {
     let repo = ready(&env);
     repo.write("sub/dir/PROMPT.md", "# Task of the subfolder\n");
     let run = env.ralph(&repo.dir.join("sub/dir"), &["run", "--isolation", "none", "--json"]).exits(0).json();
-    assert!(run["run_dir"].as_str().unwrap().starts_with(&format!("{}/.ralph/", repo.dir.display())), "{run}");
+    assert!(
+        run["run_dir"].as_str().unwrap().starts_with(&format!("{}/.ralph/", repo.dir.display())),
+        "{run}"
+    );
     assert!(repo.run_file("iterations/1/prompt.md").contains("Task of the subfolder"));
 }
 

@@ -18,11 +18,16 @@ fn repo_with_check(env: &TestEnv) -> TestRepo<'_> {
 
 /// Runs an agent that first cheats with `cheat` and promises, and does so in every iteration.
 fn cheat(repo: &TestRepo<'_>, cheat: &str, more: &Value) -> Finished {
-    let mut config = json!({"verifiers": [{"name": "tests", "command_argv": ["sh", "check.sh"]}], "max_iterations": 2});
+    let mut config =
+        json!({"verifiers": [{"name": "tests", "command_argv": ["sh", "check.sh"]}], "max_iterations": 2});
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
-    repo.configure(&[repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt\n{cheat}\n{PROMISE}"))], "", &config);
+    repo.configure(
+        &[repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt\n{cheat}\n{PROMISE}"))],
+        "",
+        &config,
+    );
     repo.run(&[])
 }
 
@@ -36,8 +41,16 @@ fn weakened_checks_tasks_and_ci_files_are_not_done_and_the_agent_is_told() {
         ("echo 'exit 0' > check.sh; git update-index --skip-worktree check.sh", "check.sh", "changed"),
         ("echo '# Do nothing' > PROMPT.md; echo right > part.txt", "PROMPT.md", "changed"),
         ("rm PROMPT.md; echo right > part.txt", "PROMPT.md", "removed"),
-        ("mkdir -p .github/workflows; echo x > .github/workflows/ci.yml; echo right > part.txt", ".github/workflows/ci.yml", "added"),
-        ("echo x > .gitlab-ci.yml; echo /.gitlab-ci.yml >> .git/info/exclude; echo right > part.txt", ".gitlab-ci.yml", "added"),
+        (
+            "mkdir -p .github/workflows; echo x > .github/workflows/ci.yml; echo right > part.txt",
+            ".github/workflows/ci.yml",
+            "added",
+        ),
+        (
+            "echo x > .gitlab-ci.yml; echo /.gitlab-ci.yml >> .git/info/exclude; echo right > part.txt",
+            ".gitlab-ci.yml",
+            "added",
+        ),
         ("rm -r tests; echo right > part.txt", "tests/a.txt", "removed"),
         ("echo easy > tests/b.txt; echo right > part.txt", "tests/b.txt", "added"),
     ];
@@ -47,7 +60,10 @@ fn weakened_checks_tasks_and_ci_files_are_not_done_and_the_agent_is_told() {
         let run = cheat(&repo, script, &json!({"protected_paths": ["tests"]})).exits(1).json();
         assert_eq!((&run["success"], &run["reason"]), (&json!(false), &json!("max_iterations")), "{script}");
         let changed = &repo.events_named("protected_changed")[0]["changes"];
-        assert!(changed.as_array().unwrap().contains(&json!({"path": path, "change": how})), "{script}: {changed}");
+        assert!(
+            changed.as_array().unwrap().contains(&json!({"path": path, "change": how})),
+            "{script}: {changed}"
+        );
         assert_eq!(repo.verdicts(), ["protected_changed", "protected_changed"], "{script}");
         let prompt = repo.run_file("iterations/2/prompt.md");
         assert!(prompt.contains("NOT DONE: protected paths were changed"), "{script}: {prompt}");
@@ -69,15 +85,24 @@ fn an_edited_config_or_spec_stops_the_run_until_a_person_approves() {
     let cheats = [
         ("echo '{}' > .ralph/config.json", "config.json"),
         ("sed -i 's/check.sh/true/' .ralph/runs/*/spec.json", "spec"),
-        ("echo '{\"max_iterations\": 999}' > .ralph/config.json.new; mv .ralph/config.json.new .ralph/config.json", "config.json"),
+        (
+            "echo '{\"max_iterations\": 999}' > .ralph/config.json.new; mv .ralph/config.json.new .ralph/config.json",
+            "config.json",
+        ),
     ];
     for (script, what) in cheats {
         let env = TestEnv::new(RALPH);
         let repo = repo_with_check(&env);
-        let script = format!("[ $RALPH_ITERATION -gt 1 ] && echo right > part.txt\n[ $RALPH_ITERATION = 1 ] && {{ {script}; }}");
+        let script = format!(
+            "[ $RALPH_ITERATION -gt 1 ] && echo right > part.txt\n[ $RALPH_ITERATION = 1 ] && {{ {script}; }}"
+        );
         let done = cheat(&repo, &script, &json!({})).exits(3);
         let run = done.json();
-        assert_eq!((&run["reason"], &run["error"]["code"]), (&json!("needs_human"), &json!("NEEDS_HUMAN")), "{script}");
+        assert_eq!(
+            (&run["reason"], &run["error"]["code"]),
+            (&json!("needs_human"), &json!("NEEDS_HUMAN")),
+            "{script}"
+        );
         assert!(run["summary"].as_str().unwrap().contains(what), "{run}");
         let needs = &repo.events_named("needs_human")[0];
         assert_eq!(needs["reason"], "tampered");
@@ -89,7 +114,11 @@ fn an_edited_config_or_spec_stops_the_run_until_a_person_approves() {
         let run = repo.ralph(&["resume", "--json"]).exits(0).json();
         assert_eq!((&run["success"], &run["iterations"]), (&json!(true), &json!(2)), "{script}");
         let spec: Value = serde_json::from_str(&repo.run_file("spec.json")).unwrap();
-        assert_eq!(spec["settings"]["verifiers"][0]["command_argv"], json!(["sh", "check.sh"]), "the run kept to its settings");
+        assert_eq!(
+            spec["settings"]["verifiers"][0]["command_argv"],
+            json!(["sh", "check.sh"]),
+            "the run kept to its settings"
+        );
     }
 }
 
@@ -106,7 +135,9 @@ fn an_edited_journal_stops_the_run_and_the_sealed_story_goes_on() {
     for script in cheats {
         let env = TestEnv::new(RALPH);
         let repo = repo_with_check(&env);
-        let script = format!("[ $RALPH_ITERATION -gt 1 ] && echo right > part.txt\n[ $RALPH_ITERATION = 1 ] && {{ {script}; }}");
+        let script = format!(
+            "[ $RALPH_ITERATION -gt 1 ] && echo right > part.txt\n[ $RALPH_ITERATION = 1 ] && {{ {script}; }}"
+        );
         let run = cheat(&repo, &script, &json!({})).exits(3).json();
         assert_eq!(run["reason"], "needs_human", "{script}");
         assert_eq!(repo.events_named("tampered").len(), 1, "{script}: {:?}", repo.kinds());
@@ -114,7 +145,10 @@ fn an_edited_journal_stops_the_run_and_the_sealed_story_goes_on() {
         repo.ralph(&["resume", "--json"]).exits(0);
         let seqs: Vec<u64> = repo.events().iter().map(|e| e["seq"].as_u64().unwrap()).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{script}");
-        assert!(repo.read(".ralph/runs/".to_owned() + &repo.latest() + "/events.jsonl").contains("\"agent\":\"stub\""));
+        assert!(
+            repo.read(".ralph/runs/".to_owned() + &repo.latest() + "/events.jsonl")
+                .contains("\"agent\":\"stub\"")
+        );
         let sealed = std::fs::read(env.path(&format!("state/ralph/seals/{}.jsonl", repo.latest()))).unwrap();
         assert_eq!(sealed, repo.run_file("events.jsonl").into_bytes(), "{script}");
     }
@@ -122,7 +156,9 @@ fn an_edited_journal_stops_the_run_and_the_sealed_story_goes_on() {
 
 #[test]
 fn an_agent_that_removes_the_folder_loses_nothing() {
-    for script in ["rm -rf .ralph", "git clean -qfdx", "rm -rf .ralph/runs", "rm -f .ralph/runs/*/events.jsonl"] {
+    for script in
+        ["rm -rf .ralph", "git clean -qfdx", "rm -rf .ralph/runs", "rm -f .ralph/runs/*/events.jsonl"]
+    {
         let env = TestEnv::new(RALPH);
         let repo = repo_with_check(&env);
         let script = format!("[ $RALPH_ITERATION = 1 ] || {{ {script}; echo right > part.txt; }}");
@@ -134,7 +170,10 @@ fn an_agent_that_removes_the_folder_loses_nothing() {
         assert!(repo.kinds().iter().any(|k| k == "restored"), "{script}: {:?}", repo.kinds());
         let work = format!("refs/ralph/{}/work", run["run_id"].as_str().unwrap());
         assert_eq!(repo.git(&["show", &format!("{work}:part.txt")]), "right");
-        assert!(!repo.run_file("spec.json").is_empty() && !repo.run_file("proof.json").is_empty(), "{script}");
+        assert!(
+            !repo.run_file("spec.json").is_empty() && !repo.run_file("proof.json").is_empty(),
+            "{script}"
+        );
     }
 }
 
@@ -155,17 +194,26 @@ fn an_agent_that_moves_refs_needs_a_person_and_nothing_is_repaired() {
         let env = TestEnv::new(RALPH);
         let repo = repo_with_check(&env);
         repo.git(&["branch", "other"]);
-        let script = format!("[ $RALPH_ITERATION -gt 1 ] && {{ echo right > part.txt; git checkout -q HEAD -- check.sh 2>/dev/null; }}\n[ $RALPH_ITERATION = 1 ] && {{ {script}; }}");
+        let script = format!(
+            "[ $RALPH_ITERATION -gt 1 ] && {{ echo right > part.txt; git checkout -q HEAD -- check.sh 2>/dev/null; }}\n[ $RALPH_ITERATION = 1 ] && {{ {script}; }}"
+        );
         let done = cheat(&repo, &script, &json!({})).exits(3);
         assert_eq!(done.json()["reason"], "needs_human", "{script}");
         let moves = &repo.events_named("refs_moved")[0]["moves"];
-        assert!(moves.as_array().unwrap().iter().any(|m| m["name"].as_str().unwrap().ends_with(name)), "{script}: {moves}");
+        assert!(
+            moves.as_array().unwrap().iter().any(|m| m["name"].as_str().unwrap().ends_with(name)),
+            "{script}: {moves}"
+        );
         assert_eq!(repo.events_named("needs_human")[0]["reason"], "refs_moved");
         let refs = repo.git(&["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]);
         let head = repo.read(".git/HEAD");
         repo.ralph(&["approve"]).exits(0);
         let resumed = repo.ralph(&["resume", "--json"]);
-        assert_eq!(repo.git(&["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]), refs, "{script}: nothing is repaired");
+        assert_eq!(
+            repo.git(&["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]),
+            refs,
+            "{script}: nothing is repaired"
+        );
         assert_eq!(repo.read(".git/HEAD"), head, "{script}");
         resumed.exits(0);
     }
@@ -192,7 +240,11 @@ fn a_shim_in_an_ignored_folder_proves_nothing_in_a_clean_checkout() {
     let run = cheat(&repo, "mkdir -p node_modules/.bin; printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/jtest; chmod +x node_modules/.bin/jtest", &more).exits(1).json();
     assert_eq!(run["success"], false);
     assert_eq!(repo.verdicts()[0], "candidate", "in place the shim fools the check");
-    assert_eq!(repo.events_named("proof_finished")[0]["passed"], false, "the clean checkout does not have it");
+    assert_eq!(
+        repo.events_named("proof_finished")[0]["passed"],
+        false,
+        "the clean checkout does not have it"
+    );
 }
 
 #[test]
@@ -203,7 +255,12 @@ fn limits_in_prose_are_no_limits() {
     cheat(&repo, words, &json!({})).exits(1);
     assert!(repo.events_named("cooldown_set").is_empty());
     // The words of a failed session on its stdout may quote anything, too.
-    cheat(&repo, &format!("echo '429 Too Many Requests: rate limit, try again in 3 hours'; {PROMISE}; exit 1"), &json!({})).exits(1);
+    cheat(
+        &repo,
+        &format!("echo '429 Too Many Requests: rate limit, try again in 3 hours'; {PROMISE}; exit 1"),
+        &json!({}),
+    )
+    .exits(1);
     assert!(repo.events_named("cooldown_set").is_empty());
     assert_eq!(repo.verdicts(), ["session_failed", "session_failed"]);
 }
@@ -216,15 +273,39 @@ fn hooks_and_programs_planted_in_git_are_never_run_by_the_engine() {
     let evil = repo.script("evil.sh", &format!("echo \"$0 $*\" >> {}\nexit 0", canary.display()));
     // Filters are left out on purpose: without `filter.lfs.clean` the trees of a git-lfs repo would be wrong.
     let mut script = String::new();
-    for hook in ["pre-commit", "post-commit", "post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc", "post-merge"] {
+    for hook in [
+        "pre-commit",
+        "post-commit",
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+        "pre-auto-gc",
+        "post-merge",
+    ] {
         script.push_str(&format!("cp {evil} .git/hooks/{hook}\n"));
     }
     script.push_str("echo right > part.txt\necho '*.txt diff=evil' > .git/info/attributes\n");
-    for key in ["core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.sshCommand", "core.pager", "gpg.program", "core.alternateRefsCommand", "core.askPass"] {
+    for key in [
+        "core.fsmonitor",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "core.sshCommand",
+        "core.pager",
+        "gpg.program",
+        "core.alternateRefsCommand",
+        "core.askPass",
+    ] {
         // The last command line wins for nothing that git itself runs while it writes its configuration.
-        script.push_str(&format!("printf '[{}]\\n\\t{} = {evil}\\n' >> .git/config\n", section(key), key.rsplit('.').next().unwrap()));
+        script.push_str(&format!(
+            "printf '[{}]\\n\\t{} = {evil}\\n' >> .git/config\n",
+            section(key),
+            key.rsplit('.').next().unwrap()
+        ));
     }
-    script.push_str("printf '[commit]\\n\\tgpgsign = true\\n[core]\\n\\thooksPath = .git/hooks\\n' >> .git/config\n");
+    script.push_str(
+        "printf '[commit]\\n\\tgpgsign = true\\n[core]\\n\\thooksPath = .git/hooks\\n' >> .git/config\n",
+    );
     let done = cheat(&repo, &script, &json!({"setup_commands": ["true"], "checkpoint_commits": true}));
     let ran = std::fs::read_to_string(&canary).unwrap_or_default();
     assert_eq!(ran, "", "run by the engine: {done:?}");

@@ -41,7 +41,10 @@ fn only_the_tag_alone_on_a_line_of_the_final_message_promises() {
 fn a_promise_that_does_not_hold_is_a_false_promise_and_the_agent_is_told() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.stub(&format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"), "echo it is $(cat part.txt); test $(cat part.txt) = 2");
+    repo.stub(
+        &format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"),
+        "echo it is $(cat part.txt); test $(cat part.txt) = 2",
+    );
     let run = repo.run(&[]).exits(0).json();
     assert_eq!(run["iterations"], 2);
     assert_eq!(repo.verdicts(), ["false_promise", "candidate"]);
@@ -53,7 +56,10 @@ fn a_promise_that_does_not_hold_is_a_false_promise_and_the_agent_is_told() {
 fn a_promise_on_the_last_allowed_iteration_counts() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.stub(&format!("echo $RALPH_ITERATION > part.txt; echo ok; [ $RALPH_ITERATION -lt 3 ] || {PROMISE}"), "test $(cat part.txt) = 3");
+    repo.stub(
+        &format!("echo $RALPH_ITERATION > part.txt; echo ok; [ $RALPH_ITERATION -lt 3 ] || {PROMISE}"),
+        "test $(cat part.txt) = 3",
+    );
     let run = repo.run(&["--max-iterations", "3"]).exits(0).json();
     assert_eq!((&run["iterations"], &run["reason"]), (&json!(3), &json!("completed")));
 }
@@ -73,10 +79,18 @@ fn a_promise_of_a_session_that_failed_is_none() {
 fn with_completion_checks_no_promise_is_needed_and_a_word_of_ones_own_works() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.configure(&[repo.agent("stub", "echo $RALPH_ITERATION > part.txt; echo ok")], "test $(cat part.txt) = 2", &json!({"completion": "checks"}));
+    repo.configure(
+        &[repo.agent("stub", "echo $RALPH_ITERATION > part.txt; echo ok")],
+        "test $(cat part.txt) = 2",
+        &json!({"completion": "checks"}),
+    );
     assert_eq!(repo.run(&[]).exits(0).json()["iterations"], 2);
     let more = json!({"completion_promise": "ALL DONE"});
-    repo.configure(&[repo.agent("stub", "echo x > part.txt; echo '<promise>ALL DONE</promise>'")], "true", &more);
+    repo.configure(
+        &[repo.agent("stub", "echo x > part.txt; echo '<promise>ALL DONE</promise>'")],
+        "true",
+        &more,
+    );
     repo.run(&[]).exits(0);
     assert!(repo.run_file("iterations/1/prompt.md").contains("\n<promise>ALL DONE</promise>\n"));
 }
@@ -85,13 +99,15 @@ fn with_completion_checks_no_promise_is_needed_and_a_word_of_ones_own_works() {
 fn an_empty_answer_is_tried_again_and_then_counted() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let mut agent = repo.agent("stub", &format!("[ $RALPH_ITERATION = 1 ] && exit 0; echo x > part.txt; {PROMISE}"));
+    let mut agent =
+        repo.agent("stub", &format!("[ $RALPH_ITERATION = 1 ] && exit 0; echo x > part.txt; {PROMISE}"));
     agent["empty_retries"] = json!(2);
     repo.configure(&[agent], "true", &json!({}));
     let run = repo.run(&[]).exits(0).json();
     assert_eq!(run["iterations"], 2, "three empty answers are one iteration");
     let started = repo.events_named("iteration_started");
-    let tries: Vec<(u64, u64)> = started.iter().map(|e| (e["iteration"].as_u64().unwrap(), e["attempt"].as_u64().unwrap())).collect();
+    let tries: Vec<(u64, u64)> =
+        started.iter().map(|e| (e["iteration"].as_u64().unwrap(), e["attempt"].as_u64().unwrap())).collect();
     assert_eq!(tries, [(1, 1), (1, 2), (1, 3), (2, 1)]);
     assert_eq!(repo.events_named("iteration_voided").len(), 2);
     assert_eq!(repo.verdicts(), ["session_failed", "candidate"]);
@@ -133,30 +149,46 @@ fn what_works_only_on_this_machine_is_not_proven_and_the_next_prompt_says_why() 
     repo.write(".gitignore", "cache/\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "ignore"]);
-    let script = format!("mkdir -p cache; echo ok > cache/data\n[ $RALPH_ITERATION = 1 ] || cp cache/data data\necho x > part.txt; {PROMISE}");
+    let script = format!(
+        "mkdir -p cache; echo ok > cache/data\n[ $RALPH_ITERATION = 1 ] || cp cache/data data\necho x > part.txt; {PROMISE}"
+    );
     let check = "test -f ready || exit 5; cat data cache/data 2>/dev/null | grep -q ok";
     repo.write("ready", "");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "ready"]);
-    repo.configure(&[repo.agent("stub", &script)], check, &json!({"setup_commands": ["touch made-by-setup", ["true"]]}));
+    repo.configure(
+        &[repo.agent("stub", &script)],
+        check,
+        &json!({"setup_commands": ["touch made-by-setup", ["true"]]}),
+    );
     let run = repo.run(&[]).exits(0).json();
     assert_eq!(run["iterations"], 2);
     let proofs = repo.events_named("proof_finished");
     assert_eq!((&proofs[0]["passed"], &proofs[1]["passed"]), (&json!(false), &json!(true)));
     let prompt = repo.run_file("iterations/2/prompt.md");
-    assert!(prompt.contains("NOT DONE: the final check in a clean checkout of the recorded commit failed"), "{prompt}");
+    assert!(
+        prompt.contains("NOT DONE: the final check in a clean checkout of the recorded commit failed"),
+        "{prompt}"
+    );
     assert!(prompt.contains("Files that git ignores"), "{prompt}");
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
     assert_eq!((&proof["place"], &proof["passed"]), (&json!("clean checkout"), &json!(true)));
     assert!(!repo.dir.join("made-by-setup").exists(), "the setup ran elsewhere");
-    assert!(!env.path("state/ralph/proofs").join(run["run_id"].as_str().unwrap()).exists(), "and that folder is gone");
+    assert!(
+        !env.path("state/ralph/proofs").join(run["run_id"].as_str().unwrap()).exists(),
+        "and that folder is gone"
+    );
 }
 
 #[test]
 fn a_setup_command_that_fails_proves_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.configure(&[repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"))], "true", &json!({"setup_commands": ["exit 7"], "max_iterations": 2}));
+    repo.configure(
+        &[repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"))],
+        "true",
+        &json!({"setup_commands": ["exit 7"], "max_iterations": 2}),
+    );
     let run = repo.run(&[]).exits(1).json();
     assert_eq!(run["success"], false);
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
@@ -168,17 +200,26 @@ fn a_setup_command_that_fails_proves_nothing() {
 fn verifiers_run_when_they_are_due_and_all_required_ones_before_success() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let verifier = |name: &str, when: &str| {
-        json!({"name": name, "run_when": when, "command_argv": ["sh", "-c", format!("echo {name} >> {}", env.path("ran").display())]})
-    };
+    let verifier = |name: &str, when: &str| json!({"name": name, "run_when": when, "command_argv": ["sh", "-c", format!("echo {name} >> {}", env.path("ran").display())]});
     let more = json!({
         "verifiers": [verifier("changed", "on_change"), verifier("each", "always"), verifier("promised", "on_promise")],
         "required_verifiers": ["changed", "each", "promised"],
     });
     // Iteration 1 changes, 2 does not, 3 promises.
-    repo.configure(&[repo.agent("stub", &format!("echo ok; case $RALPH_ITERATION in 1) echo x > part.txt;; 3) {PROMISE};; esac"))], "", &more);
+    repo.configure(
+        &[repo.agent(
+            "stub",
+            &format!("echo ok; case $RALPH_ITERATION in 1) echo x > part.txt;; 3) {PROMISE};; esac"),
+        )],
+        "",
+        &more,
+    );
     assert_eq!(repo.run(&[]).exits(0).json()["iterations"], 3);
-    let ran: Vec<String> = repo.events_named("check_finished").iter().map(|e| format!("{} {}", e["iteration"], e["result"]["name"].as_str().unwrap())).collect();
+    let ran: Vec<String> = repo
+        .events_named("check_finished")
+        .iter()
+        .map(|e| format!("{} {}", e["iteration"], e["result"]["name"].as_str().unwrap()))
+        .collect();
     assert_eq!(ran, ["1 changed", "1 each", "2 each", "3 each", "3 promised"]);
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
     assert_eq!(proof["checks"].as_array().unwrap().len(), 3, "the final check runs all of them");
@@ -203,7 +244,10 @@ fn iterations_end_the_run_with_a_warning_before() {
     let repo = TestRepo::with_task(&env);
     repo.stub("echo $RALPH_ITERATION > part.txt; echo ok", "echo \"$(cat part.txt)\" failed; false");
     let run = repo.run(&["--max-iterations", "5"]).exits(1).json();
-    assert_eq!((&run["reason"], &run["iterations"], &run["error"]["code"]), (&json!("max_iterations"), &json!(5), &json!("MAX_ITERATIONS")));
+    assert_eq!(
+        (&run["reason"], &run["iterations"], &run["error"]["code"]),
+        (&json!("max_iterations"), &json!(5), &json!("MAX_ITERATIONS"))
+    );
     let warnings = repo.events_named("budget_warning");
     assert_eq!(warnings[0]["message"], "4 of 5 iterations used (80 %)");
     assert_eq!(warnings.len(), 1);
@@ -240,12 +284,19 @@ fn money_and_tokens_are_added_up_and_are_hard_stops() {
     let agent = scripted(&repo, &turns);
     repo.configure(&[agent], "false", &json!({"max_cost_usd_estimate": 1.0, "max_iterations": 9}));
     let run = repo.run(&[]).exits(1).json();
-    assert_eq!((&run["reason"], &run["iterations"], &run["error"]["code"]), (&json!("max_cost"), &json!(3), &json!("MAX_COST")));
+    assert_eq!(
+        (&run["reason"], &run["iterations"], &run["error"]["code"]),
+        (&json!("max_cost"), &json!(3), &json!("MAX_COST"))
+    );
     assert!((run["cost_usd"].as_f64().unwrap() - 1.2).abs() < 1e-9, "{run}");
     assert_eq!(run["cost_basis"], "reported");
     assert_eq!(run["tokens"], json!({"input": 300, "output": 60, "cached": 21, "cache_write": 0}));
     let warning = &repo.events_named("budget_warning")[0];
-    assert_eq!((&warning["budget"], warning["message"].as_str().unwrap().contains("80 %")), (&json!("cost"), true), "{warning}");
+    assert_eq!(
+        (&warning["budget"], warning["message"].as_str().unwrap().contains("80 %")),
+        (&json!("cost"), true),
+        "{warning}"
+    );
     let receipt: Value = serde_json::from_str(&repo.run_file("iterations/2/receipt.json")).unwrap();
     assert_eq!((&receipt["cost_usd"], &receipt["total_cost_usd"]), (&json!(0.4), &json!(0.8)));
 
@@ -271,7 +322,10 @@ fn a_run_that_circles_rotates_once_and_then_asks_a_person() {
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20}));
     let done = repo.run(&[]).exits(3);
     let run = done.json();
-    assert_eq!((&run["reason"], &run["iterations"], &run["error"]["code"]), (&json!("needs_human"), &json!(6), &json!("NEEDS_HUMAN")));
+    assert_eq!(
+        (&run["reason"], &run["iterations"], &run["error"]["code"]),
+        (&json!("needs_human"), &json!(6), &json!("NEEDS_HUMAN"))
+    );
     let rungs: Vec<Value> = repo.events_named("mitigated").iter().map(|e| e["rung"].clone()).collect();
     assert_eq!(rungs, ["rotate", "pause"]);
     let metrics: Value = serde_json::from_str(&repo.run_file("iterations/3/metrics.json")).unwrap();
@@ -287,6 +341,10 @@ fn a_run_that_circles_rotates_once_and_then_asks_a_person() {
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20, "on_stuck": "fail"}));
     let run = repo.run(&["--new"]).exits(1).json();
     assert_eq!(run["reason"], "stuck");
-    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 8, "stuck_detection": {"disabled": true}}));
+    repo.configure(
+        &agent,
+        "echo boom; false",
+        &json!({"max_iterations": 8, "stuck_detection": {"disabled": true}}),
+    );
     assert_eq!(repo.run(&["--new"]).exits(1).json()["reason"], "max_iterations");
 }

@@ -29,7 +29,11 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(env: &'a TestEnv) -> Self {
         let repo = TestRepo::with_task(env);
-        repo.configure(&[repo.agent("one", AGENT), repo.agent("two", AGENT)], "test -f step3.txt", &json!({"max_iterations": 6}));
+        repo.configure(
+            &[repo.agent("one", AGENT), repo.agent("two", AGENT)],
+            "test -f step3.txt",
+            &json!({"max_iterations": 6}),
+        );
         Self { env, repo }
     }
     /// Starts a run and waits until session `n` works.
@@ -41,7 +45,11 @@ impl<'a> Stage<'a> {
     /// Waits until this try of session `n` works; returns who it is.
     fn at(&self, n: u32, attempt: u32) -> String {
         let path = self.env.path(&format!("at{n}-{attempt}"));
-        until(&format!("session {n}, try {attempt}"), || std::fs::read_to_string(&path).ok().filter(|t| t.ends_with('\n'))).trim().to_owned()
+        until(&format!("session {n}, try {attempt}"), || {
+            std::fs::read_to_string(&path).ok().filter(|t| t.ends_with('\n'))
+        })
+        .trim()
+        .to_owned()
     }
     /// Lets sessions end.
     fn go(&self, numbers: &[u32]) {
@@ -107,8 +115,14 @@ fn stop_ends_the_run_after_the_session_and_keeps_its_work() {
     assert!(stage.repo.verdicts().is_empty(), "the session goes on");
     stage.go(&[1]);
     let run = ended(child, 1);
-    assert_eq!((&run["reason"], &run["iterations"], &run["error"]), (&json!("stopped"), &json!(1), &Value::Null));
-    assert_eq!(stage.repo.git(&["show", &format!("{}:step1.txt", run["branch"].as_str().unwrap())]), "step 1");
+    assert_eq!(
+        (&run["reason"], &run["iterations"], &run["error"]),
+        (&json!("stopped"), &json!(1), &Value::Null)
+    );
+    assert_eq!(
+        stage.repo.git(&["show", &format!("{}:step1.txt", run["branch"].as_str().unwrap())]),
+        "step 1"
+    );
 }
 
 #[test]
@@ -171,7 +185,10 @@ fn skip_and_cooldown_leave_an_agent_out() {
     assert_eq!(stage.at(3, 2), "one", "its rest is over");
     stage.go(&[3]);
     assert_eq!(ended(child, 0)["iterations"], 3);
-    assert_eq!(serde_json::from_str::<Value>(&stage.repo.read(".ralph/cooldowns.json")).unwrap().get("one"), None);
+    assert_eq!(
+        serde_json::from_str::<Value>(&stage.repo.read(".ralph/cooldowns.json")).unwrap().get("one"),
+        None
+    );
 }
 
 #[test]
@@ -245,7 +262,10 @@ fn an_edited_task_is_the_next_version_and_the_new_baseline() {
     assert_eq!(stage.repo.events_named("spec_changed")[0]["version"], 2);
     assert!(stage.prompt(2).contains("Do it differently.") && !stage.prompt(2).contains("Write `part.txt`"));
     let spec = |name: &str| serde_json::from_str::<Value>(&stage.repo.run_file(name)).unwrap();
-    assert_eq!((&spec("spec.json")["spec_version"], &spec("spec.v1.json")["spec_version"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (&spec("spec.json")["spec_version"], &spec("spec.v1.json")["spec_version"]),
+        (&json!(2), &json!(1))
+    );
     assert!(spec("spec.json")["task"]["text"].as_str().unwrap().contains("differently"));
     assert!(spec("spec.v1.json")["task"]["text"].as_str().unwrap().contains("part.txt"));
     assert!(stage.repo.events_named("protected_changed").is_empty(), "a person's edit is no cheating");
@@ -261,7 +281,8 @@ fn a_second_start_says_who_holds_the_lock_and_since_when() {
     let run = stage.repo.latest();
     for args in [RUN, &["run", "--isolation", "none", "--json", "--new"]] {
         let second = stage.repo.ralph(args).exits(4);
-        let told = [format!("process {}", child.id()), run.clone(), "since 20".to_owned(), "next:".to_owned()];
+        let told =
+            [format!("process {}", child.id()), run.clone(), "since 20".to_owned(), "next:".to_owned()];
         assert!(told.iter().all(|part| second.stderr.contains(part.as_str())), "{}", second.stderr);
     }
     assert_eq!(stage.repo.kinds().iter().filter(|k| *k == "run_created").count(), 1);
@@ -285,7 +306,8 @@ fn controls_for_a_dead_run_are_kept_and_taken_when_it_goes_on() {
     let first = stage.prompt(1);
     assert!(first.contains("from the grave") && first.contains("try the window"), "{first}");
     // The interrupted session counts for time, not as an iteration.
-    let started: Vec<Value> = stage.repo.events_named("iteration_started").iter().map(|e| e["attempt"].clone()).collect();
+    let started: Vec<Value> =
+        stage.repo.events_named("iteration_started").iter().map(|e| e["attempt"].clone()).collect();
     assert_eq!(started, [1, 2, 1, 1]);
 }
 
@@ -332,9 +354,15 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     stage.dead();
     let before = stage.repo.run_file("inbox.jsonl");
     let refused = |args: &[&str]| -> Finished { stage.repo.ralph(args).exits(2) };
-    for args in [&["skip", "--agent", "three"][..], &["cooldown", "three"], &["model", "m", "--agent", "three"]] {
+    for args in
+        [&["skip", "--agent", "three"][..], &["cooldown", "three"], &["model", "m", "--agent", "three"]]
+    {
         let done = refused(args);
-        assert!(done.stderr.contains("there is no agent `three`") && done.stderr.contains("its agents: one, two"), "{}", done.stderr);
+        assert!(
+            done.stderr.contains("there is no agent `three`") && done.stderr.contains("its agents: one, two"),
+            "{}",
+            done.stderr
+        );
     }
     assert!(refused(&["stop", "nope-nope"]).stderr.contains("there is no run `nope-nope`"));
     assert!(refused(&["stop", "../../etc"]).stderr.contains("is not a run id"));

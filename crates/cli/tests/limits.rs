@@ -20,7 +20,10 @@ fn once(env: &TestEnv, name: &str, first: &str, then: &str) -> String {
 }
 
 fn who(repo: &TestRepo<'_>) -> Vec<String> {
-    repo.events_named("iteration_started").iter().map(|e| format!("{}{}", e["agent"].as_str().unwrap(), e["iteration"])).collect()
+    repo.events_named("iteration_started")
+        .iter()
+        .map(|e| format!("{}{}", e["agent"].as_str().unwrap(), e["iteration"]))
+        .collect()
 }
 
 #[test]
@@ -30,7 +33,11 @@ fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
     let limited = "echo 'Error: rate limit reached, try again in 2 seconds' >&2; exit 1";
     let one = once(&env, "limited", limited, &format!("echo x > part.txt; {PROMISE}"));
     let two = "echo $RALPH_ITERATION > two.txt; echo ok; sleep 1.5";
-    repo.configure(&[repo.agent("one", &one), repo.agent("two", two)], "test -f part.txt", &json!({"max_iterations": 9}));
+    repo.configure(
+        &[repo.agent("one", &one), repo.agent("two", two)],
+        "test -f part.txt",
+        &json!({"max_iterations": 9}),
+    );
     let before = epoch();
     repo.run(&[]).exits(0);
     let order = who(&repo);
@@ -60,7 +67,10 @@ fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
     assert!(run["elapsed_seconds"].as_f64().unwrap() > 2.0, "{run}");
     assert_eq!(who(&repo), ["one1", "one1"]);
     let wait = &repo.events_named("wait_started")[0];
-    assert!(wait["reason"].as_str().unwrap().contains("every agent rests") && wait["until"].is_string(), "{wait}");
+    assert!(
+        wait["reason"].as_str().unwrap().contains("every agent rests") && wait["until"].is_string(),
+        "{wait}"
+    );
     assert!(repo.events_named("wait_ended")[0]["waited_ms"].as_u64().unwrap() > 1000);
     assert!(done.stderr.contains("waiting: every agent rests"), "{}", done.stderr);
     let metrics: Value = serde_json::from_str(&repo.run_file("iterations/1/metrics.json")).unwrap();
@@ -79,7 +89,11 @@ fn waiting_for_limits_has_an_end_of_its_own_and_can_be_cancelled() {
     until("the wait", || repo.kinds().contains(&"wait_started".to_owned()).then_some(()));
     let cooldowns: Value = serde_json::from_str(&repo.read(".ralph/cooldowns.json")).unwrap();
     let rest = &cooldowns["one"];
-    assert_eq!(rest["cooldown_until"].as_i64().unwrap() - rest["observed_at"].as_i64().unwrap(), 3600, "{rest}");
+    assert_eq!(
+        rest["cooldown_until"].as_i64().unwrap() - rest["observed_at"].as_i64().unwrap(),
+        3600,
+        "{rest}"
+    );
     let status = repo.ralph(&["status", "--json"]).exits(0);
     assert!(status.stdout.contains("waiting"), "{}", status.stdout);
     repo.ralph(&["cancel"]).exits(0);
@@ -103,7 +117,9 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
     repo.write(".ralph/cooldowns.json", &rest(epoch() + 3600).to_string());
     repo.run(&[]).exits(0);
     assert_eq!(who(&repo), ["two1"]);
-    assert!(repo.events_named("iteration_started")[0]["skipped"][0].as_str().unwrap().contains("weekly limit"));
+    assert!(
+        repo.events_named("iteration_started")[0]["skipped"][0].as_str().unwrap().contains("weekly limit")
+    );
     // One that is over binds nobody, and a damaged file stops nobody.
     for text in [rest(epoch() - 1).to_string(), "not json".to_owned()] {
         repo.write(".ralph/cooldowns.json", &text);
@@ -116,7 +132,12 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
 fn signs_of_ones_own_count_where_a_limit_may_be_looked_for_at_all() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let script = once(&env, "slow", "echo 'SLOW DOWN please' >&2; exit 1", &format!("echo 'slow down'; echo x > part.txt; {PROMISE}"));
+    let script = once(
+        &env,
+        "slow",
+        "echo 'SLOW DOWN please' >&2; exit 1",
+        &format!("echo 'slow down'; echo x > part.txt; {PROMISE}"),
+    );
     let mut agent = repo.agent("one", &script);
     agent["rate_limit_detection"] = json!({"patterns": ["slow down"], "default_cooldown_seconds": 1});
     repo.configure(&[agent], "true", &json!({}));
@@ -128,7 +149,13 @@ fn signs_of_ones_own_count_where_a_limit_may_be_looked_for_at_all() {
 fn canned(repo: &TestRepo<'_>, env: &TestEnv, name: &str, format: &str, lines: &[Value], code: u8) -> Value {
     let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
     std::fs::write(env.path(&format!("{name}.jsonl")), text).unwrap();
-    let mut agent = repo.agent(name, &format!("echo $RALPH_ITERATION > part.txt; cat {}; exit {code}", env.path(&format!("{name}.jsonl")).display()));
+    let mut agent = repo.agent(
+        name,
+        &format!(
+            "echo $RALPH_ITERATION > part.txt; cat {}; exit {code}",
+            env.path(&format!("{name}.jsonl")).display()
+        ),
+    );
     agent["output_format"] = json!(format);
     agent
 }
@@ -202,7 +229,10 @@ fn a_codex_stream_is_read_and_its_cost_is_unknown() {
     ];
     repo.configure(&[canned(&repo, &env, "codex", "codex-json", &lines, 0)], "true", &json!({}));
     let run = repo.run(&[]).exits(0).json();
-    assert_eq!((&run["tokens"]["input"], &run["tokens"]["cached"], &run["tokens"]["output"]), (&json!(30), &json!(20), &json!(7)));
+    assert_eq!(
+        (&run["tokens"]["input"], &run["tokens"]["cached"], &run["tokens"]["output"]),
+        (&json!(30), &json!(20), &json!(7))
+    );
     assert_eq!(run["cost_basis"], "unknown");
 }
 
@@ -210,23 +240,37 @@ fn a_codex_stream_is_read_and_its_cost_is_unknown() {
 fn without_a_login_an_agent_is_dropped_and_with_the_last_one_the_run_ends() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let lines = [json!({"type": "result", "subtype": "success", "is_error": true, "api_error_status": null, "num_turns": 1, "result": "Not logged in · Please run /login", "total_cost_usd": 0})];
+    let lines = [
+        json!({"type": "result", "subtype": "success", "is_error": true, "api_error_status": null, "num_turns": 1, "result": "Not logged in · Please run /login", "total_cost_usd": 0}),
+    ];
     let claude = canned(&repo, &env, "claude", "claude-stream-json", &lines, 1);
-    repo.configure(&[claude.clone(), repo.agent("plain", &format!("echo x > part.txt; {PROMISE}"))], "true", &json!({}));
+    repo.configure(
+        &[claude.clone(), repo.agent("plain", &format!("echo x > part.txt; {PROMISE}"))],
+        "true",
+        &json!({}),
+    );
     repo.run(&[]).exits(0);
     assert_eq!(who(&repo), ["claude1", "plain1"]);
     assert_eq!(repo.events_named("agent_dropped")[0]["agent"], "claude");
     repo.configure(&[claude], "true", &json!({}));
     let done = repo.run(&[]).exits(4);
     let run = done.json();
-    assert_eq!((&run["reason"], &run["error"]["code"], &run["iterations"]), (&json!("error"), &json!("AUTH_FAILED"), &json!(0)));
-    assert!(run["summary"].as_str().unwrap().contains("Not logged in") && done.stderr.contains("next:"), "{done:?}");
+    assert_eq!(
+        (&run["reason"], &run["error"]["code"], &run["iterations"]),
+        (&json!("error"), &json!("AUTH_FAILED"), &json!(0))
+    );
+    assert!(
+        run["summary"].as_str().unwrap().contains("Not logged in") && done.stderr.contains("next:"),
+        "{done:?}"
+    );
 }
 
 /// Hangs with a grandchild of its own session that ignores SIGTERM.
 fn hanging(env: &TestEnv, noise: &str) -> String {
     let pids = env.path("pids").display().to_string();
-    format!("echo $$ >> {pids}\nsetsid sh -c 'trap \"\" TERM HUP; echo $$ >> {pids}; exec sleep 600' </dev/null >/dev/null 2>&1 &\necho begun\n{noise}\ntrap '' TERM\nwhile :; do sleep 600; done")
+    format!(
+        "echo $$ >> {pids}\nsetsid sh -c 'trap \"\" TERM HUP; echo $$ >> {pids}; exec sleep 600' </dev/null >/dev/null 2>&1 &\necho begun\n{noise}\ntrap '' TERM\nwhile :; do sleep 600; done"
+    )
 }
 
 fn all_gone(env: &TestEnv) {

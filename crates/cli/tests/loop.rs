@@ -77,7 +77,8 @@ fn commits_carry_message_trailers_and_the_users_identity() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, CHECK);
-    let log = |run: &Value, format: &str| repo.git(&["log", "-1", &format!("--format={format}"), &work_ref(run)]);
+    let log =
+        |run: &Value, format: &str| repo.git(&["log", "-1", &format!("--format={format}"), &work_ref(run)]);
     let run = repo.run(&[]).exits(0).json();
     let id = run["run_id"].as_str().unwrap();
     assert_eq!(log(&run, "%s"), format!("ralph(stub): iter 1 (run {id})"));
@@ -180,13 +181,26 @@ fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
         assert!(file("git_diff.patch").contains(&format!("+line {n}")), "{}", file("git_diff.patch"));
         assert!(file("test_output.txt").contains("tests"), "{}", file("test_output.txt"));
         let receipt: Value = serde_json::from_str(&file("receipt.json")).unwrap();
-        for key in ["agent", "model", "tokens", "cost_usd", "cost_basis", "files_changed", "checks", "end", "verdict"] {
+        for key in [
+            "agent",
+            "model",
+            "tokens",
+            "cost_usd",
+            "cost_basis",
+            "files_changed",
+            "checks",
+            "end",
+            "verdict",
+        ] {
             assert!(receipt.get(key).is_some(), "{key} in {receipt}");
         }
         assert_eq!((&receipt["agent"], &receipt["cost_basis"]), (&json!("stub"), &json!("unknown")));
         assert!(serde_json::from_str::<Value>(&file("metrics.json")).unwrap()["loop_score"].is_number());
     }
-    assert_eq!(std::fs::read_link(repo.dir.join(".ralph/iterations")).unwrap().to_str().unwrap(), format!("runs/{id}/iterations"));
+    assert_eq!(
+        std::fs::read_link(repo.dir.join(".ralph/iterations")).unwrap().to_str().unwrap(),
+        format!("runs/{id}/iterations")
+    );
     let state: Value = serde_json::from_str(&repo.read(".ralph/state.json")).unwrap();
     assert_eq!(state["status"], "done");
     assert_eq!(state["state"]["seq"], repo.events().len());
@@ -197,7 +211,18 @@ fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
     }
     for name in ["stub", "global"] {
         let changelog = repo.read(format!(".ralph/changelog/{name}.md"));
-        let parts = [id, "iteration 2", "status:", "session: completed", "prompt:", "branch: main", "files:", "part.txt", "tests: passed", "logs:"];
+        let parts = [
+            id,
+            "iteration 2",
+            "status:",
+            "session: completed",
+            "prompt:",
+            "branch: main",
+            "files:",
+            "part.txt",
+            "tests: passed",
+            "logs:",
+        ];
         for part in parts {
             assert!(changelog.contains(part), "{part} in {changelog}");
         }
@@ -206,9 +231,15 @@ fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
     assert!(repo.read(".ralph/errors.log").contains("iteration 1: tests failed: exit code"));
     assert!(repo.dir.join(format!(".git/ralph/{id}/events.jsonl")).is_file(), "the journal's spare link");
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
-    assert_eq!((&proof["place"], &proof["passed"], &proof["run_id"]), (&json!("in place"), &json!(true), &json!(id)));
+    assert_eq!(
+        (&proof["place"], &proof["passed"], &proof["run_id"]),
+        (&json!("in place"), &json!(true), &json!(id))
+    );
     let check = &proof["checks"][0];
-    assert_eq!((&check["name"], &check["exit_code"], &check["tree"]), (&json!("tests"), &json!(0), &proof["tree"]));
+    assert_eq!(
+        (&check["name"], &check["exit_code"], &check["tree"]),
+        (&json!("tests"), &json!(0), &proof["tree"])
+    );
     assert!(check["command"].as_str().unwrap().contains(CHECK));
     // A file that the agent made is no path that was protected from it.
     assert!(!proof["protected"]["patterns"].as_array().unwrap().contains(&json!("part.txt")), "{proof}");
@@ -242,10 +273,16 @@ fn the_result_object_has_exactly_the_documented_keys_and_stdout_nothing_else() {
 fn two_agents_take_turns_and_priority_keeps_the_first() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let agents = [repo.agent("one", "echo 1 >> log.txt; echo ok"), repo.agent("two", "echo 2 >> log.txt; echo ok")];
+    let agents =
+        [repo.agent("one", "echo 1 >> log.txt; echo ok"), repo.agent("two", "echo 2 >> log.txt; echo ok")];
     repo.configure(&agents, "false", &json!({"max_iterations": 4}));
     repo.run(&[]).exits(1);
-    let who = || repo.events_named("iteration_started").iter().map(|e| e["agent"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let who = || {
+        repo.events_named("iteration_started")
+            .iter()
+            .map(|e| e["agent"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(who(), ["one", "two", "one", "two"]);
     assert!(repo.read(".ralph/changelog/two.md").contains("iteration 4"));
     repo.configure(&agents, "false", &json!({"max_iterations": 3, "modal_selection": "priority"}));
@@ -262,12 +299,16 @@ fn each_session_gets_the_prompt_by_its_mode_and_knows_its_turn() {
     let mut agents = vec![
         repo.agent("stdin", "grep -c 'Write `part.txt`' || exit 9"),
         repo.agent("arg", "printf '%s' \"$1\" | grep -c 'Write `part.txt`' || exit 9"),
-        repo.agent("file", "grep -c 'Write `part.txt`' \"$1\" || exit 9; [ \"$1\" = \"$RALPH_PROMPT_FILE\" ] || exit 8"),
+        repo.agent(
+            "file",
+            "grep -c 'Write `part.txt`' \"$1\" || exit 9; [ \"$1\" = \"$RALPH_PROMPT_FILE\" ] || exit 8",
+        ),
     ];
     agents[1]["prompt_mode"] = json!("arg");
     agents[2]["prompt_mode"] = json!("file");
     repo.configure(&agents, "false", &json!({"max_iterations": 3}));
     repo.run(&[]).exits(1);
-    let ends: Vec<Value> = repo.events_named("session_ended").iter().map(|e| e["end"]["how"].clone()).collect();
+    let ends: Vec<Value> =
+        repo.events_named("session_ended").iter().map(|e| e["end"]["how"].clone()).collect();
     assert_eq!(ends, ["completed", "completed", "completed"], "{:?}", repo.events_named("session_ended"));
 }

@@ -49,7 +49,8 @@ fn full() -> bool {
 
 impl<'a> Torture<'a> {
     fn new(env: &'a TestEnv) -> Self {
-        let repo = TestRepo::new(env, "repo with spaces", &[("readme.txt", "hello\n"), ("src/ä.txt", "unicode\n")]);
+        let repo =
+            TestRepo::new(env, "repo with spaces", &[("readme.txt", "hello\n"), ("src/ä.txt", "unicode\n")]);
         repo.write("PROMPT.md", "# Four parts\n\nWrite the four parts.\n");
         repo.git(&["add", "-A"]);
         repo.git(&["commit", "-q", "-m", "task"]);
@@ -91,7 +92,12 @@ impl<'a> Torture<'a> {
         let seqs: Vec<u64> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{what}: an event is lost or doubled");
         let count = |kind: &str| events.iter().filter(|e| e["kind"] == kind).count();
-        assert_eq!((count("run_created"), count("prepared"), count("published"), count("finished")), (1, 1, 1, 1), "{what}: {:?}", self.repo.kinds());
+        assert_eq!(
+            (count("run_created"), count("prepared"), count("published"), count("finished")),
+            (1, 1, 1, 1),
+            "{what}: {:?}",
+            self.repo.kinds()
+        );
         let mut ended: BTreeMap<u64, usize> = BTreeMap::new();
         for event in events.iter().filter(|e| e["kind"] == "iteration_ended") {
             *ended.entry(event["iteration"].as_u64().unwrap()).or_default() += 1;
@@ -99,16 +105,29 @@ impl<'a> Torture<'a> {
         assert!(ended.values().all(|n| *n == 1), "{what}: an iteration ended twice: {ended:?}");
         let run = self.repo.latest();
         let work = format!("refs/ralph/{run}/work");
-        let log = self.repo.git(&["log", "--format=%(trailers:key=Ralph-Iteration,valueonly,separator=)", &work, "^main"]);
+        let log = self.repo.git(&[
+            "log",
+            "--format=%(trailers:key=Ralph-Iteration,valueonly,separator=)",
+            &work,
+            "^main",
+        ]);
         let mut commits: Vec<&str> = log.lines().collect();
         let before = commits.len();
         commits.sort_unstable();
         commits.dedup();
         assert_eq!(commits.len(), before, "{what}: a commit is doubled");
         for n in 1..=4 {
-            assert_eq!(self.repo.git(&["show", &format!("{work}:part{n}.txt")]), format!("work {n}"), "{what}");
+            assert_eq!(
+                self.repo.git(&["show", &format!("{work}:part{n}.txt")]),
+                format!("work {n}"),
+                "{what}"
+            );
         }
-        assert_eq!(self.repo.git(&["diff", "--name-only", "main", &work]), "part1.txt\npart2.txt\npart3.txt\npart4.txt", "{what}");
+        assert_eq!(
+            self.repo.git(&["diff", "--name-only", "main", &work]),
+            "part1.txt\npart2.txt\npart3.txt\npart4.txt",
+            "{what}"
+        );
         if exact != Exact::End {
             assert_eq!(ended.len(), 4, "{what}: {ended:?}");
         }
@@ -120,7 +139,11 @@ impl<'a> Torture<'a> {
         assert_eq!(proof["commit"].as_str().unwrap(), self.repo.git(&["rev-parse", &work]), "{what}");
         // The user's own is as it was, and nothing of it was committed.
         assert_eq!(self.repo.read("mine.txt"), "the user's own, not committed\n", "{what}");
-        assert_eq!(self.repo.git(&["status", "--porcelain", "--untracked-files=all"]), " M readme.txt\n?? mine.txt\n?? part1.txt\n?? part2.txt\n?? part3.txt\n?? part4.txt", "{what}");
+        assert_eq!(
+            self.repo.git(&["status", "--porcelain", "--untracked-files=all"]),
+            " M readme.txt\n?? mine.txt\n?? part1.txt\n?? part2.txt\n?? part3.txt\n?? part4.txt",
+            "{what}"
+        );
         assert_eq!(self.repo.git(&["stash", "list"]), "", "{what}");
     }
 
@@ -181,12 +204,16 @@ impl Random {
 fn guard_of(pid: u32) -> Option<u32> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     children.split_whitespace().filter_map(|c| c.parse().ok()).find(|child: &u32| {
-        std::fs::read(format!("/proc/{child}/cmdline")).is_ok_and(|c| String::from_utf8_lossy(&c).contains("__guard"))
+        std::fs::read(format!("/proc/{child}/cmdline"))
+            .is_ok_and(|c| String::from_utf8_lossy(&c).contains("__guard"))
     })
 }
 
 fn kill(pid: u32) {
-    let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).stderr(std::process::Stdio::null()).status();
+    let _ = std::process::Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .stderr(std::process::Stdio::null())
+        .status();
 }
 
 #[test]
@@ -234,7 +261,8 @@ fn a_journal_cut_at_any_line_with_torn_artifacts_is_finished_again() {
     let dir = torture.repo.dir.join(".ralph/runs").join(&run);
     let journal = dir.join("events.jsonl");
     let whole = std::fs::read(&journal).unwrap();
-    let lines: Vec<usize> = whole.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
+    let lines: Vec<usize> =
+        whole.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
     let mut cuts: Vec<usize> = lines.clone();
     if full() {
         cuts.extend(lines.iter().flat_map(|at| [at - 1, at - 7, at.saturating_sub(40)]));

@@ -28,17 +28,31 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         if !session.message.is_empty() {
             let _ = writeln!(entry, "- said: {}", session.message);
         }
-        let cost = session.usage.cost.map_or_else(|| "unknown".to_owned(), |c| format!("{c} ({})", session.usage.basis.as_str()));
+        let cost = session
+            .usage
+            .cost
+            .map_or_else(|| "unknown".to_owned(), |c| format!("{c} ({})", session.usage.basis.as_str()));
         let _ = writeln!(entry, "- cost: {cost}");
     }
     let _ = writeln!(entry, "- prompt: {}", current.prompt.short());
     let baseline = state.baseline.as_ref();
-    let branch = state.spec.branch.as_deref().or_else(|| baseline.and_then(|b| b.branch.as_deref())).unwrap_or("detached HEAD");
+    let branch = state
+        .spec
+        .branch
+        .as_deref()
+        .or_else(|| baseline.and_then(|b| b.branch.as_deref()))
+        .unwrap_or("detached HEAD");
     let dirty = baseline.map_or(0, |b| b.dirty_total);
     let _ = writeln!(entry, "- branch: {branch}{}", if dirty > 0 { " (with changes of yours)" } else { "" });
     if let Some(change) = &current.change {
         let commit = change.commit.as_ref().map_or_else(|| "no commit".to_owned(), |c| c.short().to_owned());
-        let _ = writeln!(entry, "- files: {}, +{} −{} ({commit})", count(change.files, "file"), change.added, change.removed);
+        let _ = writeln!(
+            entry,
+            "- files: {}, +{} −{} ({commit})",
+            count(change.files, "file"),
+            change.added,
+            change.removed
+        );
         for (path, _) in change.contents.iter().take(10) {
             let _ = writeln!(entry, "  - {path}");
         }

@@ -81,7 +81,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    #[allow(clippy::too_many_arguments, reason = "the parts of one whole, named at the one place that makes it")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of one whole, named at the one place that makes it"
+    )]
     pub fn new(
         state: RunState,
         journal: Journal,
@@ -172,7 +175,8 @@ impl Context {
     /// The folder of the iteration under way, made if needed.
     pub fn iteration_dir(&self, iteration: u32) -> Result<PathBuf, DriveError> {
         let path = self.run.iteration(iteration);
-        std::fs::create_dir_all(&path).map_err(|e| ralph_journal::JournalError::file("make the folder", &path, e))?;
+        std::fs::create_dir_all(&path)
+            .map_err(|e| ralph_journal::JournalError::file("make the folder", &path, e))?;
         Ok(path)
     }
 }

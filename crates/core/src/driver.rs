@@ -87,9 +87,14 @@ impl Driver {
             let title = driver.ctx.state.spec.task.title.clone();
             driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
         }
-        driver.ctx.record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: opened.torn_bytes })?;
+        driver
+            .ctx
+            .record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: opened.torn_bytes })?;
         if opened.healed_bytes > 0 {
-            driver.ctx.notice(format!("{} bytes that the journal had lost were taken from its sealed copy", opened.healed_bytes))?;
+            driver.ctx.notice(format!(
+                "{} bytes that the journal had lost were taken from its sealed copy",
+                opened.healed_bytes
+            ))?;
         }
         if let Some(baseline) = driver.ctx.state.baseline.clone() {
             driver.workspace.reopen(&baseline)?;
@@ -115,7 +120,13 @@ impl Driver {
             parts.cancel,
             parts.proof_dir,
         );
-        Self { ctx, sandbox: parts.sandbox, workspace: parts.workspace, agents: parts.agents, spec_version: 1 }
+        Self {
+            ctx,
+            sandbox: parts.sandbox,
+            workspace: parts.workspace,
+            agents: parts.agents,
+            spec_version: 1,
+        }
     }
 
     /// What is known of the run.
@@ -181,7 +192,12 @@ impl Driver {
 
     /// Checks judge the recorded tree. Where the files are others now, they are recorded anew first.
     fn check_tree(&mut self) -> Result<(), DriveError> {
-        let recorded = self.ctx.state.current.as_ref().is_some_and(|c| c.stage == ralph_domain::state::Stage::Checkpointed);
+        let recorded = self
+            .ctx
+            .state
+            .current
+            .as_ref()
+            .is_some_and(|c| c.stage == ralph_domain::state::Stage::Checkpointed);
         if recorded && Some(self.workspace.tree()?) != self.ctx.state.tree {
             self.checkpoint()?;
         }
@@ -191,7 +207,9 @@ impl Driver {
     /// Evidence that a power cut damaged is no evidence.
     fn check_evidence(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
-        let Some(digest) = state.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone()) else { return Ok(()) };
+        let Some(digest) = state.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone()) else {
+            return Ok(());
+        };
         let path = self.ctx.run.proof();
         let sound = std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == digest);
         if !sound && state.finished.is_none() {
@@ -225,7 +243,9 @@ impl Driver {
             reason: String,
         }
         let Ok(text) = std::fs::read(self.ctx.dir.cooldowns()) else { return Ok(()) };
-        let Ok(map) = serde_json::from_slice::<std::collections::BTreeMap<String, Entry>>(&text) else { return Ok(()) };
+        let Ok(map) = serde_json::from_slice::<std::collections::BTreeMap<String, Entry>>(&text) else {
+            return Ok(());
+        };
         let now = self.ctx.clock.now();
         for (name, entry) in map {
             let agent = ralph_domain::id::AgentName::new(name);
@@ -245,12 +265,15 @@ impl Driver {
             (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
             (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
         };
+        let clean = |text: &str| self.ctx.redactor.text(text).into_owned();
+        let summary = clean(&summary);
         let error = error.or_else(|| ending_error(reason, &summary, state));
+        let error = error.map(|e| RunError { message: clean(&e.message), ..e });
         let files = match (&state.baseline, &state.work) {
             (Some(baseline), Some(work)) => self
                 .workspace
                 .changes(baseline.head.as_str(), work.as_str())
-                .map(|files| files.into_iter().map(|f| f.path).collect())
+                .map(|files| files.into_iter().map(|f| clean(&f.path)).collect())
                 .unwrap_or_else(|_| state.touched.iter().cloned().collect()),
             _ => Vec::new(),
         };
@@ -292,10 +315,22 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
     let run = &state.spec.run_id;
     let (code, hint, recoverable) = match reason {
         EndReason::Completed | EndReason::Stopped | EndReason::Cancelled => return None,
-        EndReason::MaxIterations => (ErrorCode::MaxIterations, "start again with a larger `--max-iterations`; the work is kept".into(), false),
-        EndReason::MaxCost => (ErrorCode::MaxCost, "start again with a larger `--max-cost`; the work is kept".into(), false),
-        EndReason::MaxTokens => (ErrorCode::MaxTokens, "start again with a larger `max_tokens_total`; the work is kept".into(), false),
-        EndReason::Timeout => (ErrorCode::Timeout, "start again with more time; the work is kept".into(), false),
+        EndReason::MaxIterations => (
+            ErrorCode::MaxIterations,
+            "start again with a larger `--max-iterations`; the work is kept".into(),
+            false,
+        ),
+        EndReason::MaxCost => {
+            (ErrorCode::MaxCost, "start again with a larger `--max-cost`; the work is kept".into(), false)
+        }
+        EndReason::MaxTokens => (
+            ErrorCode::MaxTokens,
+            "start again with a larger `max_tokens_total`; the work is kept".into(),
+            false,
+        ),
+        EndReason::Timeout => {
+            (ErrorCode::Timeout, "start again with more time; the work is kept".into(), false)
+        }
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {
             let approve = state.needs_human.as_ref().is_some_and(|n| n.reason.needs_approval());
@@ -306,7 +341,15 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
             };
             (ErrorCode::NeedsHuman, hint, true)
         }
-        EndReason::Error => (ErrorCode::AuthFailed, "`ralph probe` shows what is wrong with each agent".into(), true),
+        EndReason::Error => {
+            (ErrorCode::AuthFailed, "`ralph probe` shows what is wrong with each agent".into(), true)
+        }
     };
-    Some(RunError { code, message: summary.to_owned(), hint: Some(hint), recoverable, iteration: Some(state.iterations + 1) })
+    Some(RunError {
+        code,
+        message: summary.to_owned(),
+        hint: Some(hint),
+        recoverable,
+        iteration: Some(state.iterations + 1),
+    })
 }

@@ -26,14 +26,30 @@ impl DriveError {
     pub fn to_run_error(&self, iteration: Option<u32>) -> RunError {
         let (code, hint) = match self {
             Self::Journal(error) => (ErrorCode::StorageFailed, error.hint()),
-            Self::Sandbox(SandboxError::CannotStart { program, .. }) => {
-                (ErrorCode::IterationFailed, Some(format!("install `{program}` or correct its `command_argv`; `ralph doctor` shows what is missing")))
+            Self::Sandbox(SandboxError::CannotStart { program, .. }) => (
+                ErrorCode::IterationFailed,
+                Some(format!(
+                    "install `{program}` or correct its `command_argv`; `ralph doctor` shows what is missing"
+                )),
+            ),
+            Self::Sandbox(_) => {
+                (ErrorCode::SandboxInitFailed, Some("`ralph doctor` shows what this machine can do".into()))
             }
-            Self::Sandbox(_) => (ErrorCode::SandboxInitFailed, Some("`ralph doctor` shows what this machine can do".into())),
             Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
             Self::Wiring(_) => (ErrorCode::InvalidInput, None),
         };
-        let hint = hint.or_else(|| Some("mend what the message names, then `ralph resume`: everything up to the last event is safe".into()));
-        RunError { code, message: self.to_string(), hint, recoverable: !matches!(self, Self::Wiring(_)), iteration }
+        let hint = hint.or_else(|| {
+            Some(
+                "mend what the message names, then `ralph resume`: everything up to the last event is safe"
+                    .into(),
+            )
+        });
+        RunError {
+            code,
+            message: self.to_string(),
+            hint,
+            recoverable: !matches!(self, Self::Wiring(_)),
+            iteration,
+        }
     }
 }

@@ -126,7 +126,8 @@ impl RunHandle {
     pub fn is_driven(&self) -> bool {
         let name = self.run.path().file_name().and_then(|n| n.to_str());
         // A guard that still tidies up after its dead driver holds the lock, but drives nothing.
-        lock::holder(&self.dir.lock()).is_some_and(|h| Some(h.run_id.as_str()) == name && lock::is_alive(h.pid))
+        lock::holder(&self.dir.lock())
+            .is_some_and(|h| Some(h.run_id.as_str()) == name && lock::is_alive(h.pid))
     }
 
     /// Where the run stands, in the library's words.
@@ -137,7 +138,9 @@ impl RunHandle {
         let current_file = actions.iter().rev().find_map(|line| {
             let value: serde_json::Value = serde_json::from_str(line).ok()?;
             let input = value.get("input")?;
-            ["file_path", "path", "filename"].iter().find_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
+            ["file_path", "path", "filename"]
+                .iter()
+                .find_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
         });
         Ok(RalphStatus {
             id: state.spec.run_id.clone(),
@@ -189,7 +192,8 @@ impl RunHandle {
     }
 
     fn actions(&self, iteration: u32) -> Vec<String> {
-        let text = std::fs::read_to_string(self.run.iteration(iteration).join("actions.jsonl")).unwrap_or_default();
+        let text =
+            std::fs::read_to_string(self.run.iteration(iteration).join("actions.jsonl")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 }

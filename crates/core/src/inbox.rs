@@ -17,7 +17,11 @@ impl Context {
         if self.state.cancel_by.is_none()
             && let Some(by) = self.cancel.get()
         {
-            let letter = Letter { id: format!("signal-{}", self.state.seq), from: by.into(), control: Control::Cancel };
+            let letter = Letter {
+                id: format!("signal-{}", self.state.seq),
+                from: by.into(),
+                control: Control::Cancel,
+            };
             let inbox = self.state.inbox;
             self.record(EventBody::ControlReceived { letter, inbox })?;
             stop = Some(StopCause::Cancelled);
@@ -35,8 +39,11 @@ impl Context {
                     stop = stop.or(cause);
                 }
                 Err(reason) => {
-                    let letter =
-                        Letter { id: format!("unreadable-{after}"), from: "inbox".into(), control: Control::Note { text: String::new() } };
+                    let letter = Letter {
+                        id: format!("unreadable-{after}"),
+                        from: "inbox".into(),
+                        control: Control::Note { text: String::new() },
+                    };
                     self.state.inbox = after;
                     self.record(EventBody::ControlRefused { id: letter.id, reason })?;
                 }
@@ -53,7 +60,9 @@ impl Context {
             Control::Rotate => Some(StopCause::Rotated),
             Control::Skip { agent: None } => Some(StopCause::Skipped),
             Control::Skip { agent: Some(agent) } if *agent == current.agent => Some(StopCause::Skipped),
-            Control::Cooldown { agent, seconds } if *seconds > 0 && *agent == current.agent => Some(StopCause::Skipped),
+            Control::Cooldown { agent, seconds } if *seconds > 0 && *agent == current.agent => {
+                Some(StopCause::Skipped)
+            }
             _ => None,
         }
     }
@@ -104,7 +113,13 @@ impl Context {
         Ok(())
     }
 
-    fn append_once(&mut self, file: &str, title: &str, text: &str, letter: &Letter) -> Result<(), DriveError> {
+    fn append_once(
+        &mut self,
+        file: &str,
+        title: &str,
+        text: &str,
+        letter: &Letter,
+    ) -> Result<(), DriveError> {
         let path = self.dir.join(file);
         let marker = format!("<!-- {} {} -->", letter.id, letter.from);
         let before = std::fs::read_to_string(&path).unwrap_or_default();

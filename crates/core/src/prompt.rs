@@ -66,9 +66,17 @@ fn read_bounded(path: &Path, max: u64) -> String {
 pub fn assemble(state: &RunState, files: &Files) -> String {
     let mut out = String::with_capacity(16 * 1024);
     rules(&mut out, state);
-    section(&mut out, &format!("Task (`{}`)", state.spec.task.source), &cut_head(&state.spec.task.text, TASK_MAX, &state.spec.task.source));
+    section(
+        &mut out,
+        &format!("Task (`{}`)", state.spec.task.source),
+        &cut_head(&state.spec.task.text, TASK_MAX, &state.spec.task.source),
+    );
     section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, ".ralph/guardrails.md"));
-    section(&mut out, "Progress so far", &cut_head(untitled(&files.progress), PART_MAX, ".ralph/progress.md"));
+    section(
+        &mut out,
+        "Progress so far",
+        &cut_head(untitled(&files.progress), PART_MAX, ".ralph/progress.md"),
+    );
     section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, ".ralph/notes.md"));
     section(&mut out, "Recent errors", &recent_errors(&files.errors));
     section(&mut out, "What has changed", &changes(state));
@@ -110,7 +118,11 @@ fn changes(state: &RunState) -> String {
         let branch = state.spec.branch.as_deref().or(baseline.branch.as_deref()).unwrap_or("a detached HEAD");
         let _ = writeln!(text, "Branch {branch}, started from commit {}.", baseline.head.short());
         if baseline.dirty_total > 0 {
-            let _ = writeln!(text, "{} had changes of the user before the run; leave those alone unless the task needs them.", count(baseline.dirty_total, "file"));
+            let _ = writeln!(
+                text,
+                "{} had changes of the user before the run; leave those alone unless the task needs them.",
+                count(baseline.dirty_total, "file")
+            );
         }
     }
     if state.touched.is_empty() {
@@ -145,12 +157,22 @@ fn changes(state: &RunState) -> String {
 fn checks(state: &RunState, files: &Files) -> String {
     let mut text = String::new();
     for verifier in &state.spec.settings.verifiers {
-        let required = if state.spec.settings.required_verifiers.contains(&verifier.name) { "required" } else { "optional" };
+        let required = if state.spec.settings.required_verifiers.contains(&verifier.name) {
+            "required"
+        } else {
+            "optional"
+        };
         let result = match state.checks.get(&verifier.name) {
             None => "not run yet".to_owned(),
             Some(r) => {
-                let age = if Some(&r.tree) == state.tree.as_ref() { "" } else { " (on an earlier state of the files)" };
-                let tests = r.tests.map_or_else(String::new, |t| format!(", {} passed, {} failed", t.passed, t.failed));
+                let age = if Some(&r.tree) == state.tree.as_ref() {
+                    ""
+                } else {
+                    " (on an earlier state of the files)"
+                };
+                let tests = r
+                    .tests
+                    .map_or_else(String::new, |t| format!(", {} passed, {} failed", t.passed, t.failed));
                 match (&r.why, r.passed) {
                     (_, true) => format!("passed{tests}{age}"),
                     (Some(why), false) => format!("FAILED: {why}{tests}{age}"),
@@ -166,7 +188,8 @@ fn checks(state: &RunState, files: &Files) -> String {
         text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
     }
     if let Some((_, failed)) = &state.disproved {
-        let place = if state.spec.proves_clean() { "in a clean checkout of the recorded commit" } else { "in place" };
+        let place =
+            if state.spec.proves_clean() { "in a clean checkout of the recorded commit" } else { "in place" };
         let _ = writeln!(text, "\nNOT DONE: the final check {place} failed:");
         for line in failed.iter().take(20) {
             let _ = writeln!(text, "- {line}");
@@ -176,7 +199,11 @@ fn checks(state: &RunState, files: &Files) -> String {
         }
     }
     for (name, why, log, output) in &files.failing {
-        let _ = write!(text, "\n## Output of {name} ({why}; whole log: `.ralph/runs/{}/{log}`)\n\n", state.spec.run_id);
+        let _ = write!(
+            text,
+            "\n## Output of {name} ({why}; whole log: `.ralph/runs/{}/{log}`)\n\n",
+            state.spec.run_id
+        );
         let output = tail(output, CHECK_MAX).trim_end();
         for line in output.lines() {
             let _ = writeln!(text, "    {line}");
@@ -199,9 +226,14 @@ fn standing(state: &RunState) -> String {
         let _ = write!(text, " Cost {} of {}.", spent.cost, budgets.max_cost);
     }
     text.push('\n');
-    let scores: Vec<String> = state.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
+    let scores: Vec<String> =
+        state.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
     if scores.iter().any(|s| s != "0.0") {
-        let _ = writeln!(text, "Loop score of the last iterations (0 = moving, 0.7 = circling): {}.", scores.join(" "));
+        let _ = writeln!(
+            text,
+            "Loop score of the last iterations (0 = moving, 0.7 = circling): {}.",
+            scores.join(" ")
+        );
     }
     text
 }

@@ -15,8 +15,10 @@ pub fn new(now: Timestamp) -> RunId {
     let mut random = [0u8; 2];
     // Without randomness the time alone must do; two starts at once in one folder are refused by the lock anyway.
     let _ = getrandom::fill(&mut random);
-    let tail: String =
-        [part / ALPHABET.len(), part, usize::from(random[0]), usize::from(random[1])].map(letter).iter().collect();
+    let tail: String = [part / ALPHABET.len(), part, usize::from(random[0]), usize::from(random[1])]
+        .map(letter)
+        .iter()
+        .collect();
     RunId::new(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))
 }
 

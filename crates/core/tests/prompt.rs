@@ -67,7 +67,13 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     };
     let prompt = assemble(&state, &files);
     assert!(prompt.len() < 200_000, "{}", prompt.len());
-    for path in ["`PROMPT.md`", "`.ralph/guardrails.md`", "`.ralph/progress.md`", "`.ralph/errors.log`", "iterations/1/check-tests.log"] {
+    for path in [
+        "`PROMPT.md`",
+        "`.ralph/guardrails.md`",
+        "`.ralph/progress.md`",
+        "`.ralph/errors.log`",
+        "iterations/1/check-tests.log",
+    ] {
         assert!(prompt.contains(path), "{path}");
     }
     drop(machine);

@@ -361,14 +361,13 @@ impl EventBody {
     }
 
     /// Whether losing this event to a power cut would lose money, work or a person's word: it is flushed to disk
-    /// before the run goes on.
+    /// before the run goes on. (The judgement of an iteration is not among them: it can be made again.)
     pub fn must_be_durable(&self) -> bool {
         matches!(
             self,
             Self::RunCreated { .. }
                 | Self::Prepared { .. }
                 | Self::SessionEnded { .. }
-                | Self::IterationEnded { .. }
                 | Self::CooldownSet { .. }
                 | Self::ControlReceived { .. }
                 | Self::SpecChanged { .. }

@@ -61,6 +61,11 @@ impl GitWorkspace {
         ready: Option<DiffReady>,
     ) -> Result<Checkpoint> {
         let iteration = request.iteration;
+        let with_state = match self.options.commit_state {
+            true => Some(crate::state_dir::with_state(work, self.snapshot.top(), &mut self.objects)?),
+            false => None,
+        };
+        let work = with_state.as_ref().unwrap_or(work);
         let session = self.session()?;
         let expected = session.record.work.to.clone();
         let actual = self.refs.read(&self.own_ref("work"))?;
@@ -261,6 +266,8 @@ impl GitWorkspace {
         // A branch that lagged behind the work ref catches up on earlier iterations, too.
         if actual.as_deref() != Some(parent) {
             paths.extend(work.changed.iter().map(Vec::as_slice));
+        } else {
+            paths.extend(work.changed.iter().map(Vec::as_slice).filter(|p| p.starts_with(crate::state_dir::PREFIX)));
         }
         self.update_user_index(&paths, work)
     }

@@ -31,6 +31,7 @@ mod repo;
 pub mod restore;
 mod session;
 mod snapshot;
+mod state_dir;
 mod store;
 mod survey;
 mod watch;

@@ -88,12 +88,10 @@ impl GitWorkspace {
     /// state is not to be committed.
     pub fn new(repo: Repo, run: RunId, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let what = "open the workspace";
-        if !options.commit_state {
-            repo.exclude_ralph_dir().map_err(|e| e.during(what))?;
-        }
+        repo.exclude_ralph_dir().map_err(|e| e.during(what))?;
         let folder = repo.run_folder(&run);
         let snapshot =
-            Snapshot::open(&repo, &folder, "index", options.large_file_limit, !options.commit_state)
+            Snapshot::open(&repo, &folder, "index", options.large_file_limit, true)
                 .map_err(|e| e.during(what))?;
         Ok(Self {
             git: repo.git(),

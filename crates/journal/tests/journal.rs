@@ -1,4 +1,5 @@
 //! The journal under kills, cuts, edits and full disks.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jiff::Timestamp;
 use ralph_domain::config::ConfigFile;

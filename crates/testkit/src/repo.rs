@@ -51,7 +51,11 @@ impl<'a> TestRepo<'a> {
 
     /// A repo with a committed task `PROMPT.md` and a file `readme.txt`.
     pub fn with_task(env: &'a TestEnv) -> Self {
-        Self::new(env, "repo", &[("readme.txt", "hello\n"), ("PROMPT.md", "# Do the work\n\nWrite `part.txt`.\n")])
+        Self::new(
+            env,
+            "repo",
+            &[("readme.txt", "hello\n"), ("PROMPT.md", "# Do the work\n\nWrite `part.txt`.\n")],
+        )
     }
 
     /// An agent for the configuration: `script` is run by `sh`.
@@ -124,7 +128,10 @@ impl<'a> TestRepo<'a> {
 
     /// The verdicts of all iterations of the latest run.
     pub fn verdicts(&self) -> Vec<String> {
-        self.events_named("iteration_ended").iter().filter_map(|e| Some(e["verdict"].as_str()?.to_owned())).collect()
+        self.events_named("iteration_ended")
+            .iter()
+            .filter_map(|e| Some(e["verdict"].as_str()?.to_owned()))
+            .collect()
     }
 
     /// The latest run's id.

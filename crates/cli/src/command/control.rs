@@ -124,7 +124,11 @@ pub fn cancel(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandErr
     if out.json {
         out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": "cancel", "ended": ended }));
     }
-    out.say(if ended { format!("run {} is cancelled", entry.run_id) } else { format!("run {} was told to end", entry.run_id) });
+    out.say(if ended {
+        format!("run {} is cancelled", entry.run_id)
+    } else {
+        format!("run {} was told to end", entry.run_id)
+    });
     Ok(0)
 }
 
@@ -162,7 +166,8 @@ pub fn edit(args: EditArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
     }
     .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", args.file.display())))?;
     if text.trim().is_empty() {
-        return Err(CommandError::usage("the new task is empty").hint("a run cannot go on without a task; `ralph stop` ends it"));
+        return Err(CommandError::usage("the new task is empty")
+            .hint("a run cannot go on without a task; `ralph stop` ends it"));
     }
     send(&entry, Control::Edit { task: text }, out)
 }
@@ -172,16 +177,25 @@ pub fn approve(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandEr
     let entry = find::run(folder, args.run.as_deref())?;
     if !find::handle(&entry).is_driven() {
         let home = host::state_home()?;
-        let places = Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
+        let places =
+            Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
         if let Some(aside) = resume::accept_sealed(&places)? {
-            out.say(format!("the sealed copy is the journal again; the edited one is kept as `{}`", aside.display()));
+            out.say(format!(
+                "the sealed copy is the journal again; the edited one is kept as `{}`",
+                aside.display()
+            ));
         }
     }
     send(&entry, Control::Approve, out)
 }
 
 /// Sends a text.
-pub fn text(args: TextArgs, control: impl FnOnce(String) -> Control, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn text(
+    args: TextArgs,
+    control: impl FnOnce(String) -> Control,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
     if args.text.trim().is_empty() {
         return Err(CommandError::usage("the text is empty"));
     }
@@ -196,12 +210,14 @@ fn known(entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandE
         return Ok(());
     }
     let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();
-    Err(CommandError::usage(format!("there is no agent `{agent}` in run {}", entry.run_id)).hint(format!("its agents: {}", names.join(", "))))
+    Err(CommandError::usage(format!("there is no agent `{agent}` in run {}", entry.run_id))
+        .hint(format!("its agents: {}", names.join(", "))))
 }
 
 fn refuse_finished(entry: &Registration) -> Result<(), CommandError> {
     match find::handle(entry).state()?.finished {
-        Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary)).hint("`ralph list` shows the runs of this folder")),
+        Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
+            .hint("`ralph list` shows the runs of this folder")),
         None => Ok(()),
     }
 }
@@ -219,7 +235,10 @@ fn send(entry: &Registration, control: Control, out: &Out) -> Result<u8, Command
     out.say(if taken {
         format!("{name}: run {} has taken it", entry.run_id)
     } else {
-        format!("{name}: kept for run {}; no process drives it now, `ralph resume {}` goes on", entry.run_id, entry.run_id)
+        format!(
+            "{name}: kept for run {}; no process drives it now, `ralph resume {}` goes on",
+            entry.run_id, entry.run_id
+        )
     });
     Ok(0)
 }

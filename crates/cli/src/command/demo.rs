@@ -39,7 +39,8 @@ pub fn run(args: DemoArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         None => std::env::temp_dir().join(format!("ralph-demo-{}", std::process::id())),
     };
     if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut d| d.next().is_some()) {
-        return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display())).hint("name a new folder with `--dir`"));
+        return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display()))
+            .hint("name a new folder with `--dir`"));
     }
     make(&dir, args.fast)?;
     out.say(format!("a small repo with failing tests is in {}", dir.display()));
@@ -52,20 +53,27 @@ pub fn run(args: DemoArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
 }
 
 fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
-    let failed = |what: &Path, e: std::io::Error| CommandError::environment(format!("cannot write `{}`: {e}", what.display()));
+    let failed = |what: &Path, e: std::io::Error| {
+        CommandError::environment(format!("cannot write `{}`: {e}", what.display()))
+    };
     for (name, text) in FILES {
         let path = dir.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
         }
-        let text = if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { (*text).to_owned() };
+        let text =
+            if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { (*text).to_owned() };
         std::fs::write(&path, text).map_err(|e| failed(&path, e))?;
     }
     let git = Git::in_folder(dir);
     let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
     git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_git::Error::from)?;
-    git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"]).run().map_err(ralph_git::Error::from)?;
-    git.call(identity.into_iter().chain(["commit", "-q", "-m", "A small example with failing tests"])).run().map_err(ralph_git::Error::from)?;
+    git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"])
+        .run()
+        .map_err(ralph_git::Error::from)?;
+    git.call(identity.into_iter().chain(["commit", "-q", "-m", "A small example with failing tests"]))
+        .run()
+        .map_err(ralph_git::Error::from)?;
     Ok(())
 }
 

@@ -25,14 +25,22 @@ pub fn run(folder: &Path, out: &Out) -> Result<u8, CommandError> {
 
 fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (String, String) {
     if !top.join(".git").exists() {
-        return ("not a git repository".into(), "`git init`, commit what is there, then `ralph init`; or `ralph demo` to see a run first".into());
+        return (
+            "not a git repository".into(),
+            "`git init`, commit what is there, then `ralph init`; or `ralph demo` to see a run first".into(),
+        );
     }
     if let Some(run) = runs.last()
         && let Ok(state) = find::handle(run).state()
     {
         let id = &run.run_id;
         let driven = find::handle(run).is_driven();
-        let stands = format!("run {id}: {}, iteration {} of {}", state.status(), state.iterations, state.spec.settings.budgets.max_iterations);
+        let stands = format!(
+            "run {id}: {}, iteration {} of {}",
+            state.status(),
+            state.iterations,
+            state.spec.settings.budgets.max_iterations
+        );
         let next = match (&state.finished, &state.needs_human, driven) {
             (Some(end), _, _) if end.reason == ralph_domain::outcome::EndReason::Completed => {
                 format!("`ralph show {id}` shows the proof; `ralph run` starts the next task")
@@ -41,7 +49,9 @@ fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (Stri
             (None, Some(need), _) if need.reason.needs_approval() => {
                 format!("{}: look at it, then `ralph approve {id}` and `ralph resume {id}`", need.message)
             }
-            (None, Some(need), _) => format!("{}: `ralph nudge \"…\"`, then `ralph resume {id}`", need.message),
+            (None, Some(need), _) => {
+                format!("{}: `ralph nudge \"…\"`, then `ralph resume {id}`", need.message)
+            }
             (None, None, true) => format!("`ralph logs -f {id}` follows it, `ralph status` shows more"),
             (None, None, false) => format!("no process drives it: `ralph resume {id}` goes on"),
         };
@@ -49,15 +59,24 @@ fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (Stri
     }
     if !RalphDir::of(top).config().is_file() {
         return match settings::detected_agents().as_slice() {
-            [] => ("not set up; no agent CLI found".into(), "`ralph doctor` shows what is missing; `ralph demo` needs nothing".into()),
+            [] => (
+                "not set up; no agent CLI found".into(),
+                "`ralph doctor` shows what is missing; `ralph demo` needs nothing".into(),
+            ),
             agents => {
                 let names: Vec<&str> = agents.iter().map(|a| a.name.as_str()).collect();
-                (format!("not set up; found {}", names.join(", ")), "`ralph init` writes a configuration".into())
+                (
+                    format!("not set up; found {}", names.join(", ")),
+                    "`ralph init` writes a configuration".into(),
+                )
             }
         };
     }
     if !top.join("PROMPT.md").is_file() {
-        return ("set up, no task yet".into(), "write what is to be done, and how to check it, into `PROMPT.md`".into());
+        return (
+            "set up, no task yet".into(),
+            "write what is to be done, and how to check it, into `PROMPT.md`".into(),
+        );
     }
     ("ready".into(), "`ralph run --isolation none` starts the loop on PROMPT.md".into())
 }

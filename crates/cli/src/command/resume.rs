@@ -54,7 +54,9 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
     let spec = match snapshot::read_spec(&places.dir) {
         Ok(spec) => spec,
         Err(error) => match &places.spare {
-            Some(spare) => snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error)?,
+            Some(spare) => {
+                snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error)?
+            }
             None => return Err(error.into()),
         },
     };
@@ -63,13 +65,20 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
     ralph_sandbox::sweep(spec.run_id.as_str());
     if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
         if let Some(end) = &state.finished {
-            return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary)).hint("`ralph run --new` starts another one"));
+            return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary))
+                .hint("`ralph run --new` starts another one"));
         }
         if let Some(need) = state.needs_human.as_ref().filter(|n| n.reason.needs_approval()) {
             let approved = inbox_has_approval(&places, state.inbox);
             if !approved {
-                return Err(CommandError::needs_person(format!("run {} waits for your approval: {}", spec.run_id, need.message))
-                    .hint(format!("look at it, then `ralph approve {}` and `ralph resume {}`", spec.run_id, spec.run_id)));
+                return Err(CommandError::needs_person(format!(
+                    "run {} waits for your approval: {}",
+                    spec.run_id, need.message
+                ))
+                .hint(format!(
+                    "look at it, then `ralph approve {}` and `ralph resume {}`",
+                    spec.run_id, spec.run_id
+                )));
             }
         }
     }

@@ -102,16 +102,18 @@ pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> 
         let name = (!name.is_empty()).then_some(name.as_str());
         return resume::go_on(name, folder, out);
     }
-    start(args, folder, out).inspect_err(|error| {
-        // Whoever reads the last line of stdout gets the documented object, whatever happened.
-        if out.json {
-            out.value(&RunResult::refused(error.to_run_error()));
-        }
-    }).or_else(|error| {
-        let mut people = *out;
-        people.json = false;
-        Ok(people.fail(&error))
-    })
+    start(args, folder, out)
+        .inspect_err(|error| {
+            // Whoever reads the last line of stdout gets the documented object, whatever happened.
+            if out.json {
+                out.value(&RunResult::refused(error.to_run_error()));
+            }
+        })
+        .or_else(|error| {
+            let mut people = *out;
+            people.json = false;
+            Ok(people.fail(&error))
+        })
 }
 
 fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
@@ -119,7 +121,7 @@ fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let task = read_task(folder, &args.prompt)?;
+    let task = without_secrets(read_task(folder, &args.prompt)?, &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
     require_unfenced(&args, &loaded)?;
     let settings = resolve(&args, loaded.clone(), &origin.top)?;
@@ -130,7 +132,11 @@ fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
     let (place, workspace, branch) = make_place(&args, &origin, &home, &run_id, &settings)?;
-    let repo = if workspace == origin.top { origin.clone() } else { Repo::discover(&workspace).map_err(from_repo)? };
+    let repo = if workspace == origin.top {
+        origin.clone()
+    } else {
+        Repo::discover(&workspace).map_err(from_repo)?
+    };
     repo.exclude_ralph_dir().map_err(CommandError::from)?;
     let config_digest = if workspace == origin.top { loaded.repo_digest } else { None };
     let spec = RunSpec {
@@ -217,10 +223,18 @@ fn read_task(folder: &Path, prompt: &Path) -> Result<Task, CommandError> {
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-        CommandError::usage(format!("{}:{line}: the task file is not UTF-8 text", path.display())).hint("save it as UTF-8")
+        CommandError::usage(format!("{}:{line}: the task file is not UTF-8 text", path.display()))
+            .hint("save it as UTF-8")
     })?;
-    Task::from_prompt(&text, &shown)
-        .map_err(|message| CommandError::usage(message).hint(format!("write what is to be done into `{}`", path.display())))
+    Task::from_prompt(&text, &shown).map_err(|message| {
+        CommandError::usage(message).hint(format!("write what is to be done into `{}`", path.display()))
+    })
+}
+
+/// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.
+fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Task {
+    let clean = |text: &str| redactor.text(text).into_owned();
+    Task { title: clean(&task.title), text: clean(&task.text), source: task.source }
 }
 
 /// Until the fence is built, running without one needs the user's own word: a flag or the user's own configuration.
@@ -235,8 +249,10 @@ fn require_unfenced(args: &RunArgs, loaded: &Loaded) -> Result<(), CommandError>
     if asked == Some(Isolation::None) {
         return Ok(());
     }
-    let mut error = CommandError::environment("this version cannot fence an agent off from the rest of the machine")
-        .hint("`--isolation none` runs it with all your rights; only do that with agents and repos you trust");
+    let mut error = CommandError::environment(
+        "this version cannot fence an agent off from the rest of the machine",
+    )
+    .hint("`--isolation none` runs it with all your rights; only do that with agents and repos you trust");
     if loaded.repo_isolation == Some(Isolation::None) && asked.is_none() {
         error = error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config");
     }
@@ -255,10 +271,12 @@ fn resolve(args: &RunArgs, loaded: Loaded, top: &Path) -> Result<Settings, Comma
         max_cost_usd_estimate: args.max_cost.map(Usd::from_dollars),
         max_tokens_total: args.max_tokens,
         strict_budget: args.strict_budget.then_some(true),
-        agent_priority: (!args.agents.is_empty()).then(|| args.agents.iter().map(|a| AgentName::from(a.as_str())).collect()),
+        agent_priority: (!args.agents.is_empty())
+            .then(|| args.agents.iter().map(|a| AgentName::from(a.as_str())).collect()),
         protected_paths: (!args.protect.is_empty()).then(|| args.protect.clone()),
         verifiers: (!args.verify.is_empty()).then(|| verifiers_of(&args.verify)),
-        required_verifiers: (!args.verify.is_empty()).then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
+        required_verifiers: (!args.verify.is_empty())
+            .then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
         isolation: Some(Isolation::None),
         ..ConfigFile::default()
     };
@@ -269,10 +287,12 @@ fn resolve(args: &RunArgs, loaded: Loaded, top: &Path) -> Result<Settings, Comma
     let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
     if let Some(unknown) = wanted.iter().flatten().find(|name| !known.contains(name)) {
         let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
-        return Err(CommandError::usage(format!("there is no agent `{unknown}`")).hint(match names.as_slice() {
-            [] => "no agent is configured or installed: `ralph doctor` shows what is missing".to_owned(),
-            names => format!("configured or installed: {}", names.join(", ")),
-        }));
+        return Err(CommandError::usage(format!("there is no agent `{unknown}`")).hint(
+            match names.as_slice() {
+                [] => "no agent is configured or installed: `ralph doctor` shows what is missing".to_owned(),
+                names => format!("configured or installed: {}", names.join(", ")),
+            },
+        ));
     }
     let mut settings = file.overlaid(flags).resolve();
     if let Some(model) = &args.model {
@@ -302,8 +322,10 @@ fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
     }
     for name in &settings.required_verifiers {
         if !settings.verifiers.iter().any(|v| v.name == *name) {
-            return Err(CommandError::usage(format!("`required_verifiers` names `{name}`, but there is no such verifier"))
-                .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
+            return Err(CommandError::usage(format!(
+                "`required_verifiers` names `{name}`, but there is no such verifier"
+            ))
+            .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
         }
     }
     if settings.required_verifiers.is_empty() {
@@ -315,30 +337,48 @@ fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
         let program = &agent.command_argv[0];
         if !exists(program, &path, top) {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
-            return Err(CommandError::environment(format!("the command `{program}` of agent `{}` does not exist or cannot be run", agent.name))
-                .hint(install.map_or_else(|| "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(), str::to_owned)));
+            return Err(CommandError::environment(format!(
+                "the command `{program}` of agent `{}` does not exist or cannot be run",
+                agent.name
+            ))
+            .hint(install.map_or_else(
+                || "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(),
+                str::to_owned,
+            )));
         }
     }
     for verifier in &settings.verifiers {
         let program = &verifier.command_argv[0];
         if !exists(program, &path, top) {
-            return Err(CommandError::usage(format!("the command `{program}` of verifier `{}` does not exist or cannot be run", verifier.name))
-                .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
+            return Err(CommandError::usage(format!(
+                "the command `{program}` of verifier `{}` does not exist or cannot be run",
+                verifier.name
+            ))
+            .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
         }
     }
     if settings.strict_budget
-        && let Some(blind) = settings.agents.iter().find(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
+        && let Some(blind) =
+            settings.agents.iter().find(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
     {
-        return Err(CommandError::environment(format!("agent `{}` does not report its cost, so the cap of {} cannot hold", blind.name, settings.budgets.max_cost))
-            .hint("leave it out with `--agents`, or start without `--strict-budget`"));
+        return Err(CommandError::environment(format!(
+            "agent `{}` does not report its cost, so the cap of {} cannot hold",
+            blind.name, settings.budgets.max_cost
+        ))
+        .hint("leave it out with `--agents`, or start without `--strict-budget`"));
     }
     Ok(())
 }
 
 fn exists(program: &str, path: &str, top: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    let can_run = |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    if program.contains('/') { can_run(&top.join(program)) } else { presets::find_program(program, path).is_some() }
+    let can_run =
+        |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    if program.contains('/') {
+        can_run(&top.join(program))
+    } else {
+        presets::find_program(program, path).is_some()
+    }
 }
 
 fn make_place(
@@ -374,8 +414,10 @@ fn make_place(
         if origin.branch.as_deref() != Some(branch) {
             let free = place::free_branch_name(origin, branch)?;
             if free != *branch {
-                return Err(CommandError::usage(format!("the branch `{branch}` exists already, or another branch is in its way"))
-                    .hint(format!("choose another name, e.g. `--branch {free}`")));
+                return Err(CommandError::usage(format!(
+                    "the branch `{branch}` exists already, or another branch is in its way"
+                ))
+                .hint(format!("choose another name, e.g. `--branch {free}`")));
             }
             place::create_branch_in_place(origin, branch)?;
         }
@@ -426,8 +468,13 @@ pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
         CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
         basis => format!("{} ({})", result.cost_usd, basis.as_str()),
     };
-    let row = |name: &str, value: &str| out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))));
-    row("run", &format!("{} · {} · {time} · {cost}", spec.run_id, count(result.iterations as usize, "iteration")));
+    let row = |name: &str, value: &str| {
+        out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
+    };
+    row(
+        "run",
+        &format!("{} · {} · {time} · {cost}", spec.run_id, count(result.iterations as usize, "iteration")),
+    );
     if let Some(branch) = &result.branch {
         row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
     }
@@ -443,6 +490,10 @@ pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
     if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
         out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
     } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
-        out.say(format!("{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them", out.err(Tone::Plain, "next:"), spec.run_id));
+        out.say(format!(
+            "{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them",
+            out.err(Tone::Plain, "next:"),
+            spec.run_id
+        ));
     }
 }

@@ -33,12 +33,16 @@ impl Driver {
         })?;
         self.ctx.boundary("checkpoint.committed");
         let patch = match (&before, &checkpoint.commit) {
-            (Some(before), Some(_)) => self.workspace.patch(before.as_str(), checkpoint.tree.as_str(), PATCH_MAX)?,
+            (Some(before), Some(_)) => {
+                self.workspace.patch(before.as_str(), checkpoint.tree.as_str(), PATCH_MAX)?
+            }
             _ => Vec::new(),
         };
         let folder = self.ctx.iteration_dir(iteration)?;
         artifacts::write(&folder.join("git_diff.patch"), &self.ctx.redactor.bytes(&patch))?;
-        let sum = |of: fn(&ralph_domain::event::FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();
+        let sum = |of: fn(&ralph_domain::event::FileChange) -> Option<u64>| {
+            checkpoint.files.iter().filter_map(of).sum()
+        };
         let (added, removed) = (sum(|f| f.added), sum(|f| f.removed));
         let files_total = checkpoint.files.len();
         let mut files = checkpoint.files;
@@ -56,8 +60,10 @@ impl Driver {
         let changes = checkpoint.protected;
         if !changes.is_empty() {
             // The next prompt quotes the errors: the agent must know what to bring back.
-            let list: Vec<String> = changes.iter().map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
-            self.ctx.error_entry(&format!("iteration {iteration}: protected paths changed"), &list.join("\n"));
+            let list: Vec<String> =
+                changes.iter().map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
+            self.ctx
+                .error_entry(&format!("iteration {iteration}: protected paths changed"), &list.join("\n"));
             self.ctx.record(EventBody::ProtectedChanged { iteration, changes })?;
         }
         self.ctx.boundary("checkpoint.after");

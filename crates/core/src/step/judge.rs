@@ -25,10 +25,16 @@ impl Driver {
         let verdict = judge(&self.ctx.state);
         let failure = failure_signature(&self.ctx.state, &current, self.ctx.run.path());
         let signals = score(&self.ctx.state, &current, failure.clone());
-        artifacts::write(&folder.join("test_output.txt"), test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes())?;
+        artifacts::write(
+            &folder.join("test_output.txt"),
+            test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes(),
+        )?;
         artifacts::write(&folder.join("pr_state.json"), b"{\"forge\":null,\"pr\":null}\n")?;
         let receipt = receipt::receipt(&self.ctx.state, &current, verdict, self.ctx.clock.now());
-        artifacts::write(&folder.join("metrics.json"), &receipt::metrics(&self.ctx.state, &current, &signals))?;
+        artifacts::write(
+            &folder.join("metrics.json"),
+            &receipt::metrics(&self.ctx.state, &current, &signals),
+        )?;
         let digest = artifacts::write(&folder.join("receipt.json"), &receipt)?;
         self.ctx.boundary("judge.receipt");
         changelog::append(&self.ctx, &current, verdict)?;
@@ -37,7 +43,13 @@ impl Driver {
             && signals.loop_score >= gutter_at
             && verdict != ralph_domain::event::Verdict::Candidate;
         let (loop_score, evidence) = (signals.loop_score, signals.evidence.clone());
-        self.ctx.record(EventBody::IterationEnded { iteration, verdict, signals, failure, receipt: digest })?;
+        self.ctx.record(EventBody::IterationEnded {
+            iteration,
+            verdict,
+            signals,
+            failure,
+            receipt: digest,
+        })?;
         if stuck {
             self.ctx.record(EventBody::Gutter { iteration, loop_score, evidence })?;
         }
@@ -66,11 +78,8 @@ fn score(state: &RunState, current: &Current, failure: Option<Digest>) -> Signal
 
 /// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.
 fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Option<Digest> {
-    let failing: Vec<_> = state
-        .checks
-        .values()
-        .filter(|r| !r.passed && Some(&r.tree) == state.tree.as_ref())
-        .collect();
+    let failing: Vec<_> =
+        state.checks.values().filter(|r| !r.passed && Some(&r.tree) == state.tree.as_ref()).collect();
     if !failing.is_empty() {
         let mut text = String::new();
         for result in failing {

@@ -15,7 +15,9 @@ impl Driver {
         let baseline = self.workspace.begin(&protected)?;
         self.ctx.boundary("prepare.snapshot");
         for path in baseline.left_out.clone() {
-            self.ctx.notice(format!("`{path}` is too large for the snapshot: it is left alone and cannot be restored"))?;
+            self.ctx.notice(format!(
+                "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
+            ))?;
         }
         self.ctx.record(EventBody::Prepared { baseline })?;
         self.ctx.flush()?;
@@ -26,7 +28,8 @@ impl Driver {
     /// `.ralph/iterations` leads to the current run's.
     fn link_iterations(&self) {
         let link = self.ctx.dir.join("iterations");
-        let target = std::path::Path::new("runs").join(self.ctx.state.spec.run_id.as_str()).join("iterations");
+        let target =
+            std::path::Path::new("runs").join(self.ctx.state.spec.run_id.as_str()).join("iterations");
         if std::fs::read_link(&link).is_ok_and(|found| found == target) {
             return;
         }

@@ -60,7 +60,9 @@ impl Driver {
     pub(crate) fn prove(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prove.before");
         let state = &self.ctx.state;
-        let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.tree.clone()) else { return Ok(()) };
+        let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.tree.clone()) else {
+            return Ok(());
+        };
         // Nothing was changed and yet everything passes: the start itself is what is proven.
         let commit = state.work.clone().unwrap_or_else(|| baseline.head.clone());
         let clean = state.spec.proves_clean();
@@ -120,7 +122,10 @@ impl Driver {
             tree,
             base,
             place: if clean { "clean checkout" } else { "in place" },
-            checks: results.iter().map(|result| Evidence { command: command(&result.name), result }).collect(),
+            checks: results
+                .iter()
+                .map(|result| Evidence { command: command(&result.name), result })
+                .collect(),
             protected: Protected { patterns, changed: protected },
             failed,
             iterations: state.iterations,
@@ -134,7 +139,10 @@ impl Driver {
         artifacts::write_durable(&self.ctx.run.proof(), &text)?;
         if !passed {
             let list = failed.join("\n");
-            self.ctx.error_entry(&format!("iteration {}: the final check failed", self.ctx.state.iterations), &list);
+            self.ctx.error_entry(
+                &format!("iteration {}: the final check failed", self.ctx.state.iterations),
+                &list,
+            );
         }
         self.ctx.record(EventBody::ProofFinished {
             commit: commit.clone(),
@@ -150,13 +158,21 @@ impl Driver {
     }
 
     /// The commit that is handed over must hold what was judged: it may differ from the tree in the user's own changes only.
-    fn missing_from(&self, commit: &CommitId, tree: &TreeId, baseline: &Baseline) -> Result<Vec<String>, DriveError> {
+    fn missing_from(
+        &self,
+        commit: &CommitId,
+        tree: &TreeId,
+        baseline: &Baseline,
+    ) -> Result<Vec<String>, DriveError> {
         if baseline.dirty_total > baseline.dirty.len() {
             return Ok(Vec::new());
         }
         let files = self.workspace.changes(commit.as_str(), tree.as_str())?;
-        let missing: Vec<String> =
-            files.into_iter().map(|f| f.path).filter(|path| !baseline.dirty.contains(path)).collect();
+        let missing: Vec<String> = files
+            .into_iter()
+            .map(|f| f.path)
+            .filter(|path| !baseline.dirty.contains(path) && !path.starts_with(".ralph/"))
+            .collect();
         if missing.is_empty() {
             return Ok(Vec::new());
         }
@@ -187,7 +203,11 @@ impl Driver {
                 return Ok(None);
             }
             if !end.as_ref().is_ok_and(|e| e.success()) {
-                failed.push(format!("setup command `{}` failed in a clean checkout: see {}", command.display(), self.ctx.run.relative(&log)));
+                failed.push(format!(
+                    "setup command `{}` failed in a clean checkout: see {}",
+                    command.display(),
+                    self.ctx.run.relative(&log)
+                ));
                 remove_dir(&folder)?;
                 return Ok(Some(Vec::new()));
             }
@@ -254,7 +274,9 @@ fn make_dir(path: &Path) -> Result<(), DriveError> {
 
 fn remove_dir(path: &Path) -> Result<(), DriveError> {
     match std::fs::remove_dir_all(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(JournalError::file("remove", path, e).into()),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(JournalError::file("remove", path, e).into())
+        }
         _ => Ok(()),
     }
 }

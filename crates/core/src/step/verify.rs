@@ -20,11 +20,15 @@ pub(crate) const EXCERPT: usize = 8 * 1024;
 impl Driver {
     pub(crate) fn verify(&mut self, checks: &[String]) -> Result<(), DriveError> {
         self.ctx.boundary("verify.before");
-        let (Some(current), Some(tree)) = (&self.ctx.state.current, self.ctx.state.tree.clone()) else { return Ok(()) };
+        let (Some(current), Some(tree)) = (&self.ctx.state.current, self.ctx.state.tree.clone()) else {
+            return Ok(());
+        };
         let iteration = current.iteration;
         let folder = self.ctx.iteration_dir(iteration)?;
         for name in checks {
-            let Some(verifier) = self.ctx.state.spec.settings.verifiers.iter().find(|v| v.name == *name).cloned() else {
+            let Some(verifier) =
+                self.ctx.state.spec.settings.verifiers.iter().find(|v| v.name == *name).cloned()
+            else {
                 continue;
             };
             let log = folder.join(format!("check-{name}.log"));
@@ -74,11 +78,15 @@ pub(crate) fn run_check(
     let tests = run.tests;
     let why = match (end, &run.outcome) {
         (Some(ExecEnd::Stopped(_) | ExecEnd::GuardLost), _) => return Ok(Checked::Stopped),
-        (Some(ExecEnd::Exited(0)), _) if tests.is_some_and(|t| t.executed() == 0) => Some("no test was executed".to_owned()),
+        (Some(ExecEnd::Exited(0)), _) if tests.is_some_and(|t| t.executed() == 0) => {
+            Some("no test was executed".to_owned())
+        }
         (Some(ExecEnd::Exited(0)), _) => None,
         (Some(ExecEnd::Exited(code)), _) => Some(format!("exit code {code}")),
         (Some(ExecEnd::Signaled(signal)), _) => Some(format!("ended by signal {signal}")),
-        (Some(ExecEnd::TimedOut | ExecEnd::IdleTimedOut), _) => Some(format!("no end after {}", duration(timeout))),
+        (Some(ExecEnd::TimedOut | ExecEnd::IdleTimedOut), _) => {
+            Some(format!("no end after {}", duration(timeout)))
+        }
         (None, Err(error)) => Some(error.to_string()),
         (None, Ok(_)) => None,
     };
@@ -176,7 +184,12 @@ impl ExecSink for CheckSink<'_> {
             return ControlFlow::Continue(());
         }
         self.last_poll = now;
-        let live = Live { now: self.ctx.clock.now(), elapsed: now - self.started, silent: None, activity: self.label };
+        let live = Live {
+            now: self.ctx.clock.now(),
+            elapsed: now - self.started,
+            silent: None,
+            activity: self.label,
+        };
         self.ctx.observer.live(&self.ctx.state, &live);
         match self.ctx.read_inbox() {
             Ok(_) if self.ctx.state.cancel_by.is_some() => ControlFlow::Break(StopCause::Cancelled),

@@ -24,7 +24,8 @@ impl Driver {
                 Step::Wait { until: still, .. } if still == until => {}
                 _ => break,
             }
-            let live = Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
+            let live =
+                Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
             self.ctx.observer.live(&self.ctx.state, &live);
             self.ctx.clock.pause(POLL);
         }

@@ -43,7 +43,10 @@ impl Driver {
             .cloned()
             .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
         let folder = self.ctx.iteration_dir(iteration)?;
-        let text = prompt::assemble(&self.ctx.state, &prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state));
+        let text = prompt::assemble(
+            &self.ctx.state,
+            &prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state),
+        );
         let text = self.ctx.redactor.text(&text).into_owned();
         let prompt_file = folder.join("prompt.md");
         let digest = artifacts::write(&prompt_file, text.as_bytes())?;
@@ -89,18 +92,28 @@ impl Driver {
         Ok(())
     }
 
-    fn end_session(&mut self, iteration: u32, promise: &str, report: SessionReport) -> Result<(), DriveError> {
+    fn end_session(
+        &mut self,
+        iteration: u32,
+        promise: &str,
+        report: SessionReport,
+    ) -> Result<(), DriveError> {
         let folder = self.ctx.iteration_dir(iteration)?;
         let mut response = report.response;
         self.ctx.redactor.json(&mut response);
-        let response = artifacts::write(&folder.join("response.json"), &serde_json::to_vec(&response).unwrap_or_default())?;
+        let response = artifacts::write(
+            &folder.join("response.json"),
+            &serde_json::to_vec(&response).unwrap_or_default(),
+        )?;
         // A session that did not complete can promise nothing: its last words may be cut off anywhere.
         let promised = report.end == SessionEnd::Completed && promises(&report.final_message, promise);
         let message = last_paragraph(&report.final_message, promise);
         let message = one_line(&self.ctx.redactor.text(&message), MESSAGE_MAX);
-        if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted) {
+        if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted)
+        {
             let words = report.end.reason().unwrap_or("").to_owned();
-            self.ctx.error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
+            self.ctx
+                .error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
         }
         self.ctx.record(EventBody::SessionEnded {
             iteration,
@@ -156,7 +169,9 @@ fn clean(end: SessionEnd) -> SessionEnd {
     let cut = |reason: String| one_line(&reason, 500);
     match end {
         SessionEnd::Failed { reason } => SessionEnd::Failed { reason: cut(reason) },
-        SessionEnd::RateLimited { reset_at, reason } => SessionEnd::RateLimited { reset_at, reason: cut(reason) },
+        SessionEnd::RateLimited { reset_at, reason } => {
+            SessionEnd::RateLimited { reset_at, reason: cut(reason) }
+        }
         SessionEnd::Overloaded { reason } => SessionEnd::Overloaded { reason: cut(reason) },
         SessionEnd::Auth { reason } => SessionEnd::Auth { reason: cut(reason) },
         SessionEnd::Billing { reason } => SessionEnd::Billing { reason: cut(reason) },

@@ -95,7 +95,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(session: impl Fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String) + Send + Sync + 'static) -> Self {
+    pub fn new(
+        session: impl Fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String) + Send + Sync + 'static,
+    ) -> Self {
         let config = ConfigFile::parse(
             r#"{"agents":[{"name":"a","command_argv":["a"]}],
                 "verifiers":[{"name":"tests","command_argv":["grep","done","result.txt"]}],"max_iterations":6}"#,
@@ -134,7 +136,11 @@ impl Machine {
             spec_version: 1,
             run_id: "r1".into(),
             created_at: self.clock.now(),
-            task: Task { title: "A task".into(), text: "# A task\n\nMake it done.\n".into(), source: "PROMPT.md".into() },
+            task: Task {
+                title: "A task".into(),
+                text: "# A task\n\nMake it done.\n".into(),
+                source: "PROMPT.md".into(),
+            },
             settings: self.config.clone().resolve(),
             place: Place::InPlace,
             workspace: self.folder(),
@@ -146,7 +152,8 @@ impl Machine {
 
     fn parts(&self) -> Parts {
         let agents = self.agents.iter().map(|name| {
-            Box::new(FnAgent { name: AgentName::from(*name), session: Arc::clone(&self.session) }) as Box<dyn Agent>
+            Box::new(FnAgent { name: AgentName::from(*name), session: Arc::clone(&self.session) })
+                as Box<dyn Agent>
         });
         Parts {
             dir: self.dir(),

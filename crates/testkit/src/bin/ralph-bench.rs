@@ -2,7 +2,11 @@
 //!
 //! `cargo run --release -p ralph-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
 //! `ralph` beside this program).
-#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark starts processes and prints a table")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark starts processes and prints a table"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark fails by panicking")]
 
 use ralph_testkit::{TestEnv, TestRepo};
@@ -24,17 +28,20 @@ struct Stub {
 }
 
 const STILL: Stub = Stub { name: "nothing changes", argv: ["/bin/sh", "-c", "echo ok"] };
-const CHANGING: Stub =
-    Stub { name: "one file changes", argv: ["/bin/sh", "-c", "echo $RALPH_ITERATION > dir1/changing.txt; echo ok"] };
+const CHANGING: Stub = Stub {
+    name: "one file changes",
+    argv: ["/bin/sh", "-c", "echo $RALPH_ITERATION > dir1/changing.txt; echo ok"],
+};
 
 fn main() {
     let quick = std::env::args().any(|a| a == "--quick");
-    let ralph = std::env::var_os("RALPH_BIN").map(std::path::PathBuf::from).unwrap_or_else(|| {
-        std::env::current_exe().expect("own path").with_file_name("ralph")
-    });
+    let ralph = std::env::var_os("RALPH_BIN")
+        .map(std::path::PathBuf::from)
+        .unwrap_or_else(|| std::env::current_exe().expect("own path").with_file_name("ralph"));
     let env = TestEnv::new(ralph);
-    let files: Vec<(String, String)> =
-        (0..FILES).map(|n| (format!("dir{}/file{n}.txt", n % 40), format!("content {n}\n").repeat(20))).collect();
+    let files: Vec<(String, String)> = (0..FILES)
+        .map(|n| (format!("dir{}/file{n}.txt", n % 40), format!("content {n}\n").repeat(20)))
+        .collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
     let repo = TestRepo::new(&env, "repo", &files);
     repo.write("PROMPT.md", "# Bench\n\nNothing to do.\n");
@@ -45,7 +52,10 @@ fn main() {
 
     let status = bench.mean_of(200, &mut || bench.run_quiet("git", &["status", "--porcelain"]));
     println!("repo of {FILES} files; git status --porcelain: {:.2} ms\n", ms(status));
-    println!("{:<20} {:>10} {:>10} {:>12} {:>16} {:>8}", "", "ralph", "bare sh", "difference", "in git statuses", "allowed");
+    println!(
+        "{:<20} {:>10} {:>10} {:>12} {:>16} {:>8}",
+        "", "ralph", "bare sh", "difference", "in git statuses", "allowed"
+    );
     for (stub, allowed) in [(&STILL, 1.0), (&CHANGING, 3.0)] {
         let ours = bench.per_iteration(stub, short, long);
         let bare = bench.bare(stub, long);
@@ -129,12 +139,18 @@ impl Bench<'_> {
         self.configure(stub);
         let trace = self.env.path("trace");
         let count = iterations.to_string();
-        let mut command = self.env.ralph_command(&self.repo.dir, &["run", "--new", "--isolation", "none", "--max-iterations", &count]);
+        let mut command = self.env.ralph_command(
+            &self.repo.dir,
+            &["run", "--new", "--isolation", "none", "--max-iterations", &count],
+        );
         TestEnv::finish(command.env("RALPH_TRACE", &trace)).exits(1);
         let mut sums: BTreeMap<(String, String), (u32, u64)> = BTreeMap::new();
         let text = std::fs::read_to_string(&trace).expect("a trace");
-        let marks: Vec<(u64, &str)> =
-            text.lines().filter_map(|l| l.split_once(' ')).filter_map(|(t, n)| Some((t.parse().ok()?, n))).collect();
+        let marks: Vec<(u64, &str)> = text
+            .lines()
+            .filter_map(|l| l.split_once(' '))
+            .filter_map(|(t, n)| Some((t.parse().ok()?, n)))
+            .collect();
         for pair in marks.windows(2) {
             let entry = sums.entry((pair[0].1.to_owned(), pair[1].1.to_owned())).or_default();
             entry.0 += 1;
@@ -142,7 +158,11 @@ impl Bench<'_> {
         }
         for ((from, to), (count, sum)) in sums {
             if count >= iterations - 2 {
-                println!("    {:<46} {:>7.3} ms", format!("{from} → {to}"), sum as f64 / f64::from(count) / 1e6);
+                println!(
+                    "    {:<46} {:>7.3} ms",
+                    format!("{from} → {to}"),
+                    sum as f64 / f64::from(count) / 1e6
+                );
             }
         }
     }
@@ -152,8 +172,14 @@ impl Bench<'_> {
         self.configure(&CHANGING);
         let count = iterations.to_string();
         let trace = self.env.path("trace");
-        let mut command = self.env.ralph_command(&self.repo.dir, &["run", "--new", "--isolation", "none", "--max-iterations", &count, "--max-seconds", "36000"]);
-        command.env("RALPH_TRACE", &trace).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let mut command = self.env.ralph_command(
+            &self.repo.dir,
+            &["run", "--new", "--isolation", "none", "--max-iterations", &count, "--max-seconds", "36000"],
+        );
+        command
+            .env("RALPH_TRACE", &trace)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
         let mut child = command.spawn().expect("ralph starts");
         let mut early = 0;
         let mut peak = 0;
@@ -170,14 +196,26 @@ impl Bench<'_> {
             std::thread::sleep(Duration::from_millis(20));
         }
         let text = std::fs::read_to_string(&trace).expect("a trace");
-        let starts: Vec<u64> =
-            text.lines().filter_map(|l| l.strip_suffix(" work.before")).filter_map(|t| t.parse().ok()).collect();
+        let starts: Vec<u64> = text
+            .lines()
+            .filter_map(|l| l.strip_suffix(" work.before"))
+            .filter_map(|t| t.parse().ok())
+            .collect();
         let mean = |from: usize, to: usize| (starts[to] - starts[from]) as f64 / (to - from) as f64 / 1e6;
         let last = starts.len() - 1;
         let span = if last > 1000 { 40 } else { 20 };
         let (first, late) = (mean(10, 10 + span), mean(last - span, last));
-        println!("\niteration {:<4} {first:>7.2} ms    iteration {last}: {late:.2} ms    ratio {:.2} (allowed 1.2)", 10 + span / 2, late / first);
-        println!("memory of ralph and its guard: {} kB early, {} kB at the peak    ratio {:.2} (allowed 1.2); allowed 13,312 kB", early, peak, peak as f64 / early.max(1) as f64);
+        println!(
+            "\niteration {:<4} {first:>7.2} ms    iteration {last}: {late:.2} ms    ratio {:.2} (allowed 1.2)",
+            10 + span / 2,
+            late / first
+        );
+        println!(
+            "memory of ralph and its guard: {} kB early, {} kB at the peak    ratio {:.2} (allowed 1.2); allowed 13,312 kB",
+            early,
+            peak,
+            peak as f64 / early.max(1) as f64
+        );
     }
 }
 
@@ -193,7 +231,8 @@ fn memory_of(pid: u32) -> u64 {
     let own = Path::new("/proc").join(pid.to_string());
     let children = std::fs::read_to_string(own.join(format!("task/{pid}/children"))).unwrap_or_default();
     let guard = children.split_whitespace().find(|child| {
-        std::fs::read(format!("/proc/{child}/cmdline")).is_ok_and(|c| String::from_utf8_lossy(&c).contains("__guard"))
+        std::fs::read(format!("/proc/{child}/cmdline"))
+            .is_ok_and(|c| String::from_utf8_lossy(&c).contains("__guard"))
     });
     peak(&own) + guard.map_or(0, |g| peak(&Path::new("/proc").join(g)))
 }
