@@ -1,4 +1,5 @@
 //! Bad input and bad surroundings: a clear message with file, line and fix; nothing lost; nothing made; no panic.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;

@@ -1,4 +1,5 @@
 //! Agents that cheat: what they do is noticed, nothing of it proves anything, and nothing is silently repaired.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
@@ -219,6 +220,23 @@ fn an_agent_that_moves_refs_needs_a_person_and_nothing_is_repaired() {
     }
 }
 
+#[test]
+fn an_agent_that_is_allowed_to_commit_may_do_so_on_its_branch_only() {
+    let env = TestEnv::new(RALPH);
+    let repo = repo_with_check(&env);
+    let commit = "git add part.txt; git -c user.name=a -c user.email=a@b commit -qm mine";
+    let script = format!("echo right > part.txt; {commit}");
+    let more = json!({"allow_agent_commits": true, "checkpoint_commits": true});
+    let run = cheat(&repo, &script, &more).exits(0).json();
+    assert!(repo.events_named("needs_human").is_empty());
+    let log = repo.git(&["log", "--format=%an %s", "main"]);
+    assert!(log.lines().any(|l| l == "a mine"), "its commit stays: {log}");
+    assert_eq!(run["files_changed"], json!(["part.txt"]));
+    cheat(&repo, "git tag v1", &more).exits(3);
+}
+
+/// FAULT (open, `domain/src/state.rs`): an approval counts even if nothing was asked yet, so one that the agent itself puts
+/// into the inbox accepts the refs that it moves in the same session.
 #[test]
 fn a_forged_approval_in_the_inbox_does_not_help() {
     let env = TestEnv::new(RALPH);

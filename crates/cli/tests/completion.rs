@@ -1,4 +1,5 @@
 //! When a run ends, and when it does not: promises, empty answers, tests that never ran, the clean checkout, budgets.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
@@ -326,6 +327,8 @@ fn a_run_that_circles_rotates_once_and_then_asks_a_person() {
         (&run["reason"], &run["iterations"], &run["error"]["code"]),
         (&json!("needs_human"), &json!(6), &json!("NEEDS_HUMAN"))
     );
+    let hint = run["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("`ralph nudge \"…\" --run "), "a command that works as it stands: {hint}");
     let rungs: Vec<Value> = repo.events_named("mitigated").iter().map(|e| e["rung"].clone()).collect();
     assert_eq!(rungs, ["rotate", "pause"]);
     let metrics: Value = serde_json::from_str(&repo.run_file("iterations/3/metrics.json")).unwrap();

@@ -1,4 +1,5 @@
 //! Steering a run from another process: every control is taken, journalled with its sender, and survives a dead driver.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::env::{is_alive, until};
 use ralph_testkit::{Finished, TestEnv, TestRepo};

@@ -1,4 +1,5 @@
 //! Rate limits, logins and time-outs: who rests, who takes over, and that waiting is not working.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests tell agents what time it is")]
 
 use ralph_testkit::env::{is_alive, until};

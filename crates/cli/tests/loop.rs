@@ -1,4 +1,5 @@
 //! The loop from task to proven result: where the work goes, what is written about it, and what is left alone.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};

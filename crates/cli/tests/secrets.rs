@@ -1,5 +1,6 @@
 //! Secrets never reach `.ralph/`, the state folder, stdout, stderr, events or commit messages, in whatever form an agent
 //! prints them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
@@ -87,9 +88,9 @@ fn walk(folder: &Path, look: &mut impl FnMut(&Path, &str)) {
         let path = entry.path();
         match entry.file_type().unwrap() {
             kind if kind.is_dir() => walk(&path, look),
-            // The user's own configuration, and git's index with the names of the agent's files, are as they are.
+            // The user's own configuration, and below `.git` the names of the agent's files, are as they are.
             kind if kind.is_file()
-                && path.file_name().is_some_and(|n| n != "config.json" && n != "index") =>
+                && !["config.json", "index", "record.json"].iter().any(|n| path.ends_with(n)) =>
             {
                 look(&path, &String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
             }

@@ -147,6 +147,12 @@ impl Context {
         Ok(())
     }
 
+    /// Waits until the journal is on the disk, then writes the rest: nobody is told of what could still be lost.
+    pub fn settle(&mut self) -> Result<(), DriveError> {
+        self.journal.barrier()?;
+        self.flush()
+    }
+
     /// Writes `cooldowns.json`: the next run in this folder keeps to it, too.
     pub fn save_cooldowns(&self) -> Result<(), DriveError> {
         let map: serde_json::Map<String, serde_json::Value> = self

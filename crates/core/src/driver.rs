@@ -137,7 +137,7 @@ impl Driver {
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
     pub fn run(mut self) -> RunResult {
         let result = self.drive();
-        let flushed = self.ctx.flush();
+        let flushed = self.ctx.settle();
         self.clear_marker();
         match result.and(flushed) {
             Ok(()) => self.result(None),
@@ -229,6 +229,7 @@ impl Driver {
         // Only the person's own text is accepted; whatever else stands in the file is an agent's.
         let source = spec.task.source.clone();
         let file = std::fs::read_to_string(spec.workspace.join(&source)).unwrap_or_default();
+        let file = self.ctx.redactor.text(&file);
         if file.replace("\r\n", "\n").trim_end() == spec.task.text.replace("\r\n", "\n").trim_end() {
             self.workspace.accept_protected(&source)?;
         }
@@ -273,7 +274,13 @@ impl Driver {
             (Some(baseline), Some(work)) => self
                 .workspace
                 .changes(baseline.head.as_str(), work.as_str())
-                .map(|files| files.into_iter().map(|f| clean(&f.path)).collect())
+                .map(|files| {
+                    files
+                        .into_iter()
+                        .filter(|f| !f.path.starts_with(".ralph/"))
+                        .map(|f| clean(&f.path))
+                        .collect()
+                })
                 .unwrap_or_else(|_| state.touched.iter().cloned().collect()),
             _ => Vec::new(),
         };
@@ -337,7 +344,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
             let hint = if approve {
                 format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
             } else {
-                format!("`ralph nudge {run} \"…\"` gives a hint, `ralph resume {run}` goes on")
+                format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` goes on")
             };
             (ErrorCode::NeedsHuman, hint, true)
         }

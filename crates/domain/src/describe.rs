@@ -25,9 +25,10 @@ pub enum Tone {
 pub fn describe(event: &Event) -> Option<(Tone, String)> {
     let said = match &event.body {
         EventBody::RunCreated { title, .. } => (Tone::Plain, format!("run created: {title}")),
-        EventBody::DriverStarted { torn_bytes, .. } if *torn_bytes > 0 => {
-            (Tone::Attention, format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"))
-        }
+        EventBody::DriverStarted { torn_bytes, .. } if *torn_bytes > 0 => (
+            Tone::Attention,
+            format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
+        ),
         EventBody::DriverStarted { .. } => return None,
         EventBody::Prepared { baseline } => {
             let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
@@ -55,14 +56,21 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let mut text = match end {
                 SessionEnd::Completed if *promised => format!("session ended after {time} with the promise"),
                 SessionEnd::Completed => format!("session ended after {time}"),
-                SessionEnd::Stopped { cause } => format!("session ended after {time}: {}", cause_words(*cause)),
+                SessionEnd::Stopped { cause } => {
+                    format!("session ended after {time}: {}", cause_words(*cause))
+                }
                 end => match end.reason() {
-                    Some(reason) => format!("session ended after {time}: {} ({})", end.word(), one_line(reason, 160)),
+                    Some(reason) => {
+                        format!("session ended after {time}: {} ({})", end.word(), one_line(reason, 160))
+                    }
                     None => format!("session ended after {time}: {}", end.word()),
                 },
             };
             if *survivors > 0 {
-                text.push_str(&format!("; {} it had left running ended", count(*survivors as usize, "process")));
+                text.push_str(&format!(
+                    "; {} it had left running ended",
+                    count(*survivors as usize, "process")
+                ));
             }
             let tone = if matches!(end, SessionEnd::Completed) { Tone::Muted } else { Tone::Attention };
             (tone, text)
@@ -80,7 +88,11 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::CheckFinished { result, .. } => {
             let time = duration(Duration::from_millis(result.duration_ms));
             let tests = result.tests.map_or_else(String::new, |t| {
-                if t.failed > 0 { format!(", {} of {} tests pass", t.passed, t.executed()) } else { format!(", {}", count(t.passed as usize, "test")) }
+                if t.failed > 0 {
+                    format!(", {} of {} tests pass", t.passed, t.executed())
+                } else {
+                    format!(", {}", count(t.passed as usize, "test"))
+                }
             });
             if result.passed {
                 (Tone::Good, format!("{} passed ({time}{tests})", result.name))
@@ -90,21 +102,32 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             }
         }
         EventBody::ProtectedChanged { changes, .. } => {
-            let list: Vec<String> = changes.iter().take(5).map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
+            let list: Vec<String> =
+                changes.iter().take(5).map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
             (Tone::Bad, format!("protected paths differ from the start: {}", list.join(", ")))
         }
         EventBody::IterationEnded { iteration, verdict, signals, .. } => {
-            let score = if signals.loop_score > 0.0 { format!(", loop score {:.1}", signals.loop_score) } else { String::new() };
+            let score = if signals.loop_score > 0.0 {
+                format!(", loop score {:.1}", signals.loop_score)
+            } else {
+                String::new()
+            };
             (Tone::Muted, format!("iteration {iteration}: {}{score}", verdict.words()))
         }
-        EventBody::IterationVoided { reason, .. } => (Tone::Muted, format!("not counted as an iteration: {reason}")),
+        EventBody::IterationVoided { reason, .. } => {
+            (Tone::Muted, format!("not counted as an iteration: {reason}"))
+        }
         EventBody::CooldownSet { agent, until, reason } => {
             (Tone::Attention, format!("{agent} rests until {} ({reason})", until.strftime("%H:%M:%S UTC")))
         }
         EventBody::CooldownCleared { agent } => (Tone::Plain, format!("{agent} may work again")),
-        EventBody::AgentDropped { agent, reason } => (Tone::Bad, format!("{agent} takes no further part: {reason}")),
+        EventBody::AgentDropped { agent, reason } => {
+            (Tone::Bad, format!("{agent} takes no further part: {reason}"))
+        }
         EventBody::WaitStarted { reason, .. } => (Tone::Attention, format!("waiting: {reason}")),
-        EventBody::WaitEnded { waited_ms } => (Tone::Muted, format!("waited {}", duration(Duration::from_millis(*waited_ms)))),
+        EventBody::WaitEnded { waited_ms } => {
+            (Tone::Muted, format!("waited {}", duration(Duration::from_millis(*waited_ms))))
+        }
         EventBody::BudgetWarning { message, .. } => (Tone::Attention, format!("budget: {message}")),
         EventBody::Gutter { loop_score, evidence, .. } => {
             (Tone::Attention, format!("circling (loop score {loop_score:.1}): {}", evidence.join("; ")))
@@ -112,11 +135,21 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::Mitigated { rung: Rung::Rotate, .. } => {
             (Tone::Attention, "next: a fresh session that is told what was tried".into())
         }
-        EventBody::Mitigated { rung: Rung::Pause, .. } => (Tone::Attention, "next: a person must look".into()),
-        EventBody::ControlReceived { letter, .. } => (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from)),
-        EventBody::ControlRefused { reason, .. } => (Tone::Attention, format!("a control was refused: {reason}")),
-        EventBody::SpecChanged { version, .. } => (Tone::Plain, format!("the task has version {version} now")),
-        EventBody::ApprovalApplied { .. } => (Tone::Plain, "approved: refs and configuration as they are now".into()),
+        EventBody::Mitigated { rung: Rung::Pause, .. } => {
+            (Tone::Attention, "next: a person must look".into())
+        }
+        EventBody::ControlReceived { letter, .. } => {
+            (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from))
+        }
+        EventBody::ControlRefused { reason, .. } => {
+            (Tone::Attention, format!("a control was refused: {reason}"))
+        }
+        EventBody::SpecChanged { version, .. } => {
+            (Tone::Plain, format!("the task has version {version} now"))
+        }
+        EventBody::ApprovalApplied { .. } => {
+            (Tone::Plain, "approved: refs and configuration as they are now".into())
+        }
         EventBody::RefsMoved { moves } => {
             let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
             (Tone::Attention, format!("refs moved, not by ralph: {}", list.join(", ")))
@@ -128,9 +161,13 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let place = if *clean { "in a clean checkout" } else { "in place" };
             (Tone::Plain, format!("final check of {} {place}", commit.short()))
         }
-        EventBody::ProofFinished { passed: true, commit, .. } => (Tone::Good, format!("proven: {}", commit.short())),
+        EventBody::ProofFinished { passed: true, commit, .. } => {
+            (Tone::Good, format!("proven: {}", commit.short()))
+        }
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
-        EventBody::ProofVoided { reason } => (Tone::Attention, format!("the final check is made again: {reason}")),
+        EventBody::ProofVoided { reason } => {
+            (Tone::Attention, format!("the final check is made again: {reason}"))
+        }
         EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
         EventBody::Finished { reason, summary } => {
             let tone = if *reason == crate::outcome::EndReason::Completed { Tone::Good } else { Tone::Bad };

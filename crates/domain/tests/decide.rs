@@ -67,14 +67,24 @@ impl Run {
 
     fn control(&mut self, control: Control) -> &mut Self {
         let id = format!("l{}", self.0.seq);
-        self.event(EventBody::ControlReceived { letter: Letter { id, from: "ana".into(), control }, inbox: 0 })
+        self.event(EventBody::ControlReceived {
+            letter: Letter { id, from: "ana".into(), control },
+            inbox: 0,
+        })
     }
 
     fn started(&mut self) -> &mut Self {
         let Step::Work { iteration, attempt, agent, model, skipped } = decide(&self.0) else {
             panic!("no work comes next, but {:?}", decide(&self.0))
         };
-        self.event(EventBody::IterationStarted { iteration, attempt, agent, model, prompt: Digest::of(b"p"), skipped })
+        self.event(EventBody::IterationStarted {
+            iteration,
+            attempt,
+            agent,
+            model,
+            prompt: Digest::of(b"p"),
+            skipped,
+        })
     }
 
     fn ended(&mut self, end: SessionEnd, promised: bool) -> &mut Self {
@@ -95,7 +105,13 @@ impl Run {
     fn checkpointed(&mut self, tree: &str) -> &mut Self {
         let changed = self.0.tree.as_ref().is_none_or(|t| t.as_str() != tree);
         let files = if changed {
-            vec![FileChange { path: "f".into(), status: 'M', added: Some(9), removed: Some(0), blob: Some(tree.into()) }]
+            vec![FileChange {
+                path: "f".into(),
+                status: 'M',
+                added: Some(9),
+                removed: Some(0),
+                blob: Some(tree.into()),
+            }]
         } else {
             vec![]
         };
@@ -155,7 +171,14 @@ impl Run {
         let failed = if passed { vec![] } else { vec!["tests: exit code 1".to_owned()] };
         self.event(EventBody::ProofStarted { commit: commit.clone(), clean: true });
         assert_eq!(decide(&self.0), Step::Prove, "a proof that was cut off is done again");
-        self.event(EventBody::ProofFinished { commit, tree, passed, proof: Digest::of(b""), failed, duration_ms: 5 })
+        self.event(EventBody::ProofFinished {
+            commit,
+            tree,
+            passed,
+            proof: Digest::of(b""),
+            failed,
+            duration_ms: 5,
+        })
     }
 
     fn finish_reason(&self) -> EndReason {
@@ -214,7 +237,11 @@ fn a_result_counts_only_for_the_tree_it_was_made_on() {
 fn verifiers_run_when_they_are_asked_to() {
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, false).checkpointed("t1");
-    assert_eq!(decide(&run.0), Step::Verify { checks: vec!["tests".into()] }, "on_promise waits for the promise");
+    assert_eq!(
+        decide(&run.0),
+        Step::Verify { checks: vec!["tests".into()] },
+        "on_promise waits for the promise"
+    );
     let mut run = Run::new(|c| {
         if let Some(v) = c.verifiers.as_mut() {
             v[0].run_when = ralph_domain::config::RunWhen::Always;
@@ -243,7 +270,11 @@ fn promising_again_what_was_disproved_is_a_false_promise() {
     run.iteration("t1", true, true, true);
     run.proven(false);
     assert_eq!(run.iteration("t1", true, true, true), Verdict::FalsePromise);
-    assert_eq!(run.iteration("t2", true, true, true), Verdict::Candidate, "another tree deserves another look");
+    assert_eq!(
+        run.iteration("t2", true, true, true),
+        Verdict::Candidate,
+        "another tree deserves another look"
+    );
 }
 
 #[test]
@@ -337,7 +368,10 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         survivors: 0,
     });
     let warnings = budget_warnings(&run.0);
-    assert!(matches!(&warnings[..], [EventBody::BudgetWarning { message, .. }] if message == "$0.85 of $1 used (85 %)"), "{warnings:?}");
+    assert!(
+        matches!(&warnings[..], [EventBody::BudgetWarning { message, .. }] if message == "$0.85 of $1 used (85 %)"),
+        "{warnings:?}"
+    );
     run.event(warnings[0].clone());
     assert!(budget_warnings(&run.0).is_empty(), "said once");
     run.0.totals.cost = Usd::from_dollars(1.0);
@@ -444,7 +478,8 @@ fn moved_refs_and_tampering_need_approval() {
 #[test]
 fn a_fetch_is_told_and_needs_nobody() {
     let mut run = Run::prepared();
-    let moves = vec![RefMove { name: "refs/remotes/origin/main".into(), from: None, to: None, needs_person: false }];
+    let moves =
+        vec![RefMove { name: "refs/remotes/origin/main".into(), from: None, to: None, needs_person: false }];
     run.event(EventBody::RefsMoved { moves });
     assert!(matches!(decide(&run.0), Step::Work { .. }));
 }

@@ -267,7 +267,9 @@ impl GitWorkspace {
         if actual.as_deref() != Some(parent) {
             paths.extend(work.changed.iter().map(Vec::as_slice));
         } else {
-            paths.extend(work.changed.iter().map(Vec::as_slice).filter(|p| p.starts_with(crate::state_dir::PREFIX)));
+            paths.extend(
+                work.changed.iter().map(Vec::as_slice).filter(|p| p.starts_with(crate::state_dir::PREFIX)),
+            );
         }
         self.update_user_index(&paths, work)
     }

@@ -21,7 +21,8 @@ const PASSING: &[&str] = &["lock", "active.json"];
 
 /// The work with the state folder added as it is now.
 pub(crate) fn with_state(work: &Work, top: &Path, objects: &mut ObjectStore) -> Result<Work> {
-    let mut entries: Vec<Entry> = work.entries.iter().filter(|e| !e.path.starts_with(PREFIX)).cloned().collect();
+    let mut entries: Vec<Entry> =
+        work.entries.iter().filter(|e| !e.path.starts_with(PREFIX)).cloned().collect();
     let mut changed = work.changed.clone();
     let mut found = Vec::new();
     collect(&top.join(".ralph"), b".ralph", objects, &mut found)?;

@@ -90,9 +90,8 @@ impl GitWorkspace {
         let what = "open the workspace";
         repo.exclude_ralph_dir().map_err(|e| e.during(what))?;
         let folder = repo.run_folder(&run);
-        let snapshot =
-            Snapshot::open(&repo, &folder, "index", options.large_file_limit, true)
-                .map_err(|e| e.during(what))?;
+        let snapshot = Snapshot::open(&repo, &folder, "index", options.large_file_limit, true)
+            .map_err(|e| e.during(what))?;
         Ok(Self {
             git: repo.git(),
             refs: Refs::new(&repo),

@@ -51,16 +51,27 @@ impl JournalError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File { source, path, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("free some disk space, then `ralph resume`: everything up to the last event is safe".into())
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
+                    "free some disk space, then `ralph resume`: everything up to the last event is safe"
+                        .into(),
+                ),
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("the disk is read-only: work in a folder that can be written".into())
                 }
-                io::ErrorKind::ReadOnlyFilesystem => Some("the disk is read-only: work in a folder that can be written".into()),
-                io::ErrorKind::PermissionDenied => Some(format!("make `{}` writable for you", path.display())),
+                io::ErrorKind::PermissionDenied => {
+                    Some(format!("make `{}` writable for you", path.display()))
+                }
                 _ => None,
             },
-            Self::Corrupt { path, .. } => Some(format!("restore `{}` from a backup, or remove that line", path.display())),
-            Self::Tampered { .. } => Some("`ralph approve` keeps the sealed copy and sets the edited journal aside".into()),
-            Self::NoRun(_) => Some("`ralph list` shows the runs of this folder, `ralph list --all` those of all folders".into()),
+            Self::Corrupt { path, .. } => {
+                Some(format!("restore `{}` from a backup, or remove that line", path.display()))
+            }
+            Self::Tampered { .. } => {
+                Some("`ralph approve` keeps the sealed copy and sets the edited journal aside".into())
+            }
+            Self::NoRun(_) => Some(
+                "`ralph list` shows the runs of this folder, `ralph list --all` those of all folders".into(),
+            ),
         }
     }
 }

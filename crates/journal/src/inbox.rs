@@ -14,7 +14,8 @@ pub const LETTER_MAX: usize = 1024 * 1024;
 pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, JournalError> {
     let path = run.inbox();
     let mut id = [0u8; 8];
-    getrandom::fill(&mut id).map_err(|e| JournalError::file("make an id for", &path, std::io::Error::other(e.to_string())))?;
+    getrandom::fill(&mut id)
+        .map_err(|e| JournalError::file("make an id for", &path, std::io::Error::other(e.to_string())))?;
     let letter = Letter { id: ralph_domain::id::hex(&id), from: from.to_owned(), control };
     let mut line = serde_json::to_vec(&letter).unwrap_or_default();
     line.push(b'\n');
@@ -44,7 +45,9 @@ pub fn read(run: &RunDir, from: u64) -> Result<Vec<Line>, JournalError> {
     }
     file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", &path, e))?;
     let mut text = Vec::new();
-    file.take(16 * LETTER_MAX as u64).read_to_end(&mut text).map_err(|e| JournalError::file("read", &path, e))?;
+    file.take(16 * LETTER_MAX as u64)
+        .read_to_end(&mut text)
+        .map_err(|e| JournalError::file("read", &path, e))?;
     let mut at = from;
     let mut letters = Vec::new();
     for line in text.split_inclusive(|b| *b == b'\n') {
@@ -52,8 +55,12 @@ pub fn read(run: &RunDir, from: u64) -> Result<Vec<Line>, JournalError> {
             break;
         }
         at += line.len() as u64;
-        let letter = serde_json::from_slice::<Letter>(line)
-            .map_err(|e| format!("not a control ({e}): {}", ralph_domain::text::one_line(&String::from_utf8_lossy(line), 120)));
+        let letter = serde_json::from_slice::<Letter>(line).map_err(|e| {
+            format!(
+                "not a control ({e}): {}",
+                ralph_domain::text::one_line(&String::from_utf8_lossy(line), 120)
+            )
+        });
         letters.push((letter, at));
     }
     Ok(letters)

@@ -5,7 +5,9 @@
 //! it. So the journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited.
 
 use crate::error::JournalError;
+use crate::flush::Flusher;
 use crate::layout::RunDir;
+use crate::repair::{heal, open_seal, relink_missing, set_aside};
 use jiff::Timestamp;
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
@@ -35,10 +37,10 @@ impl Places {
     pub fn sealed_spec(&self) -> Option<PathBuf> {
         self.seal.as_ref().map(|path| path.with_extension("spec.json"))
     }
-    fn spare_events(&self) -> Option<PathBuf> {
+    pub(crate) fn spare_events(&self) -> Option<PathBuf> {
         self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
     }
-    fn spare_spec(&self) -> Option<PathBuf> {
+    pub(crate) fn spare_spec(&self) -> Option<PathBuf> {
         self.spare.as_ref().map(|dir| dir.join("spec.json"))
     }
 }
@@ -49,6 +51,7 @@ pub struct Journal {
     places: Places,
     file: File,
     seal: Option<File>,
+    flusher: Option<Flusher>,
     seq: Seq,
     bytes: u64,
     last_at: Timestamp,
@@ -110,6 +113,7 @@ impl Journal {
         let mut journal = Self {
             stamp: Stamp::default(),
             suspect: false,
+            flusher: Flusher::start(seal.as_ref().unwrap_or(&file)),
             places,
             file,
             seal,
@@ -148,7 +152,8 @@ impl Journal {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = reader.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", &path, e))?;
+            let read =
+                reader.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", &path, e))?;
             if read == 0 {
                 break;
             }
@@ -162,7 +167,8 @@ impl Journal {
                 }
                 // Only the last line can be torn; anything unreadable before it is damage that a person must see.
                 Err(reason) => {
-                    let more = !reader.fill_buf().map_err(|e| JournalError::file("read", &path, e))?.is_empty();
+                    let more =
+                        !reader.fill_buf().map_err(|e| JournalError::file("read", &path, e))?.is_empty();
                     if more {
                         return Err(JournalError::Corrupt { path, line: line_number, reason });
                     }
@@ -177,8 +183,18 @@ impl Journal {
             file.seek(SeekFrom::End(0)).map_err(|e| JournalError::file("repair", &path, e))?;
         }
         let seal = places.seal.as_deref().and_then(|p| open_seal(p, &path, bytes));
-        let mut journal =
-            Self { stamp: Stamp::default(), suspect: false, places, file, seal, seq, bytes, last_at, redactor };
+        let mut journal = Self {
+            stamp: Stamp::default(),
+            suspect: false,
+            flusher: Flusher::start(seal.as_ref().unwrap_or(&file)),
+            places,
+            file,
+            seal,
+            seq,
+            bytes,
+            last_at,
+            redactor,
+        };
         journal.link_spares();
         journal.restamp()?;
         Ok((journal, opened))
@@ -227,17 +243,16 @@ impl Journal {
         }
         if let Some(seal) = &mut self.seal {
             let path = self.places.seal.clone().unwrap_or_default();
-            write_all_or_nothing(seal, &line, self.bytes).map_err(|e| JournalError::file("append to", &path, e))?;
-            if durable {
-                seal.sync_data().map_err(|e| JournalError::file("flush", &path, e))?;
-            }
+            write_all_or_nothing(seal, &line, self.bytes)
+                .map_err(|e| JournalError::file("append to", &path, e))?;
         }
         let path = self.places.dir.events();
         // Our own writing must not hide somebody else's.
         self.suspect |= std::fs::symlink_metadata(&path).ok().map(|m| Stamp::of(&m)) != Some(self.stamp);
-        write_all_or_nothing(&mut self.file, &line, self.bytes).map_err(|e| JournalError::file("append to", &path, e))?;
-        if durable && self.seal.is_none() {
-            self.file.sync_data().map_err(|e| JournalError::file("flush", &path, e))?;
+        write_all_or_nothing(&mut self.file, &line, self.bytes)
+            .map_err(|e| JournalError::file("append to", &path, e))?;
+        if durable {
+            self.flush()?;
         }
         self.seq = event.seq;
         self.last_at = event.at;
@@ -246,9 +261,28 @@ impl Journal {
         Ok(event)
     }
 
+    /// One copy on the disk is enough: the sealed one, from which the other is healed.
+    fn flush(&mut self) -> Result<(), JournalError> {
+        match &mut self.flusher {
+            Some(flusher) => flusher.request(),
+            None => {
+                let file = self.seal.as_ref().unwrap_or(&self.file);
+                file.sync_data().map_err(|e| JournalError::file("flush", &self.places.dir.events(), e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until every durable event is on the disk.
+    pub fn barrier(&mut self) -> Result<(), JournalError> {
+        let Some(flusher) = &mut self.flusher else { return Ok(()) };
+        flusher.barrier().map_err(|e| JournalError::file("flush", &self.places.dir.events(), e))
+    }
+
     /// Remembers how the file looks now.
     fn restamp(&mut self) -> Result<(), JournalError> {
-        let meta = self.file.metadata().map_err(|e| JournalError::file("look at", &self.places.dir.events(), e))?;
+        let meta =
+            self.file.metadata().map_err(|e| JournalError::file("look at", &self.places.dir.events(), e))?;
         self.stamp = Stamp::of(&meta);
         Ok(())
     }
@@ -304,7 +338,8 @@ impl Journal {
     fn put_back(&mut self) -> Result<(), JournalError> {
         self.places.dir.create()?;
         let path = self.places.dir.events();
-        let linked = self.places.spare_events().is_some_and(|spare| std::fs::hard_link(&spare, &path).is_ok());
+        let linked =
+            self.places.spare_events().is_some_and(|spare| std::fs::hard_link(&spare, &path).is_ok());
         if linked {
             return self.restamp();
         }
@@ -314,7 +349,9 @@ impl Journal {
     /// Writes the journal anew from the sealed copy, or from the inode we hold.
     fn rebuild(&mut self, path: &Path) -> Result<(), JournalError> {
         let text = match &self.places.seal {
-            Some(seal) if self.seal.is_some() => std::fs::read(seal).map_err(|e| JournalError::file("read", seal, e))?,
+            Some(seal) if self.seal.is_some() => {
+                std::fs::read(seal).map_err(|e| JournalError::file("read", seal, e))?
+            }
             _ => read_from_fd(&self.file).map_err(|e| JournalError::file("read", path, e))?,
         };
         let fresh = path.with_extension("fresh");
@@ -322,6 +359,9 @@ impl Journal {
         std::fs::rename(&fresh, path).map_err(|e| JournalError::file("write", path, e))?;
         self.file = open_append(path)?;
         self.bytes = text.len() as u64;
+        if self.seal.is_none() {
+            self.flusher = Flusher::start(&self.file);
+        }
         if let Some(spare) = self.places.spare_events() {
             let _ = std::fs::remove_file(spare);
         }
@@ -335,9 +375,10 @@ impl Journal {
         if std::fs::create_dir_all(dir).is_err() {
             return;
         }
-        for (from, to) in
-            [(Some(self.places.dir.events()), self.places.spare_events()), (Some(self.places.dir.spec()), self.places.spare_spec())]
-        {
+        for (from, to) in [
+            (Some(self.places.dir.events()), self.places.spare_events()),
+            (Some(self.places.dir.spec()), self.places.spare_spec()),
+        ] {
             if let (Some(from), Some(to)) = (from, to)
                 && !to.exists()
             {
@@ -363,9 +404,15 @@ pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<
         }
         match serde_json::from_slice::<Event>(&line) {
             Ok(event) => each(event),
-            Err(_) if reader.fill_buf().map_err(|e| JournalError::file("read", path, e))?.is_empty() => return Ok(at),
+            Err(_) if reader.fill_buf().map_err(|e| JournalError::file("read", path, e))?.is_empty() => {
+                return Ok(at);
+            }
             Err(error) => {
-                return Err(JournalError::Corrupt { path: path.to_owned(), line: 0, reason: error.to_string() });
+                return Err(JournalError::Corrupt {
+                    path: path.to_owned(),
+                    line: 0,
+                    reason: error.to_string(),
+                });
             }
         }
         at += read as u64;
@@ -389,8 +436,13 @@ fn parse(line: &[u8], before: Seq) -> Result<Event, String> {
     Ok(event)
 }
 
-fn open_append(path: &Path) -> Result<File, JournalError> {
-    OpenOptions::new().create(true).append(true).read(true).open(path).map_err(|e| JournalError::file("open", path, e))
+pub(crate) fn open_append(path: &Path) -> Result<File, JournalError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .open(path)
+        .map_err(|e| JournalError::file("open", path, e))
 }
 
 /// A full disk must not leave half a line behind: what was written of it is taken back.
@@ -406,87 +458,4 @@ fn read_from_fd(file: &File) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     Ok(text)
-}
-
-fn relink_missing(places: &Places) {
-    for (spare, path) in [(places.spare_events(), places.dir.events()), (places.spare_spec(), places.dir.spec())] {
-        if let Some(spare) = spare
-            && !path.exists()
-            && spare.is_file()
-            && places.dir.create().is_ok()
-        {
-            let _ = std::fs::hard_link(spare, path);
-        }
-    }
-}
-
-/// Brings the journal up to its sealed copy. The journal must be a prefix of it.
-fn heal(path: &Path, seal: &Path) -> Result<u64, JournalError> {
-    let sealed_len = std::fs::metadata(seal).map_err(|e| JournalError::file("read", seal, e))?.len();
-    let mut ours = BufReader::new(File::open(path).map_err(|e| JournalError::file("read", path, e))?);
-    let mut theirs = BufReader::new(File::open(seal).map_err(|e| JournalError::file("read", seal, e))?);
-    let mut at = 0u64;
-    loop {
-        let a = ours.fill_buf().map_err(|e| JournalError::file("read", path, e))?;
-        if a.is_empty() {
-            break;
-        }
-        let b = theirs.fill_buf().map_err(|e| JournalError::file("read", seal, e))?;
-        let length = a.len().min(b.len());
-        if length == 0 || a[..length] != b[..length] {
-            let differs = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u64;
-            return Err(JournalError::Tampered { path: path.to_owned(), seal: seal.to_owned(), at: at + differs });
-        }
-        at += length as u64;
-        ours.consume(length);
-        theirs.consume(length);
-    }
-    if at < sealed_len {
-        let mut rest = Vec::new();
-        theirs.read_to_end(&mut rest).map_err(|e| JournalError::file("read", seal, e))?;
-        let mut file = open_append(path)?;
-        file.write_all(&rest).map_err(|e| JournalError::file("repair", path, e))?;
-        file.sync_data().map_err(|e| JournalError::file("repair", path, e))?;
-    }
-    Ok(sealed_len - at)
-}
-
-/// Keeps the bytes of a torn line: nothing is thrown away unseen.
-fn set_aside(path: &Path, from: u64, seq: Seq) -> Result<(), JournalError> {
-    let aside = path.with_file_name(format!("events.torn-{seq}"));
-    let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
-    file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
-    let mut torn = Vec::new();
-    file.read_to_end(&mut torn).map_err(|e| JournalError::file("read", path, e))?;
-    std::fs::write(&aside, torn).map_err(|e| JournalError::file("write", &aside, e))
-}
-
-/// The sealed copy as a file to append to; made anew from the journal where this machine has none.
-fn open_seal(seal: &Path, journal: &Path, bytes: u64) -> Option<File> {
-    if !seal.is_file() {
-        std::fs::create_dir_all(seal.parent()?).ok()?;
-        std::fs::copy(journal, seal).ok()?;
-    }
-    let file = open_append(seal).ok()?;
-    // A torn line was cut from the journal; the copy ends where the journal does.
-    if file.metadata().ok()?.len() > bytes {
-        file.set_len(bytes).ok()?;
-    }
-    Some(file)
-}
-
-/// A person accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is kept.
-pub fn restore_from_seal(places: &Places) -> Result<PathBuf, JournalError> {
-    let path = places.dir.events();
-    let seal = places.seal.clone().unwrap_or_default();
-    let aside = path.with_file_name("events.edited.jsonl");
-    std::fs::copy(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
-    let fresh = path.with_extension("fresh");
-    std::fs::copy(&seal, &fresh).map_err(|e| JournalError::file("copy", &seal, e))?;
-    std::fs::rename(&fresh, &path).map_err(|e| JournalError::file("write", &path, e))?;
-    if let Some(spare) = places.spare_events() {
-        let _ = std::fs::remove_file(&spare);
-        let _ = std::fs::hard_link(&path, &spare);
-    }
-    Ok(aside)
 }

@@ -106,7 +106,8 @@ impl RunDir {
     /// Makes the folder and its parents.
     pub fn create(&self) -> Result<(), JournalError> {
         let iterations = self.iterations();
-        std::fs::create_dir_all(&iterations).map_err(|e| JournalError::file("make the folder", &iterations, e))
+        std::fs::create_dir_all(&iterations)
+            .map_err(|e| JournalError::file("make the folder", &iterations, e))
     }
     /// A path inside the run's folder, as events write it.
     pub fn relative(&self, path: &Path) -> String {

@@ -8,12 +8,14 @@
 
 pub mod artifacts;
 pub mod error;
+mod flush;
 pub mod follow;
 pub mod inbox;
 pub mod journal;
 pub mod layout;
 pub mod lock;
 pub mod registry;
+pub mod repair;
 pub mod snapshot;
 
 pub use error::JournalError;

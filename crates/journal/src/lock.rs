@@ -41,7 +41,12 @@ pub enum LockError {
 
 fn who(holder: Option<&Holder>) -> String {
     match holder {
-        Some(h) => format!("process {} (run {}) since {}", h.pid, h.run_id, h.since.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        Some(h) => format!(
+            "process {} (run {}) since {}",
+            h.pid,
+            h.run_id,
+            h.since.strftime("%Y-%m-%d %H:%M:%S UTC")
+        ),
         None => "another process".into(),
     }
 }
@@ -94,7 +99,8 @@ impl RunLock {
             }
             Err((mut file, nix::errno::Errno::EWOULDBLOCK)) => {
                 let mut text = String::new();
-                let holder = file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+                let holder =
+                    file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
                 Err(LockError::Held { path: path.to_owned(), holder })
             }
             Err((_, errno)) => Err(JournalError::file("lock", path, errno.into()).into()),

@@ -94,7 +94,9 @@ pub fn read_spec(run: &RunDir) -> Result<RunSpec, JournalError> {
     let path = run.spec();
     let text = match std::fs::read(&path) {
         Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(JournalError::NoRun(run.path().to_owned())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(JournalError::NoRun(run.path().to_owned()));
+        }
         Err(e) => return Err(JournalError::file("read", &path, e)),
     };
     parse_spec(&path, &text)

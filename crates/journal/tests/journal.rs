@@ -73,7 +73,8 @@ fn write(places: &Places, count: usize) -> Journal {
 
 fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_journal::journal::Opened) {
     let mut events = Vec::new();
-    let (journal, opened) = Journal::open(places.clone(), redactor(), &mut |e| events.push(e.clone())).unwrap();
+    let (journal, opened) =
+        Journal::open(places.clone(), redactor(), &mut |e| events.push(e.clone())).unwrap();
     (journal, events, opened)
 }
 
@@ -128,7 +129,9 @@ fn an_edited_journal_is_refused_and_names_the_place() {
     let f = folder();
     drop(write(&f.places, 3));
     let mut text = std::fs::read(f.places.dir.events()).unwrap();
-    text.extend_from_slice(b"{\"seq\":4,\"at\":\"1970-01-01T00:00:00Z\",\"kind\":\"notice\",\"message\":\"forged\"}\n");
+    text.extend_from_slice(
+        b"{\"seq\":4,\"at\":\"1970-01-01T00:00:00Z\",\"kind\":\"notice\",\"message\":\"forged\"}\n",
+    );
     std::fs::write(f.places.dir.events(), &text).unwrap();
     assert!(matches!(Journal::open(f.places, redactor(), &mut |_| {}), Err(JournalError::Tampered { .. })));
 }
@@ -170,14 +173,16 @@ fn an_edit_during_a_session_is_noticed_and_the_truth_put_back() {
     for replace in [false, true] {
         let f = folder();
         let mut journal = write(&f.places, 3);
-            let path = f.places.dir.events();
+        let path = f.places.dir.events();
         let before = std::fs::read(&path).unwrap();
         let forged = String::from_utf8(before.clone()).unwrap().replace("event 2", "EVENT 2");
         if replace {
             std::fs::remove_file(&path).unwrap();
         }
         std::fs::write(&path, forged).unwrap();
-        let Integrity::Edited(what) = journal.integrity().unwrap() else { panic!("not noticed (replace: {replace})") };
+        let Integrity::Edited(what) = journal.integrity().unwrap() else {
+            panic!("not noticed (replace: {replace})")
+        };
         assert!(what.contains("events.edited-3.jsonl"), "{what}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
         journal.append(notice(4), Timestamp::UNIX_EPOCH).unwrap();
@@ -272,7 +277,9 @@ fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
     assert_eq!(lock::holder(&path), None);
     let held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
     assert_eq!(lock::holder(&path), Some(me.clone()));
-    let LockError::Held { holder, .. } = RunLock::take(&path, &me, Duration::ZERO).unwrap_err() else { panic!() };
+    let LockError::Held { holder, .. } = RunLock::take(&path, &me, Duration::ZERO).unwrap_err() else {
+        panic!()
+    };
     assert_eq!(holder, Some(me.clone()));
     drop(held);
     // What a dead process wrote stays in the file; it binds nobody.

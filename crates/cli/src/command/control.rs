@@ -169,7 +169,8 @@ pub fn edit(args: EditArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
         return Err(CommandError::usage("the new task is empty")
             .hint("a run cannot go on without a task; `ralph stop` ends it"));
     }
-    send(&entry, Control::Edit { task: text }, out)
+    let task = host::redactor(&entry.origin).text(&text).into_owned();
+    send(&entry, Control::Edit { task }, out)
 }
 
 /// Accepts what a run asks about.
@@ -200,7 +201,9 @@ pub fn text(
         return Err(CommandError::usage("the text is empty"));
     }
     let entry = find::run(folder, args.run.as_deref())?;
-    send(&entry, control(args.text), out)
+    // The inbox is a file, too: no secret goes into it.
+    let clean = host::redactor(&entry.origin).text(&args.text).into_owned();
+    send(&entry, control(clean), out)
 }
 
 fn known(entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandError> {

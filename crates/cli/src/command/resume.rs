@@ -98,7 +98,7 @@ fn inbox_has_approval(places: &Places, from: u64) -> bool {
 pub fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
     let redactor = std::sync::Arc::new(ralph_domain::redact::Redactor::default());
     match ralph_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
-        Err(JournalError::Tampered { .. }) => ralph_journal::journal::restore_from_seal(places).map(Some),
+        Err(JournalError::Tampered { .. }) => ralph_journal::repair::restore_from_seal(places).map(Some),
         _ => Ok(None),
     }
 }

@@ -148,7 +148,7 @@ fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         settings,
         place,
         workspace,
-        origin: origin.top.clone(),
+        origin: origin.top,
         branch,
         config_digest,
     };

@@ -61,6 +61,8 @@ impl Driver {
             prompt: digest,
             skipped,
         })?;
+        // Whatever was journalled before is on the disk before money is spent again.
+        self.ctx.journal.barrier()?;
         self.ctx.boundary("work.started");
         let watch = self.ctx.watch_files();
         let spec = &self.ctx.state.spec;

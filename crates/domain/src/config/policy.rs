@@ -1,0 +1,146 @@
+//! Verifiers and policies in the configuration: what judges the work, and what follows from a judgement.
+
+use super::agent::default_timeout;
+use serde::{Deserialize, Serialize};
+
+/// A command that must pass.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifierConfig {
+    /// Unique name.
+    pub name: String,
+    /// The command.
+    pub command_argv: Vec<String>,
+    /// When it runs besides the final check.
+    #[serde(default)]
+    pub run_when: RunWhen,
+    /// Longest run.
+    #[serde(default = "default_timeout", alias = "timeout")]
+    pub timeout_seconds: u64,
+}
+
+impl VerifierConfig {
+    /// The command as a person would type it.
+    pub fn command_line(&self) -> String {
+        join_argv(&self.command_argv)
+    }
+}
+
+/// When a verifier runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunWhen {
+    /// When the tree differs from the one it last judged.
+    #[default]
+    OnChange,
+    /// After every iteration.
+    Always,
+    /// When the agent promises to be done.
+    OnPromise,
+}
+
+/// What starts the final checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Completion {
+    /// The promise, then the required verifiers.
+    #[default]
+    Promise,
+    /// The required verifiers alone, after every iteration.
+    Checks,
+}
+
+/// Stuck detection as the library names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StuckConfig {
+    /// Iterations that make a pattern.
+    #[serde(default = "default_threshold")]
+    pub threshold: u32,
+    /// Switches the detection off.
+    #[serde(default)]
+    pub disabled: bool,
+}
+
+fn default_threshold() -> u32 {
+    3
+}
+
+impl Default for StuckConfig {
+    fn default() -> Self {
+        Self { threshold: default_threshold(), disabled: false }
+    }
+}
+
+/// What follows when a run circles and every mitigation is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStuck {
+    /// Wait for a person (exit 3).
+    #[default]
+    Pause,
+    /// End without success (exit 1).
+    Fail,
+}
+
+/// How strongly the agent is fenced from the rest of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// The strongest that works here.
+    #[default]
+    Auto,
+    /// Namespaces through bubblewrap.
+    Bwrap,
+    /// Landlock.
+    Landlock,
+    /// No fence at all.
+    None,
+}
+
+/// A command given as one shell line or as an argument list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CommandLine {
+    /// Run by `sh -c`.
+    Shell(String),
+    /// Run as it is.
+    Argv(Vec<String>),
+}
+
+impl CommandLine {
+    /// The argument list to start.
+    pub fn argv(&self) -> Vec<String> {
+        match self {
+            Self::Shell(line) => vec!["sh".into(), "-c".into(), line.clone()],
+            Self::Argv(argv) => argv.clone(),
+        }
+    }
+    /// As a person would type it.
+    pub fn display(&self) -> String {
+        match self {
+            Self::Shell(line) => line.clone(),
+            Self::Argv(argv) => join_argv(argv),
+        }
+    }
+}
+
+/// An argument list as a person would type it.
+pub fn join_argv(argv: &[String]) -> String {
+    let mut out = String::new();
+    for (i, arg) in argv.iter().enumerate() {
+        if i > 0 {
+            out.push(' ');
+        }
+        let plain =
+            !arg.is_empty() && arg.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&b));
+        if plain {
+            out.push_str(arg);
+        } else {
+            out.push('\'');
+            out.push_str(&arg.replace('\'', "'\\''"));
+            out.push('\'');
+        }
+    }
+    out
+}

@@ -1,0 +1,213 @@
+//! The parts of a run's state.
+
+use crate::event::{SessionEnd, Verdict};
+use crate::id::{AgentName, CommitId, Digest, TreeId};
+use crate::money::{CostBasis, Tokens, Usage, Usd};
+use crate::outcome::{EndReason, HumanReason};
+use crate::protect::ProtectedChange;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The iteration under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Current {
+    /// Its number.
+    pub iteration: u32,
+    /// Its try.
+    pub attempt: u32,
+    /// Who works.
+    pub agent: AgentName,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// Digest of its prompt.
+    pub prompt: Digest,
+    /// Agents that were passed over.
+    pub skipped: Vec<String>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How far it is.
+    pub stage: Stage,
+    /// The session, once over.
+    pub session: Option<SessionFacts>,
+    /// What the checkpoint found.
+    pub change: Option<ChangeFacts>,
+    /// Verifiers that ran in this iteration.
+    pub checked: Vec<String>,
+    /// Protected paths that were changed.
+    pub protected: Vec<ProtectedChange>,
+}
+
+/// How far an iteration is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The session runs.
+    Working,
+    /// The session is over.
+    Worked,
+    /// The tree is recorded.
+    Checkpointed,
+}
+
+/// A finished session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionFacts {
+    /// How it ended.
+    pub end: SessionEnd,
+    /// Whether it promised.
+    pub promised: bool,
+    /// Its final message in one line.
+    pub message: String,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+}
+
+/// What an iteration changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChangeFacts {
+    /// The tree.
+    pub tree: TreeId,
+    /// The commit, where something changed.
+    pub commit: Option<CommitId>,
+    /// Changed files.
+    pub files: usize,
+    /// Lines added.
+    pub added: u64,
+    /// Lines removed.
+    pub removed: u64,
+    /// For the stuck rules.
+    pub contents: Vec<(String, String)>,
+}
+
+/// Sums over the run's life; a resume never resets them.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// Money.
+    pub cost: Usd,
+    /// How it is known.
+    pub basis: CostBasis,
+    /// Tokens.
+    pub tokens: Tokens,
+    /// Working time: sessions, checks, proofs.
+    pub working_ms: u64,
+    /// Time spent waiting for limits.
+    pub waited_ms: u64,
+    /// Sessions, void ones included.
+    pub sessions: u32,
+}
+
+/// One agent's part.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct AgentTotals {
+    /// Sessions.
+    pub sessions: u32,
+    /// Money.
+    pub cost: Usd,
+    /// How it is known.
+    pub basis: CostBasis,
+    /// Tokens.
+    pub tokens: Tokens,
+}
+
+/// A finished iteration in short form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IterationSummary {
+    /// Number.
+    pub iteration: u32,
+    /// Who worked.
+    pub agent: AgentName,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// How the session ended.
+    pub end: SessionEnd,
+    /// Its final message in one line.
+    pub message: String,
+    /// Changed files.
+    pub files: usize,
+    /// Lines added.
+    pub added: u64,
+    /// Lines removed.
+    pub removed: u64,
+    /// Money.
+    pub cost: Option<Usd>,
+    /// How long the session took.
+    pub duration_ms: u64,
+    /// The score.
+    pub loop_score: f64,
+    /// Tests, summed over verifiers that report them.
+    pub tests: Option<crate::test_report::TestCounts>,
+    /// Work commit, where something changed.
+    pub commit: Option<CommitId>,
+    /// When it ended.
+    pub ended_at: Timestamp,
+}
+
+/// A gutter that awaits its mitigation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gutter {
+    /// The score.
+    pub loop_score: f64,
+    /// What was seen.
+    pub evidence: Vec<String>,
+}
+
+/// What a person is needed for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeedsHuman {
+    /// Why.
+    pub reason: HumanReason,
+    /// In words.
+    pub message: String,
+}
+
+/// The final check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProofFacts {
+    /// The commit it judged.
+    pub commit: CommitId,
+    /// Whether everything held.
+    pub passed: bool,
+    /// Whether it ran in a clean checkout.
+    pub clean: bool,
+    /// What did not hold.
+    pub failed: Vec<String>,
+    /// Digest of `proof.json`, once finished.
+    pub proof: Option<Digest>,
+}
+
+/// Where the result is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    /// Branch or ref.
+    pub branch: String,
+    /// Commit.
+    pub commit: CommitId,
+    /// Pull request.
+    pub pr_url: Option<String>,
+}
+
+/// The end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Why.
+    pub reason: EndReason,
+    /// In one sentence.
+    pub summary: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitFacts {
+    /// For what.
+    pub reason: String,
+    /// Until when.
+    pub until: Option<Timestamp>,
+    /// Since when.
+    pub since: Timestamp,
+}

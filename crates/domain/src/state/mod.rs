@@ -1,0 +1,256 @@
+//! The state of a run: the fold of its events. Whatever a reader wants to know is here or in an artifact named here;
+//! nothing in it comes from anywhere but the journal.
+//!
+//! The state is bounded: however long a run lasts, it remembers totals, the latest check results and a short window of
+//! iterations. That is what keeps iteration 2,000 as cheap as iteration 20.
+
+mod facts;
+mod fold;
+
+pub use facts::{
+    AgentTotals, ChangeFacts, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
+    SessionFacts, Stage, Totals, WaitFacts,
+};
+
+use crate::budget::{BudgetKind, Spent};
+use crate::control::Letter;
+use crate::event::{CheckResult, Rung};
+use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
+use crate::outcome::EndReason;
+use crate::ports::Baseline;
+use crate::select::Cooldown;
+use crate::spec::RunSpec;
+use crate::stuck::Trace;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Finished iterations that are remembered in short form.
+pub const HISTORY: usize = 20;
+const LETTERS: usize = 64;
+const NUDGES: usize = 16;
+const TOUCHED: usize = 500;
+
+/// Everything known of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The frozen definition.
+    pub spec: RunSpec,
+    /// Digest of `spec.json` as it was last journalled.
+    pub spec_digest: Option<Digest>,
+    /// The task was edited, but the new spec is not written yet.
+    pub edit_pending: bool,
+    /// A person approved something that is not the baseline yet.
+    pub approval_pending: bool,
+    /// The last event folded in.
+    pub seq: Seq,
+    /// The latest time known: of the last event, or of a later tick.
+    pub now: Timestamp,
+    /// When the run began.
+    pub started_at: Timestamp,
+    /// The process that drives it, or drove it last.
+    pub driver_pid: Option<u32>,
+    /// The state at the start, once prepared.
+    pub baseline: Option<Baseline>,
+    /// Finished iterations.
+    pub iterations: u32,
+    /// Tries of the iteration that comes or runs now.
+    pub attempts: u32,
+    /// Empty answers in a row.
+    pub empty_answers: u32,
+    /// Overloaded answers in a row.
+    pub overloads: u32,
+    /// The iteration under way.
+    pub current: Option<Current>,
+    /// The latest recorded tree.
+    pub tree: Option<TreeId>,
+    /// The latest work commit.
+    pub work: Option<CommitId>,
+    /// Files changed since the start (bounded).
+    pub touched: BTreeSet<String>,
+    /// The latest result of each verifier.
+    pub checks: BTreeMap<String, CheckResult>,
+    /// Money, tokens and time.
+    pub totals: Totals,
+    /// The same by agent.
+    pub by_agent: BTreeMap<AgentName, AgentTotals>,
+    /// Agents that rest.
+    pub cooldowns: BTreeMap<AgentName, Cooldown>,
+    /// Agents that take no further part, with the reason.
+    pub dropped: BTreeMap<AgentName, String>,
+    /// Who worked last.
+    pub last_agent: Option<AgentName>,
+    /// Left out of the next turn.
+    pub skip: BTreeSet<AgentName>,
+    /// Models chosen by a person; the empty name stands for every agent.
+    pub models: BTreeMap<String, String>,
+    /// Hints for the next prompt.
+    pub nudges: Vec<String>,
+    /// Finished iterations, the newest last.
+    pub history: VecDeque<IterationSummary>,
+    /// What the stuck rules see.
+    pub traces: VecDeque<Trace>,
+    /// Gutters in a row without progress between.
+    pub gutters: u32,
+    /// The last rung tried in this gutter.
+    pub rung: Option<Rung>,
+    /// A gutter was noticed and awaits its mitigation.
+    pub gutter: Option<Gutter>,
+    /// Budgets that were warned of.
+    pub warned: BTreeSet<BudgetKind>,
+    /// A person paused the run.
+    pub paused_by: Option<String>,
+    /// A person wants it to end after the session.
+    pub stop_by: Option<String>,
+    /// It is to end now.
+    pub cancel_by: Option<String>,
+    /// A person is needed.
+    pub needs_human: Option<NeedsHuman>,
+    /// Something was noticed that needs a person, not yet asked.
+    pub alarm: Option<NeedsHuman>,
+    /// Promise and checks hold on this commit; the final check is due.
+    pub candidate: bool,
+    /// The final check of the last iteration.
+    pub proof: Option<ProofFacts>,
+    /// The tree on which a final check failed, and what failed: promising it again proves nothing.
+    pub disproved: Option<(TreeId, Vec<String>)>,
+    /// Where the result was handed over.
+    pub published: Option<Published>,
+    /// The end.
+    pub finished: Option<Finished>,
+    /// The wait under way.
+    pub wait: Option<WaitFacts>,
+    /// Bytes of the inbox that were read.
+    pub inbox: u64,
+    /// Ids of the latest controls, so that none is carried out twice.
+    pub letters: VecDeque<Letter>,
+}
+
+impl RunState {
+    /// The state before the first event.
+    pub fn new(spec: RunSpec) -> Self {
+        let created = spec.created_at;
+        Self {
+            spec,
+            spec_digest: None,
+            edit_pending: false,
+            approval_pending: false,
+            seq: Seq(0),
+            now: created,
+            started_at: created,
+            driver_pid: None,
+            baseline: None,
+            iterations: 0,
+            attempts: 0,
+            empty_answers: 0,
+            overloads: 0,
+            current: None,
+            tree: None,
+            work: None,
+            touched: BTreeSet::new(),
+            checks: BTreeMap::new(),
+            totals: Totals::default(),
+            by_agent: BTreeMap::new(),
+            cooldowns: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            last_agent: None,
+            skip: BTreeSet::new(),
+            models: BTreeMap::new(),
+            nudges: Vec::new(),
+            history: VecDeque::new(),
+            traces: VecDeque::new(),
+            gutters: 0,
+            rung: None,
+            gutter: None,
+            warned: BTreeSet::new(),
+            paused_by: None,
+            stop_by: None,
+            cancel_by: None,
+            needs_human: None,
+            alarm: None,
+            candidate: false,
+            proof: None,
+            disproved: None,
+            published: None,
+            finished: None,
+            wait: None,
+            inbox: 0,
+            letters: VecDeque::new(),
+        }
+    }
+
+    /// Time goes on without an event.
+    pub fn tick(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+    }
+
+    /// What is used of the budgets.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            iterations: self.iterations,
+            time: Duration::from_millis(self.totals.working_ms),
+            cost: self.totals.cost,
+            tokens: self.totals.tokens.total(),
+        }
+    }
+
+    /// Working time that is left, the deadline included.
+    pub fn time_left(&self) -> Duration {
+        let budgets = &self.spec.settings.budgets;
+        let left = budgets.max_wall_time.saturating_sub(self.spent().time);
+        match budgets.deadline {
+            Some(deadline) => {
+                left.min(Duration::try_from(deadline.duration_since(self.now)).unwrap_or_default())
+            }
+            None => left,
+        }
+    }
+
+    /// Time since the start, waits included.
+    pub fn elapsed(&self) -> Duration {
+        let end = self.finished.as_ref().map_or(self.now, |f| f.at);
+        Duration::try_from(end.duration_since(self.started_at)).unwrap_or_default()
+    }
+
+    /// The model for an agent: what a person chose, else what the configuration says.
+    pub fn model_for(&self, agent: &AgentName) -> Option<String> {
+        self.models
+            .get(agent.as_str())
+            .or_else(|| self.models.get(""))
+            .cloned()
+            .or_else(|| self.spec.settings.agent(agent).and_then(|a| a.model.clone()))
+    }
+
+    /// The status word of the design language.
+    pub fn status(&self) -> &'static str {
+        if let Some(end) = &self.finished {
+            return match end.reason {
+                EndReason::Completed => "done",
+                EndReason::Stopped | EndReason::Cancelled => "stopped",
+                _ => "failed",
+            };
+        }
+        if self.needs_human.is_some() {
+            return "needs you";
+        }
+        if self.baseline.is_none() {
+            return "preparing";
+        }
+        if self.wait.is_some() {
+            return if self.paused_by.is_some() { "paused" } else { "waiting" };
+        }
+        match &self.current {
+            Some(current) if current.stage == Stage::Working => "working",
+            Some(_) => "verifying",
+            None if self.proof.as_ref().is_some_and(|p| p.passed) => "publishing",
+            None if self.candidate => "proving",
+            None => "working",
+        }
+    }
+
+    /// Whether a control was already carried out.
+    pub fn has_letter(&self, id: &str) -> bool {
+        self.letters.iter().any(|letter| letter.id == id)
+    }
+}

@@ -1,0 +1,97 @@
+//! Mending a journal: links that are gone, a tail that is lost or torn, a text that somebody else wrote.
+
+use crate::error::JournalError;
+use crate::journal::{Places, open_append};
+use ralph_domain::id::Seq;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+pub(crate) fn relink_missing(places: &Places) {
+    for (spare, path) in
+        [(places.spare_events(), places.dir.events()), (places.spare_spec(), places.dir.spec())]
+    {
+        if let Some(spare) = spare
+            && !path.exists()
+            && spare.is_file()
+            && places.dir.create().is_ok()
+        {
+            let _ = std::fs::hard_link(spare, path);
+        }
+    }
+}
+
+/// Brings the journal up to its sealed copy. The journal must be a prefix of it.
+pub(crate) fn heal(path: &Path, seal: &Path) -> Result<u64, JournalError> {
+    let sealed_len = std::fs::metadata(seal).map_err(|e| JournalError::file("read", seal, e))?.len();
+    let mut ours = BufReader::new(File::open(path).map_err(|e| JournalError::file("read", path, e))?);
+    let mut theirs = BufReader::new(File::open(seal).map_err(|e| JournalError::file("read", seal, e))?);
+    let mut at = 0u64;
+    loop {
+        let a = ours.fill_buf().map_err(|e| JournalError::file("read", path, e))?;
+        if a.is_empty() {
+            break;
+        }
+        let b = theirs.fill_buf().map_err(|e| JournalError::file("read", seal, e))?;
+        let length = a.len().min(b.len());
+        if length == 0 || a[..length] != b[..length] {
+            let differs = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u64;
+            return Err(JournalError::Tampered {
+                path: path.to_owned(),
+                seal: seal.to_owned(),
+                at: at + differs,
+            });
+        }
+        at += length as u64;
+        ours.consume(length);
+        theirs.consume(length);
+    }
+    if at < sealed_len {
+        let mut rest = Vec::new();
+        theirs.read_to_end(&mut rest).map_err(|e| JournalError::file("read", seal, e))?;
+        let mut file = open_append(path)?;
+        file.write_all(&rest).map_err(|e| JournalError::file("repair", path, e))?;
+        file.sync_data().map_err(|e| JournalError::file("repair", path, e))?;
+    }
+    Ok(sealed_len - at)
+}
+
+/// Keeps the bytes of a torn line: nothing is thrown away unseen.
+pub(crate) fn set_aside(path: &Path, from: u64, seq: Seq) -> Result<(), JournalError> {
+    let aside = path.with_file_name(format!("events.torn-{seq}"));
+    let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
+    file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
+    let mut torn = Vec::new();
+    file.read_to_end(&mut torn).map_err(|e| JournalError::file("read", path, e))?;
+    std::fs::write(&aside, torn).map_err(|e| JournalError::file("write", &aside, e))
+}
+
+/// The sealed copy as a file to append to; made anew from the journal where this machine has none.
+pub(crate) fn open_seal(seal: &Path, journal: &Path, bytes: u64) -> Option<File> {
+    if !seal.is_file() {
+        std::fs::create_dir_all(seal.parent()?).ok()?;
+        std::fs::copy(journal, seal).ok()?;
+    }
+    let file = open_append(seal).ok()?;
+    // A torn line was cut from the journal; the copy ends where the journal does.
+    if file.metadata().ok()?.len() > bytes {
+        file.set_len(bytes).ok()?;
+    }
+    Some(file)
+}
+
+/// A person accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is kept.
+pub fn restore_from_seal(places: &Places) -> Result<PathBuf, JournalError> {
+    let path = places.dir.events();
+    let seal = places.seal.clone().unwrap_or_default();
+    let aside = path.with_file_name("events.edited.jsonl");
+    std::fs::copy(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
+    let fresh = path.with_extension("fresh");
+    std::fs::copy(&seal, &fresh).map_err(|e| JournalError::file("copy", &seal, e))?;
+    std::fs::rename(&fresh, &path).map_err(|e| JournalError::file("write", &path, e))?;
+    if let Some(spare) = places.spare_events() {
+        let _ = std::fs::remove_file(&spare);
+        let _ = std::fs::hard_link(&path, &spare);
+    }
+    Ok(aside)
+}
