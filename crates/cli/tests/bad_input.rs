@@ -75,7 +75,7 @@ fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
         ("{\n  \"max_iterations\": \"three\"\n}", ":2:", &["invalid type"]),
         ("{\n  \"max_iterations\": 0\n}", ":2:", &["at least 1"]),
         ("{\n  \"max_iterations\": -1\n}", ":2:", &["-1"]),
-        // FAULT (open, `domain/src/config.rs`): with a line end after the number the message names the line after it.
+        // FAULT (open, `domain/src/config/`): with a line end after the number the message names the line after it.
         ("{\n  \"max_cost_usd_estimate\": -3}", ":2:", &["at least 0"]),
         ("{\n  \"max_wall_time_minutes\": 0\n}", ":2:", &["more than 0"]),
         ("{\n  \"completion\": \"never\"\n}", ":2:", &["never"]),

@@ -235,7 +235,7 @@ fn an_agent_that_is_allowed_to_commit_may_do_so_on_its_branch_only() {
     cheat(&repo, "git tag v1", &more).exits(3);
 }
 
-/// FAULT (open, `domain/src/state.rs`): an approval counts even if nothing was asked yet, so one that the agent itself puts
+/// FAULT (open, `domain/src/state/fold.rs`): an approval counts even if nothing was asked yet, so one that the agent itself puts
 /// into the inbox accepts the refs that it moves in the same session.
 #[test]
 fn a_forged_approval_in_the_inbox_does_not_help() {

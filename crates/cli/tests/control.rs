@@ -237,7 +237,7 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
     assert!(stage.prompt(1).contains(all[1]));
 }
 
-/// FAULT (open, `domain/src/state.rs`): `iteration_ended` forgets every nudge, also one that came after the prompt of that
+/// FAULT (open, `domain/src/state/fold.rs`): `iteration_ended` forgets every nudge, also one that came after the prompt of that
 /// session was written, so no session ever reads it.
 #[test]
 fn a_nudge_during_a_session_reaches_the_next_prompt_and_only_that() {

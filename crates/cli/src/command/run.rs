@@ -1,25 +1,25 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
+mod report;
+
+use self::report::{announce, summary};
 use crate::command::resume;
 use crate::error::CommandError;
-use crate::output::{Out, Sign};
+use crate::output::Out;
 use crate::settings::{self, Loaded};
 use crate::{find, host, signals, wiring};
 use ralph_agents::presets;
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
-use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::money::Usd;
+use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::{Place, RunSpec, Task};
-use ralph_domain::text::{count, duration};
 use ralph_git::{Repo, RepoError, place};
 use ralph_journal::layout::{RalphDir, StateHome};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
 #[derive(Debug, clap::Args)]
@@ -432,68 +432,4 @@ fn make_place(
         }
     };
     Ok((Place::InPlace, origin.top.clone(), branch))
-}
-
-/// What a person must know before money is spent.
-fn announce(spec: &RunSpec, out: &Out) {
-    let blind: Vec<&str> = spec
-        .settings
-        .agents
-        .iter()
-        .filter(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
-        .map(|a| a.name.as_str())
-        .collect();
-    if !blind.is_empty() && (out.live || out.verbose) {
-        out.say(format!(
-            "{} {} {} not report cost: the cap of {} cannot hold for {}",
-            out.err(Tone::Attention, "note:"),
-            blind.join(", "),
-            if blind.len() == 1 { "does" } else { "do" },
-            spec.settings.budgets.max_cost,
-            if blind.len() == 1 { "it" } else { "them" },
-        ));
-    }
-}
-
-/// The end of a run, for people.
-pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
-    let (tone, sign) = match result.reason {
-        EndReason::Completed => (Tone::Good, Sign::Good),
-        EndReason::NeedsHuman => (Tone::Attention, Sign::Pause),
-        _ => (Tone::Bad, Sign::Bad),
-    };
-    out.say(format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
-    let time = duration(Duration::from_secs_f64(result.elapsed_seconds.max(0.0)));
-    let cost = match result.cost_basis {
-        CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
-        basis => format!("{} ({})", result.cost_usd, basis.as_str()),
-    };
-    let row = |name: &str, value: &str| {
-        out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
-    };
-    row(
-        "run",
-        &format!("{} · {} · {time} · {cost}", spec.run_id, count(result.iterations as usize, "iteration")),
-    );
-    if let Some(branch) = &result.branch {
-        row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
-    }
-    if spec.workspace != spec.origin {
-        row("folder", &spec.workspace.display().to_string());
-    }
-    if let Some(dir) = &result.run_dir {
-        if dir.join("proof.json").is_file() {
-            row("evidence", &dir.join("proof.json").display().to_string());
-        }
-        row("logs", &dir.join("iterations").display().to_string());
-    }
-    if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
-        out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
-    } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
-        out.say(format!(
-            "{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them",
-            out.err(Tone::Plain, "next:"),
-            spec.run_id
-        ));
-    }
 }

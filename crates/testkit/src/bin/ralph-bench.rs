@@ -48,34 +48,42 @@ fn main() {
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-q", "-m", "task"]);
     let bench = Bench { env: &env, repo };
-    let (short, long) = if quick { (20, 120) } else { (50, 450) };
+    let (rounds, iterations) = if quick { (3, 40) } else { (7, 100) };
 
-    let status = bench.mean_of(200, &mut || bench.run_quiet("git", &["status", "--porcelain"]));
-    println!("repo of {FILES} files; git status --porcelain: {:.2} ms\n", ms(status));
+    println!("repo of {FILES} files; medians over {rounds} rounds of {iterations}, taken in turns\n");
     println!(
-        "{:<20} {:>10} {:>10} {:>12} {:>16} {:>8}",
-        "", "ralph", "bare sh", "difference", "in git statuses", "allowed"
+        "{:<20} {:>10} {:>10} {:>12} {:>12} {:>16} {:>8}",
+        "", "ralph", "bare sh", "difference", "git status", "in git statuses", "allowed"
     );
     for (stub, allowed) in [(&STILL, 1.0), (&CHANGING, 3.0)] {
-        let ours = bench.per_iteration(stub, short, long);
-        let bare = bench.bare(stub, long);
-        let difference = ours.saturating_sub(bare);
-        let ratio = difference.as_secs_f64() / status.as_secs_f64();
+        let (mut ours, mut bare, mut status, mut parts) =
+            (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
+        for _ in 0..rounds {
+            for _ in 0..iterations {
+                status.push(bench.time(&mut || bench.run_quiet("git", &["status", "--porcelain"])));
+            }
+            ours.extend(bench.traced(stub, iterations, &mut parts));
+            for _ in 0..5 {
+                bare.push(bench.bare(stub, iterations / 5));
+            }
+        }
+        let (ours, bare, status) = (median(&mut ours), median(&mut bare), median(&mut status));
+        let difference = (ours - bare).max(0.0);
         println!(
-            "{:<20} {:>7.2} ms {:>7.2} ms {:>9.2} ms {ratio:>16.2} {allowed:>8.1}",
+            "{:<20} {ours:>7.2} ms {bare:>7.2} ms {difference:>9.2} ms {status:>9.2} ms {:>16.2} {allowed:>8.1}",
             stub.name,
-            ms(ours),
-            ms(bare),
-            ms(difference)
+            difference / status
         );
-        bench.breakdown(stub, short);
+        for ((from, to), mut times) in parts {
+            if times.len() > rounds * (iterations as usize) / 2 {
+                println!("    {:<46} {:>7.3} ms", format!("{from} → {to}"), median(&mut times));
+            }
+        }
     }
     bench.long_run(if quick { 300 } else { 2010 });
     for args in [&["status"][..], &["--version"][..]] {
-        let time = bench.mean_of(50, &mut || {
-            bench.repo.ralph(args);
-        });
-        println!("ralph {:<24} {:>7.2} ms", args.join(" "), ms(time));
+        let mut times: Vec<f64> = (0..50).map(|_| bench.time(&mut || drop(bench.repo.ralph(args)))).collect();
+        println!("ralph {:<24} {:>7.2} ms", args.join(" "), median(&mut times));
     }
 }
 
@@ -83,16 +91,19 @@ fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1000.0
 }
 
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Times between two boundaries.
+type Parts = BTreeMap<(String, String), Vec<f64>>;
+
 impl Bench<'_> {
-    fn mean_of(&self, times: u32, what: &mut dyn FnMut()) -> Duration {
-        for _ in 0..5 {
-            what();
-        }
+    fn time(&self, what: &mut dyn FnMut()) -> f64 {
         let start = Instant::now();
-        for _ in 0..times {
-            what();
-        }
-        start.elapsed() / times
+        what();
+        ms(start.elapsed())
     }
 
     fn run_quiet(&self, program: &str, args: &[&str]) {
@@ -107,64 +118,30 @@ impl Bench<'_> {
         }));
     }
 
-    fn run(&self, stub: &Stub, iterations: u32) -> Duration {
+    /// Runs that many iterations; returns the time of each, and adds up where it goes between the boundaries.
+    fn traced(&self, stub: &Stub, iterations: u32, parts: &mut Parts) -> Vec<f64> {
         self.configure(stub);
+        let trace = self.env.path("trace");
         let count = iterations.to_string();
-        let start = Instant::now();
-        self.repo.ralph(&["run", "--new", "--isolation", "none", "--max-iterations", &count]).exits(1);
-        start.elapsed()
-    }
-
-    /// The slope between a short and a long run: start and end of a run do not count.
-    fn per_iteration(&self, stub: &Stub, short: u32, long: u32) -> Duration {
-        self.run(stub, short);
-        let few = self.run(stub, short);
-        let many = self.run(stub, long);
-        many.saturating_sub(few) / (long - short)
+        let args = ["run", "--new", "--isolation", "none", "--max-iterations", &count];
+        TestEnv::finish(self.env.ralph_command(&self.repo.dir, &args).env("RALPH_TRACE", &trace)).exits(1);
+        let marks = read_trace(&trace);
+        for pair in marks.windows(2) {
+            let key = (pair[0].1.clone(), pair[1].1.clone());
+            parts.entry(key).or_default().push(pair[1].0 - pair[0].0);
+        }
+        iteration_times(&marks)
     }
 
     /// The same stub and verifier in a plain shell loop, prompt on stdin.
-    fn bare(&self, stub: &Stub, iterations: u32) -> Duration {
+    fn bare(&self, stub: &Stub, iterations: u32) -> f64 {
         let script = format!(
             "i=0; while [ $i -lt {iterations} ]; do i=$((i+1)); RALPH_ITERATION=$i {} {} '{}' < PROMPT.md > /dev/null; /bin/true; done",
             stub.argv[0], stub.argv[1], stub.argv[2]
         );
         let start = Instant::now();
         self.run_quiet("sh", &["-c", &script]);
-        start.elapsed() / iterations
-    }
-
-    /// Where the time of an iteration goes: mean time between the boundaries that a run passes.
-    fn breakdown(&self, stub: &Stub, iterations: u32) {
-        self.configure(stub);
-        let trace = self.env.path("trace");
-        let count = iterations.to_string();
-        let mut command = self.env.ralph_command(
-            &self.repo.dir,
-            &["run", "--new", "--isolation", "none", "--max-iterations", &count],
-        );
-        TestEnv::finish(command.env("RALPH_TRACE", &trace)).exits(1);
-        let mut sums: BTreeMap<(String, String), (u32, u64)> = BTreeMap::new();
-        let text = std::fs::read_to_string(&trace).expect("a trace");
-        let marks: Vec<(u64, &str)> = text
-            .lines()
-            .filter_map(|l| l.split_once(' '))
-            .filter_map(|(t, n)| Some((t.parse().ok()?, n)))
-            .collect();
-        for pair in marks.windows(2) {
-            let entry = sums.entry((pair[0].1.to_owned(), pair[1].1.to_owned())).or_default();
-            entry.0 += 1;
-            entry.1 += pair[1].0 - pair[0].0;
-        }
-        for ((from, to), (count, sum)) in sums {
-            if count >= iterations - 2 {
-                println!(
-                    "    {:<46} {:>7.3} ms",
-                    format!("{from} → {to}"),
-                    sum as f64 / f64::from(count) / 1e6
-                );
-            }
-        }
+        ms(start.elapsed() / iterations)
     }
 
     /// Iteration 2,000 beside iteration 20, in time and memory.
@@ -180,6 +157,7 @@ impl Bench<'_> {
             .env("RALPH_TRACE", &trace)
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null());
+        let _ = std::fs::remove_file(self.repo.dir.join(".ralph/iterations"));
         let mut child = command.spawn().expect("ralph starts");
         let mut early = 0;
         let mut peak = 0;
@@ -195,20 +173,16 @@ impl Bench<'_> {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let text = std::fs::read_to_string(&trace).expect("a trace");
-        let starts: Vec<u64> = text
-            .lines()
-            .filter_map(|l| l.strip_suffix(" work.before"))
-            .filter_map(|t| t.parse().ok())
-            .collect();
-        let mean = |from: usize, to: usize| (starts[to] - starts[from]) as f64 / (to - from) as f64 / 1e6;
-        let last = starts.len() - 1;
-        let span = if last > 1000 { 40 } else { 20 };
-        let (first, late) = (mean(10, 10 + span), mean(last - span, last));
+        let mut times = iteration_times(&read_trace(&trace));
+        let last = times.len();
+        let span = if last > 1000 { 100 } else { 20 };
+        let late = median(&mut times[last - span..]);
+        let early_time = median(&mut times[10..10 + span]);
         println!(
-            "\niteration {:<4} {first:>7.2} ms    iteration {last}: {late:.2} ms    ratio {:.2} (allowed 1.2)",
-            10 + span / 2,
-            late / first
+            "\niterations 10–{}: {early_time:.2} ms    the last {span} of {}: {late:.2} ms    ratio {:.2} (allowed 1.2)",
+            10 + span,
+            last + 1,
+            late / early_time
         );
         println!(
             "memory of ralph and its guard: {} kB early, {} kB at the peak    ratio {:.2} (allowed 1.2); allowed 13,312 kB",
@@ -217,6 +191,19 @@ impl Bench<'_> {
             peak as f64 / early.max(1) as f64
         );
     }
+}
+
+/// The boundaries that a run passed: time in ms, name.
+fn read_trace(path: &Path) -> Vec<(f64, String)> {
+    let text = std::fs::read_to_string(path).expect("a trace");
+    let marks = text.lines().filter_map(|l| l.split_once(' '));
+    marks.filter_map(|(t, n)| Some((t.parse::<f64>().ok()? / 1e6, n.to_owned()))).collect()
+}
+
+/// From the start of each session to the start of the next.
+fn iteration_times(marks: &[(f64, String)]) -> Vec<f64> {
+    let starts: Vec<f64> = marks.iter().filter(|(_, name)| name == "work.before").map(|(t, _)| *t).collect();
+    starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// Peak resident memory of a process and its guard, in kB.

@@ -1,0 +1,74 @@
+//! What `ralph run` tells a person before its first and after its last step.
+
+use crate::output::{Out, Sign};
+use ralph_domain::config::AgentKind;
+use ralph_domain::describe::Tone;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::spec::RunSpec;
+use ralph_domain::text::{count, duration};
+use std::time::Duration;
+
+/// What a person must know before money is spent.
+pub fn announce(spec: &RunSpec, out: &Out) {
+    let blind: Vec<&str> = spec
+        .settings
+        .agents
+        .iter()
+        .filter(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
+        .map(|a| a.name.as_str())
+        .collect();
+    if !blind.is_empty() && (out.live || out.verbose) {
+        out.say(format!(
+            "{} {} {} not report cost: the cap of {} cannot hold for {}",
+            out.err(Tone::Attention, "note:"),
+            blind.join(", "),
+            if blind.len() == 1 { "does" } else { "do" },
+            spec.settings.budgets.max_cost,
+            if blind.len() == 1 { "it" } else { "them" },
+        ));
+    }
+}
+
+/// The end of a run, for people.
+pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
+    let (tone, sign) = match result.reason {
+        EndReason::Completed => (Tone::Good, Sign::Good),
+        EndReason::NeedsHuman => (Tone::Attention, Sign::Pause),
+        _ => (Tone::Bad, Sign::Bad),
+    };
+    out.say(format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
+    let time = duration(Duration::from_secs_f64(result.elapsed_seconds.max(0.0)));
+    let cost = match result.cost_basis {
+        CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
+        basis => format!("{} ({})", result.cost_usd, basis.as_str()),
+    };
+    let row = |name: &str, value: &str| {
+        out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
+    };
+    row(
+        "run",
+        &format!("{} · {} · {time} · {cost}", spec.run_id, count(result.iterations as usize, "iteration")),
+    );
+    if let Some(branch) = &result.branch {
+        row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
+    }
+    if spec.workspace != spec.origin {
+        row("folder", &spec.workspace.display().to_string());
+    }
+    if let Some(dir) = &result.run_dir {
+        if dir.join("proof.json").is_file() {
+            row("evidence", &dir.join("proof.json").display().to_string());
+        }
+        row("logs", &dir.join("iterations").display().to_string());
+    }
+    if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
+        out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
+    } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
+        out.say(format!(
+            "{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them",
+            out.err(Tone::Plain, "next:"),
+            spec.run_id
+        ));
+    }
+}
