@@ -226,14 +226,21 @@ impl Driver {
             return Ok(());
         }
         self.spec_version = spec.spec_version;
-        // Only the person's own text is accepted; whatever else stands in the file is an agent's.
         let source = spec.task.source.clone();
-        let file = std::fs::read_to_string(spec.workspace.join(&source)).unwrap_or_default();
-        let file = self.ctx.redactor.text(&file);
-        if file.replace("\r\n", "\n").trim_end() == spec.task.text.replace("\r\n", "\n").trim_end() {
-            self.workspace.accept_protected(&source)?;
+        let path = spec.workspace.join(&source);
+        let text = spec.task.text.clone();
+        let same =
+            |file: &str| file.replace("\r\n", "\n").trim_end() == text.replace("\r\n", "\n").trim_end();
+        let file = std::fs::read_to_string(&path).unwrap_or_default();
+        if !same(&file) {
+            // The file follows the person's word, unless somebody changed it meanwhile: that is an agent's doing.
+            let touched = self.workspace.protected_changes()?.iter().any(|c| c.path == source);
+            if touched || !path.is_file() {
+                return Ok(());
+            }
+            ralph_journal::artifacts::write_atomic(&path, text.as_bytes())?;
         }
-        Ok(())
+        Ok(self.workspace.accept_protected(&source)?)
     }
 
     /// Agents that an earlier run in this folder put to rest keep resting.
@@ -347,6 +354,9 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
                 format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` goes on")
             };
             (ErrorCode::NeedsHuman, hint, true)
+        }
+        EndReason::Error if state.dropped.is_empty() => {
+            (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)
         }
         EndReason::Error => {
             (ErrorCode::AuthFailed, "`ralph probe` shows what is wrong with each agent".into(), true)

@@ -32,20 +32,15 @@ impl Context {
         }
         for (letter, after) in inbox::read(&self.run, self.state.inbox)? {
             match letter {
-                Ok(letter) if self.state.has_letter(&letter.id) => {}
+                Ok(letter) if self.state.has_letter(&letter.id) => self.state.inbox = after,
                 Ok(letter) => {
                     let cause = self.stop_cause(&letter.control);
                     self.take(letter, after)?;
                     stop = stop.or(cause);
                 }
                 Err(reason) => {
-                    let letter = Letter {
-                        id: format!("unreadable-{after}"),
-                        from: "inbox".into(),
-                        control: Control::Note { text: String::new() },
-                    };
-                    self.state.inbox = after;
-                    self.record(EventBody::ControlRefused { id: letter.id, reason })?;
+                    let id = format!("unreadable-{after}");
+                    self.record(EventBody::ControlRefused { id, reason, inbox: after })?;
                 }
             }
         }
@@ -73,9 +68,8 @@ impl Context {
         | Control::Model { agent: Some(agent), .. } = &letter.control
             && self.state.spec.settings.agent(agent).is_none()
         {
-            self.state.inbox = inbox;
             let reason = format!("there is no agent `{agent}` in this run");
-            self.record(EventBody::ControlRefused { id: letter.id, reason })?;
+            self.record(EventBody::ControlRefused { id: letter.id, reason, inbox })?;
             return Ok(());
         }
         let event = self.record(EventBody::ControlReceived { letter, inbox })?;

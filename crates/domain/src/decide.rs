@@ -11,8 +11,8 @@ use crate::text;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 
-/// A session that was void this many times in a row for one iteration ends the run: something is broken.
-pub const ATTEMPTS_MAX: u32 = 100;
+/// A session that was cut off this many times in a row for one iteration ends the run: something is broken.
+pub const INTERRUPTIONS_MAX: u32 = 100;
 /// A little more than the provider said, so that its clock and ours may differ.
 const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
@@ -138,10 +138,10 @@ fn between(state: &RunState) -> Step {
     if let Some(by) = &state.stop_by {
         return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
     }
-    if state.attempts >= ATTEMPTS_MAX {
+    if state.interruptions >= INTERRUPTIONS_MAX {
         return finish(
             EndReason::Error,
-            format!("Iteration {} was interrupted {ATTEMPTS_MAX} times in a row.", state.iterations + 1),
+            format!("Iteration {} was interrupted {INTERRUPTIONS_MAX} times in a row.", state.iterations + 1),
         );
     }
     let budgets = &state.spec.settings.budgets;

@@ -66,7 +66,22 @@ fn the_state_folder_is_committed_only_where_asked() {
     let mut workspace = fixture.workspace_with(|o| o.commit_state = true);
     workspace.begin(&[]).unwrap();
     fixture.write(".ralph/progress.md", "x\n");
-    assert_eq!(listed(&checkpoint(&mut workspace, 1)), ["A .ralph/progress.md"]);
+    let before = checkpoint(&mut workspace, 1);
+    assert_eq!(before.commit, None, "the engine's own notes are no work");
+    fixture.write("work.txt", "x\n");
+    let made = checkpoint(&mut workspace, 2);
+    assert_eq!(listed(&made), ["A work.txt"], "and no part of what is judged");
+    let commit = made.commit.unwrap();
+    let files = fixture.git(&["ls-tree", "-r", "--name-only", commit.as_str()]);
+    assert!(files.contains(".ralph/progress.md") && files.contains("work.txt"), "{files}");
+
+    let fixture = Fixture::new();
+    let mut workspace = fixture.workspace_with(|_| {});
+    workspace.begin(&[]).unwrap();
+    fixture.write(".ralph/progress.md", "x\n");
+    fixture.write("work.txt", "x\n");
+    let commit = checkpoint(&mut workspace, 1).commit.unwrap();
+    assert!(!fixture.git(&["ls-tree", "-r", "--name-only", commit.as_str()]).contains(".ralph"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::error::JournalError;
 use ralph_domain::id::{Digest, hex};
+use ralph_domain::ports::Stream;
 use ralph_domain::redact::{RedactStream, Redactor};
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
@@ -82,7 +83,8 @@ pub struct OutputLog {
     path: PathBuf,
     file: File,
     redactor: Arc<Redactor>,
-    stream: RedactStream,
+    /// One for each stream: a secret that is split over two reads must not be torn by the other stream.
+    streams: [RedactStream; 2],
     hasher: Sha256,
     written: u64,
     dropped: u64,
@@ -109,7 +111,7 @@ impl OutputLog {
             path: path.to_owned(),
             file,
             redactor,
-            stream: RedactStream::default(),
+            streams: [RedactStream::default(), RedactStream::default()],
             hasher: Sha256::new(),
             written: 0,
             dropped: 0,
@@ -124,15 +126,18 @@ impl OutputLog {
     }
 
     /// The next output; returns it without secrets, for whoever shows it.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let clean = self.stream.push(&self.redactor, bytes);
+    pub fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<u8> {
+        let stream = &mut self.streams[usize::from(stream == Stream::Stderr)];
+        let clean = stream.push(&self.redactor, bytes);
         self.keep(&clean);
         clean
     }
 
     /// Ends the log.
     pub fn finish(mut self) -> Result<(FinishedLog, Vec<u8>), JournalError> {
-        let last = self.stream.finish(&self.redactor);
+        let [stdout, stderr] = &mut self.streams;
+        let mut last = stdout.finish(&self.redactor);
+        last.extend(stderr.finish(&self.redactor));
         self.keep(&last);
         if !self.tail.is_empty() {
             let left_out = self.dropped.saturating_sub(self.tail.len() as u64);

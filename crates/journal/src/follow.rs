@@ -1,7 +1,7 @@
 //! Following a journal: history and live events through one door, so that nothing is lost between the two.
 
 use crate::error::JournalError;
-use crate::journal::read_from;
+use crate::read::read_from;
 use ralph_domain::event::Event;
 use ralph_domain::id::Seq;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@
 use crate::error::JournalError;
 use crate::flush::Flusher;
 use crate::layout::RunDir;
+use crate::read::{encode, parse};
 use crate::repair::{heal, open_seal, relink_missing, set_aside};
 use jiff::Timestamp;
 use ralph_domain::event::{Event, EventBody};
@@ -310,7 +311,8 @@ impl Journal {
             found => {
                 let aside = path.with_file_name(format!("events.edited-{}.jsonl", self.seq));
                 if found.is_some() {
-                    std::fs::copy(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
+                    // Whatever stands there now, a link or a folder too, is kept under another name.
+                    std::fs::rename(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
                 }
                 self.rebuild(&path)?;
                 Ok(Integrity::Edited(format!(
@@ -386,54 +388,6 @@ impl Journal {
             }
         }
     }
-}
-
-/// Reads a journal without becoming its writer: calls `each` for every complete event from byte `from` on, and returns
-/// where the next event will begin.
-pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<u64, JournalError> {
-    let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
-    file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
-    let mut reader = BufReader::with_capacity(64 * 1024, file);
-    let mut at = from;
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read = reader.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", path, e))?;
-        if read == 0 || !line.ends_with(b"\n") {
-            return Ok(at);
-        }
-        match serde_json::from_slice::<Event>(&line) {
-            Ok(event) => each(event),
-            Err(_) if reader.fill_buf().map_err(|e| JournalError::file("read", path, e))?.is_empty() => {
-                return Ok(at);
-            }
-            Err(error) => {
-                return Err(JournalError::Corrupt {
-                    path: path.to_owned(),
-                    line: 0,
-                    reason: error.to_string(),
-                });
-            }
-        }
-        at += read as u64;
-    }
-}
-
-fn encode(event: &Event) -> Vec<u8> {
-    let mut line = serde_json::to_vec(event).unwrap_or_default();
-    line.push(b'\n');
-    line
-}
-
-fn parse(line: &[u8], before: Seq) -> Result<Event, String> {
-    if !line.ends_with(b"\n") {
-        return Err("the line is cut off".into());
-    }
-    let event: Event = serde_json::from_slice(line).map_err(|e| e.to_string())?;
-    if event.seq != before.next() {
-        return Err(format!("its seq is {}, but {} was expected", event.seq, before.next()));
-    }
-    Ok(event)
 }
 
 pub(crate) fn open_append(path: &Path) -> Result<File, JournalError> {

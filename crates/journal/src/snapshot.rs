@@ -3,8 +3,9 @@
 
 use crate::artifacts::{write_atomic, write_durable};
 use crate::error::JournalError;
-use crate::journal::{Places, read_from};
+use crate::journal::Places;
 use crate::layout::{RalphDir, RunDir};
+use crate::read::read_from;
 use ralph_domain::id::Digest;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;

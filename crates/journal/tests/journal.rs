@@ -6,6 +6,7 @@ use ralph_domain::config::ConfigFile;
 use ralph_domain::control::Control;
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::{RunId, Seq};
+use ralph_domain::ports::Stream;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec, Task};
 use ralph_domain::state::RunState;
@@ -292,12 +293,12 @@ fn a_flood_stays_within_bounds_and_keeps_both_ends() {
     let f = folder();
     let path = f.places.dir.path().join("output.log");
     let mut log = OutputLog::create(&path, redactor()).unwrap();
-    log.push(b"first hunter2hunter2 \n");
+    log.push(Stream::Stdout, b"first hunter2hunter2 \n");
     let line = [b"x".repeat(1023), b"\n".to_vec()].concat();
     for _ in 0..(LOG_HEAD / 1024 + 4096) {
-        log.push(&line);
+        log.push(Stream::Stdout, &line);
     }
-    log.push(b"the last line\n");
+    log.push(Stream::Stdout, b"the last line\n");
     let (finished, _) = log.finish().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.len() as u64 <= LOG_HEAD + LOG_TAIL as u64 + 100);

@@ -61,19 +61,83 @@ pub(crate) fn protected_patterns(spec: &RunSpec) -> Vec<String> {
     let mut patterns = spec.settings.protected_paths.clone();
     patterns.push(spec.task.source.clone());
     for verifier in &spec.settings.verifiers {
-        for word in verifier.command_argv.iter().flat_map(|arg| arg.split_whitespace()) {
-            let word = word.trim_start_matches("./").trim_matches(['\'', '"', ';']);
-            let is_file = !word.is_empty()
-                && !word.starts_with('-')
-                && !word.starts_with('/')
-                && spec.workspace.join(word).is_file();
-            if is_file {
-                patterns.push(word.to_owned());
-            }
-        }
+        let scripts = scripts_of(&verifier.command_argv);
+        patterns.extend(scripts.into_iter().filter(|script| spec.workspace.join(script).is_file()));
     }
     patterns.extend(CI_FILES.iter().map(|p| (*p).to_owned()));
     let mut seen = std::collections::BTreeSet::new();
     patterns.retain(|p| !p.is_empty() && seen.insert(p.clone()));
     patterns
+}
+
+/// The files that a command runs: what stands in command position, and the first argument of an interpreter. A file that
+/// a command only reads (`grep done todo.txt`) is the agent's to change.
+fn scripts_of(argv: &[String]) -> Vec<String> {
+    if let [shell, flag, line, ..] = argv
+        && is_interpreter(shell)
+        && flag.starts_with('-')
+        && flag.ends_with('c')
+    {
+        let separators = [";", "&&", "||", "|", "\n", "(", ")", "{", "}"];
+        let mut text = line.clone();
+        for separator in separators {
+            text = text.replace(separator, "\n");
+        }
+        return text
+            .lines()
+            .flat_map(|command| {
+                let words: Vec<String> = command
+                    .split_whitespace()
+                    .skip_while(|w| {
+                        w.contains('=')
+                            || ["if", "then", "do", "while", "until", "!", "exec", "time"].contains(w)
+                    })
+                    .map(|w| w.trim_matches(['\'', '"']).to_owned())
+                    .collect();
+                scripts_of(&words)
+            })
+            .collect();
+    }
+    let first = argv.first().map(String::as_str).unwrap_or_default();
+    let script = match is_interpreter(first) {
+        true => argv.iter().skip(1).find(|arg| !arg.starts_with('-')),
+        false => argv.first().filter(|program| program.contains('/')),
+    };
+    script
+        .map(|path| path.trim_start_matches("./").to_owned())
+        .filter(|path| !path.is_empty() && !path.starts_with('/'))
+        .into_iter()
+        .collect()
+}
+
+fn is_interpreter(program: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "ruby", "perl", "deno", "bun",
+        "php", ".", "source",
+    ];
+    let name = program.rsplit('/').next().unwrap_or(program);
+    NAMES.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scripts(argv: &[&str]) -> Vec<String> {
+        scripts_of(&argv.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_a_check_runs_is_protected_and_what_it_reads_is_not() {
+        assert_eq!(scripts(&["sh", "test.sh"]), ["test.sh"]);
+        assert_eq!(scripts(&["./run.sh", "x"]), ["run.sh"]);
+        assert_eq!(scripts(&["python3", "-u", "tools/check.py", "data.csv"]), ["tools/check.py"]);
+        assert_eq!(
+            scripts(&["bash", "-lc", "A=1 ./a.sh && sh b.sh | tee out; . ./c.sh"]),
+            ["a.sh", "b.sh", "c.sh"]
+        );
+        assert_eq!(scripts(&["sh", "-c", "grep -q done todo.txt"]), Vec::<String>::new());
+        assert_eq!(scripts(&["cargo", "test"]), Vec::<String>::new());
+        assert_eq!(scripts(&["/bin/true"]), Vec::<String>::new());
+    }
 }

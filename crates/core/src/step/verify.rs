@@ -143,7 +143,7 @@ pub(crate) fn run_logged(
         // A verifier that cannot be started has failed; a broken sandbox is another matter.
         Err(error @ SandboxError::CannotStart { .. }) => {
             let line = format!("{error}\n");
-            log.push(line.as_bytes());
+            log.push(Stream::Stderr, line.as_bytes());
             excerpt.extend_from_slice(line.as_bytes());
             Err(error)
         }
@@ -168,9 +168,9 @@ struct CheckSink<'a> {
 }
 
 impl ExecSink for CheckSink<'_> {
-    fn output(&mut self, _stream: Stream, bytes: &[u8]) {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.scanner.feed(bytes);
-        let clean = self.log.push(bytes);
+        let clean = self.log.push(stream, bytes);
         self.excerpt.extend_from_slice(&clean);
         if self.excerpt.len() > 4 * EXCERPT {
             let over = self.excerpt.len() - EXCERPT;

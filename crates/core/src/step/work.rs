@@ -246,7 +246,7 @@ impl<'a> Recorder<'a> {
 impl SessionSink for Recorder<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.last_output = self.ctx.clock.elapsed();
-        let clean = self.log.push(bytes);
+        let clean = self.log.push(stream, bytes);
         if !clean.is_empty() {
             self.ctx.observer.output(stream, &clean);
         }

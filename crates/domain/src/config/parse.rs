@@ -203,7 +203,9 @@ fn explain(error: &serde_json::Error) -> ConfigError {
         Some(at) => message[..at].to_owned(),
         None => message,
     };
-    ConfigError { message, line: error.line(), column: error.column(), hint }
+    // A value that ends its line is reported at the start of the next one.
+    let line = if error.column() == 0 { error.line().saturating_sub(1).max(1) } else { error.line() };
+    ConfigError { message, line, column: error.column().max(1), hint }
 }
 
 fn line_of_key(text: &str, key: &str) -> usize {

@@ -130,6 +130,10 @@ impl<'a> Lines<'a> {
         }
         Self { text, starts, chars }
     }
+    /// The text that was read.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
     /// Line and column of a byte. A byte order mark is no column.
     pub fn place(&self, offset: usize) -> Span {
         let offset = offset.min(self.text.len());

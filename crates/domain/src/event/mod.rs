@@ -220,6 +220,9 @@ pub enum EventBody {
         id: String,
         /// Why.
         reason: String,
+        /// Bytes of the inbox read so far.
+        #[serde(default)]
+        inbox: u64,
     },
     /// The task has a new version.
     SpecChanged {

@@ -33,6 +33,7 @@ impl RunState {
             }
             EventBody::IterationStarted { iteration, attempt, agent, model, prompt, skipped } => {
                 self.attempts = *attempt;
+                self.nudges_read = self.nudges.len();
                 self.last_agent = Some(agent.clone());
                 self.skip.clear();
                 self.current = Some(Current {
@@ -200,10 +201,8 @@ impl RunState {
                 self.wait = None;
                 self.finished = Some(Finished { reason: *reason, summary: summary.clone(), at });
             }
-            EventBody::ControlRefused { .. }
-            | EventBody::Restored { .. }
-            | EventBody::Notice { .. }
-            | EventBody::Unknown => {}
+            EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
+            EventBody::Restored { .. } | EventBody::Notice { .. } | EventBody::Unknown => {}
         }
     }
 
@@ -223,6 +222,9 @@ impl RunState {
             SessionEnd::Empty => self.empty_answers += 1,
             end if !end.is_void() => self.empty_answers = 0,
             _ => {}
+        }
+        if session.end == SessionEnd::Interrupted {
+            self.interruptions += 1;
         }
         match &session.end {
             SessionEnd::Overloaded { .. } => self.overloads += 1,
@@ -252,8 +254,12 @@ impl RunState {
     ) {
         self.iterations = iteration;
         self.attempts = 0;
+        self.interruptions = 0;
         self.empty_answers = 0;
-        self.nudges.clear();
+        // What came during the session is for the next one.
+        let read = self.nudges_read.min(self.nudges.len());
+        self.nudges.drain(..read);
+        self.nudges_read = 0;
         self.candidate = verdict == Verdict::Candidate;
         self.proof = None;
         let Some(current) = self.current.take() else { return };
@@ -311,7 +317,8 @@ impl RunState {
                     self.person_answered();
                 }
             }
-            Control::Approve => {
+            // An answer without a question is nobody's: an agent may have written it into the inbox beforehand.
+            Control::Approve if self.needs_human.is_some() => {
                 self.approval_pending = true;
                 self.person_answered();
             }
@@ -348,9 +355,10 @@ impl RunState {
                 self.nudges.push(text.clone());
                 if self.nudges.len() > NUDGES {
                     self.nudges.remove(0);
+                    self.nudges_read = self.nudges_read.saturating_sub(1);
                 }
             }
-            Control::Rotate | Control::Note { .. } | Control::Guardrail { .. } => {}
+            Control::Approve | Control::Rotate | Control::Note { .. } | Control::Guardrail { .. } => {}
         }
         self.letters.push_back(letter.clone());
         if self.letters.len() > LETTERS {

@@ -57,6 +57,8 @@ pub struct RunState {
     pub iterations: u32,
     /// Tries of the iteration that comes or runs now.
     pub attempts: u32,
+    /// Tries of this iteration that were cut off by a dying engine or guard.
+    pub interruptions: u32,
     /// Empty answers in a row.
     pub empty_answers: u32,
     /// Overloaded answers in a row.
@@ -87,6 +89,8 @@ pub struct RunState {
     pub models: BTreeMap<String, String>,
     /// Hints for the next prompt.
     pub nudges: Vec<String>,
+    /// How many of them the session under way was given.
+    pub nudges_read: usize,
     /// Finished iterations, the newest last.
     pub history: VecDeque<IterationSummary>,
     /// What the stuck rules see.
@@ -143,6 +147,7 @@ impl RunState {
             baseline: None,
             iterations: 0,
             attempts: 0,
+            interruptions: 0,
             empty_answers: 0,
             overloads: 0,
             current: None,
@@ -158,6 +163,7 @@ impl RunState {
             skip: BTreeSet::new(),
             models: BTreeMap::new(),
             nudges: Vec::new(),
+            nudges_read: 0,
             history: VecDeque::new(),
             traces: VecDeque::new(),
             gutters: 0,
