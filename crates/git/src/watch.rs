@@ -209,6 +209,14 @@ pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
 
 /// One folder's names, each with whether it is a folder, sorted.
 pub(crate) fn list(top: &Path, dir: &[u8]) -> Option<Vec<(Vec<u8>, bool)>> {
+    // A folder that has become a link leads out of the tree: what is there is none of ours.
+    let mut at = top.to_path_buf();
+    for part in Path::new(OsStr::from_bytes(dir)).components() {
+        at.push(part);
+        if !fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_dir()) {
+            return None;
+        }
+    }
     let mut names = Vec::new();
     for entry in fs::read_dir(top.join(OsStr::from_bytes(dir))).ok()? {
         let entry = entry.ok()?;

@@ -194,6 +194,23 @@ fn a_clean_checkout_works_from_a_shallow_clone_and_names_a_missing_filter() {
 }
 
 #[test]
+fn a_folder_that_became_a_link_is_not_followed() {
+    let fixture = Fixture::new();
+    fixture.write("lib/a.txt", "x\n");
+    fixture.git(&["add", "-A"]);
+    fixture.git(&["commit", "-q", "-m", "lib"]);
+    let mut workspace = fixture.workspace_with(|o| o.large_file_limit = 1000);
+    workspace.begin(&[]).unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    fs::create_dir(outside.path().join("sub")).unwrap();
+    fs::write(outside.path().join("sub/large.bin"), [0; 5000]).unwrap();
+    fs::remove_dir_all(fixture.top.join("lib")).unwrap();
+    symlink(outside.path(), fixture.top.join("lib")).unwrap();
+    let listed = listed(&checkpoint(&mut workspace, 1));
+    assert_eq!(listed, ["A lib", "D lib/a.txt"]);
+}
+
+#[test]
 fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     let fixture = Fixture::new();
     let odd = ["sp ace", "ünï", "new\nline"];
