@@ -90,6 +90,7 @@ fn session(
         attempt: 1,
         prompt: PROBE_PROMPT,
         prompt_file: &prompt_file,
+        cwd: std::path::Path::new(""),
         model: None,
         timeout,
         budget_left: None,

@@ -83,8 +83,10 @@ pub enum Command {
     Show(command::show::ShowArgs),
     /// List runs.
     List(command::list::ListArgs),
-    /// Write a configuration for this repo.
+    /// Write a configuration for this repo, or the files of a new task.
     Init(command::init::InitArgs),
+    /// Check a task file.
+    Lint(command::lint::LintArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
     /// Try each agent with one tiny question.

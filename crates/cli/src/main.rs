@@ -14,6 +14,8 @@ mod output;
 mod present;
 mod settings;
 mod signals;
+mod state_files;
+mod task_source;
 mod wiring;
 
 use clap::Parser as _;

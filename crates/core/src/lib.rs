@@ -17,7 +17,9 @@ pub mod prompt;
 mod receipt;
 pub mod run_id;
 mod step;
+mod task_book;
 
 pub use context::{CancelFlag, Live, Observer};
 pub use driver::{Driver, Parts};
 pub use error::DriveError;
+pub use task_book::is_same_task;

@@ -2,6 +2,8 @@
 //! slowly, then what changes each time, so that providers can cache the beginning.
 
 use ralph_domain::config::Completion;
+use ralph_domain::dialect::Dialect;
+use ralph_domain::dialect::template::{self, Vars};
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, head, tail, tail_lines};
 use ralph_journal::layout::{RalphDir, RunDir};
@@ -10,6 +12,11 @@ use std::path::Path;
 use std::time::Duration;
 
 const TEMPLATE: &str = include_str!("../templates/prompt_md.md");
+const BOXES: &str = "- The engine ticks a box of the task file when its check passes. You may tick a box that has no \
+                      `verify:` of its own when it is done; change nothing else in that file.\n";
+const STORIES: &str = "- Work on one story: the first by priority whose `dependsOn` all pass. When it is done, set its \
+                        `passes` to true and say in its `notes` how it was checked. You may add, split and reorder \
+                        stories; never remove acceptance criteria or change `verifyCommands`.\n";
 const TASK_MAX: usize = 96 * 1024;
 const PART_MAX: usize = 12 * 1024;
 const ERROR_LINES: usize = 200;
@@ -66,10 +73,11 @@ fn read_bounded(path: &Path, max: u64) -> String {
 pub fn assemble(state: &RunState, files: &Files) -> String {
     let mut out = String::with_capacity(16 * 1024);
     rules(&mut out, state);
+    let task = task_text(state);
     section(
         &mut out,
         &format!("Task (`{}`)", state.spec.task.source),
-        &cut_head(&state.spec.task.text, TASK_MAX, &state.spec.task.source),
+        &cut_head(&task, TASK_MAX, &state.spec.task.source),
     );
     section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, ".ralph/guardrails.md"));
     section(
@@ -88,6 +96,20 @@ pub fn assemble(state: &RunState, files: &Files) -> String {
     out
 }
 
+/// The task in its dialect's own words; a plan's prompt may ask for the iteration's number.
+fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
+    let text = &state.spec.task.text;
+    if state.spec.task.dialect != Dialect::Plan {
+        return text.into();
+    }
+    let vars = Vars::new()
+        .with("iteration", (state.iterations + 1).to_string())
+        .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
+        .with("run_id", state.spec.run_id.as_str())
+        .with("branch", state.spec.branch.as_deref().unwrap_or_default());
+    template::fill(text, &vars).into()
+}
+
 fn rules(out: &mut String, state: &RunState) {
     let settings = &state.spec.settings;
     let checks: Vec<String> = settings.required().map(|v| format!("`{}`", v.command_line())).collect();
@@ -99,6 +121,11 @@ fn rules(out: &mut String, state: &RunState) {
         .replace("{{checks}}", &checks.join(", "))
         .replace("{{promise}}", &settings.completion_promise)
         .replace("{{protected}}", &protected.join(", "));
+    text.push_str(match state.spec.task.dialect {
+        Dialect::RalphTaskMd => BOXES,
+        Dialect::Plan => STORIES,
+        Dialect::RalphJson | Dialect::PromptMd => "",
+    });
     if settings.completion == Completion::Checks {
         text.push_str("\nThe run ends when the checks pass; no promise is needed.\n");
     }

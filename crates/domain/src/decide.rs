@@ -276,7 +276,7 @@ fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
                 state.checks.get(&v.name).is_some_and(|result| Some(&result.tree) == state.tree.as_ref());
             let required = settings.required_verifiers.contains(&v.name);
             let needed_for_success =
-                required && !judged && (promised || settings.completion == Completion::Checks);
+                required && !judged && (promised || settings.completion != Completion::Promise);
             match v.run_when {
                 RunWhen::Always => true,
                 RunWhen::OnChange => !judged,
@@ -301,7 +301,17 @@ pub fn judge(state: &RunState) -> Verdict {
     let failing = settings.required_verifiers.iter().any(|name| on_tree(name).is_some_and(|r| !r.passed));
     let disproved = state.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.tree.as_ref());
     let proven = proven && !disproved;
-    let claimed = promised || settings.completion == Completion::Checks;
+    // A criterion without a check of its own is met when it is claimed and everything else passes.
+    let own = |id: &str| state.spec.task.criteria.iter().any(|c| c.id == id && c.check.is_own());
+    let all_claimed =
+        state.spec.task.criteria.iter().filter(|c| !c.check.is_own()).all(|c| state.claims.contains(&c.id))
+            && state.unclaimed.iter().all(|id| own(id));
+    let proven = proven && all_claimed;
+    let claimed = match settings.completion {
+        Completion::Promise => promised,
+        Completion::Claim => promised || all_claimed,
+        Completion::Checks => true,
+    };
     let session_failed = current.session.as_ref().is_none_or(|s| {
         !matches!(s.end, SessionEnd::Completed | SessionEnd::Stopped { cause: StopCause::Rotated })
     });

@@ -75,6 +75,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let tone = if matches!(end, SessionEnd::Completed) { Tone::Muted } else { Tone::Attention };
             (tone, text)
         }
+        EventBody::Checkpointed { again: true, .. } => return None,
         EventBody::Checkpointed { files_total, added, removed, dirty_touched, .. } => {
             let mut text = match files_total {
                 0 => "nothing changed".to_owned(),
@@ -106,6 +107,10 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
                 changes.iter().take(5).map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
             (Tone::Bad, format!("protected paths differ from the start: {}", list.join(", ")))
         }
+        EventBody::Claimed { ids, .. } if ids.is_empty() => return None,
+        EventBody::Claimed { ids, .. } => (Tone::Muted, format!("claimed: {}", ids.join(", "))),
+        EventBody::Ticked { met, .. } if met.is_empty() => (Tone::Muted, "no criterion is met".into()),
+        EventBody::Ticked { met, .. } => (Tone::Good, format!("met: {}", met.join(", "))),
         EventBody::IterationEnded { iteration, verdict, signals, .. } => {
             let score = if signals.loop_score > 0.0 {
                 format!(", loop score {:.1}", signals.loop_score)

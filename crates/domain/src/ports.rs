@@ -241,6 +241,8 @@ pub struct SessionRequest<'a> {
     pub prompt: &'a str,
     /// The same prompt as a file of the host.
     pub prompt_file: &'a Path,
+    /// Folder below the root that the session works in.
+    pub cwd: &'a Path,
     /// Model for this session, where one was chosen.
     pub model: Option<&'a str>,
     /// Longest session; never longer than what is left of the run's time.

@@ -2,6 +2,8 @@
 //! makes a new version.
 
 use crate::config::Settings;
+use crate::criterion::Criterion;
+use crate::dialect::Dialect;
 use crate::id::{Digest, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,22 @@ pub struct Task {
     pub text: String,
     /// The file it came from, relative to the folder of the run.
     pub source: String,
+    /// How it was written.
+    #[serde(default = "prompt_md")]
+    pub dialect: Dialect,
+    /// The file as it was read, where agents may claim in it (boxes, `passes`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+    /// The single conditions that make it done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
+    /// Folder below the workspace that agents and checks run in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+}
+
+fn prompt_md() -> Dialect {
+    Dialect::PromptMd
 }
 
 impl Task {
@@ -34,6 +52,10 @@ impl Task {
             title: crate::text::one_line(title, 80),
             text: text.replace("\r\n", "\n"),
             source: source.to_owned(),
+            dialect: Dialect::PromptMd,
+            raw: None,
+            criteria: Vec::new(),
+            working_dir: None,
         })
     }
 }

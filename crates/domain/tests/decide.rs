@@ -126,6 +126,7 @@ impl Run {
             added: if changed { 9 } else { 0 },
             removed: 0,
             dirty_touched: vec![],
+            again: false,
         })
     }
 

@@ -67,6 +67,7 @@ pub(crate) fn build(request: &SessionRequest<'_>, as_root: bool) -> Result<ExecR
         stdin,
         timeout: Some(config.timeout().min(request.timeout)),
         idle_timeout: config.idle_timeout(),
+        cwd: request.cwd.to_path_buf(),
         ..ExecRequest::new(argv)
     })
 }
@@ -153,6 +154,7 @@ mod tests {
             attempt: 1,
             prompt: "do it",
             prompt_file: Path::new("/p/prompt.md"),
+        cwd: std::path::Path::new(""),
             model: None,
             timeout: Duration::from_secs(60),
             budget_left: None,

@@ -162,6 +162,7 @@ pub fn play(
         attempt: 1,
         prompt: "do it",
         prompt_file: Path::new("/p/prompt.md"),
+        cwd: std::path::Path::new(""),
         model: None,
         timeout: Duration::from_secs(600),
         budget_left: None,

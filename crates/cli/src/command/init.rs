@@ -1,17 +1,20 @@
-//! `ralph init`: a configuration for this repo, from what is found here.
+//! `ralph init`: a configuration for this repo, from what is found here, and the files of a new task.
 
 pub mod detect;
+mod new_task;
+pub mod task_files;
 
 use crate::command::list::table::{columns, wrap};
 use crate::command::run::from_repo;
 use crate::command::status::words::row;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::settings;
-use detect::{TestCommand, test_commands};
+use crate::{settings, state_files};
+use detect::{ProjectCommand, test_commands};
 use ralph_agents::presets;
 use ralph_domain::config::{AgentConfig, ConfigFile, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
+use ralph_domain::dialect::Dialect;
 use ralph_domain::money::Usd;
 use ralph_git::{Repo, RepoError};
 use ralph_journal::artifacts::write_atomic;
@@ -20,19 +23,51 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Writes `.ralph/config.json` at the top of the repo: the agents that are installed, the command that runs the tests,
-/// and the budgets. A `.ralf/config.json` of the older format is taken over.
-#[derive(Debug, Clone, Copy, clap::Args)]
+/// and the budgets. A `.ralf/config.json` of the older format is taken over. With `--task`, `--json-task`, `--plan` or
+/// `--prompt` it also writes the files of a new task, with the project's own test, lint and typecheck commands; a
+/// configuration that is there stays.
+#[derive(Debug, Clone, clap::Args)]
+#[command(group = clap::ArgGroup::new("kind").multiple(false))]
 #[command(after_help = "Examples:
   ralph init                      from what is found here
+  ralph init --task --name 'Keep the order of messages'
+  ralph init --plan               prd.md, tasks.json, progress.txt and prompt.md in `ralph/`
   ralph init --profile claude     with claude alone
   ralph init --profile command    a skeleton for a command of your own")]
 pub struct InitArgs {
     /// Which agents to write down.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Profile::Auto)]
     pub profile: Profile,
-    /// Replace a configuration that is there.
+    /// A task as `ralph_task.md`: frontmatter and checkboxes.
+    #[arg(long, group = "kind")]
+    pub task: bool,
+    /// A task as `ralph.json`.
+    #[arg(long, group = "kind")]
+    pub json_task: bool,
+    /// A plan in `ralph/`: requirements, stories, progress and the prompt of each iteration.
+    #[arg(long, group = "kind")]
+    pub plan: bool,
+    /// A task as `PROMPT.md`.
+    #[arg(long, group = "kind")]
+    pub prompt: bool,
+    /// What the new task is called; its id and branch are made from it.
+    #[arg(long, value_name = "NAME", requires = "kind")]
+    pub name: Option<String>,
+    /// Replace what is there: the configuration, or the files of a task where one is asked for.
     #[arg(long)]
     pub force: bool,
+}
+
+impl InitArgs {
+    fn dialect(&self) -> Option<Dialect> {
+        let chosen = [
+            (self.task, Dialect::RalphTaskMd),
+            (self.json_task, Dialect::RalphJson),
+            (self.plan, Dialect::Plan),
+            (self.prompt, Dialect::PromptMd),
+        ];
+        chosen.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, dialect)| dialect)
+    }
 }
 
 /// Which agents to write down.
@@ -66,21 +101,24 @@ impl Profile {
 #[derive(Debug)]
 struct Draft {
     file: ConfigFile,
-    tests: Vec<TestCommand>,
+    tests: Vec<ProjectCommand>,
     imported: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let InitArgs { profile, force } = args;
     let (top, repo) = match Repo::discover(folder) {
         Ok(repo) => (repo.top.clone(), Some(repo)),
         // A configuration may come before the first commit; a run may not.
         Err(RepoError::NoCommits(top)) => (top, None),
         Err(error) => return Err(from_repo(error)),
     };
+    if let Some(dialect) = args.dialect() {
+        return new_task::write(dialect, &args, &top, repo.as_ref(), out);
+    }
+    let profile = args.profile;
     let path = RalphDir::of(&top).config();
-    if path.exists() && !force {
+    if path.exists() && !args.force {
         return Err(CommandError::usage(format!(
             "`{}` is there already and was left as it is",
             path.display()
@@ -88,13 +126,7 @@ pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
     }
     let draft = draft(profile, &top)?;
-    let text = serde_json::to_string_pretty(&draft.file)
-        .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
-    write_atomic(&path, format!("{text}\n").as_bytes())?;
-    if let Some(repo) = repo.clone().or_else(|| unborn(&top)) {
-        repo.exclude_ralph_dir()
-            .map_err(|e| CommandError { hint: e.hint(), ..CommandError::environment(e.to_string()) })?;
-    }
+    write_config(&draft.file, &path, &top, repo.as_ref())?;
     let next = next_steps(profile, &draft, &top, repo.is_some());
     if out.json {
         out.value(&object(profile, &path, &draft, &next));
@@ -102,6 +134,29 @@ pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         tell(&path, &draft, &next, out);
     }
     Ok(0)
+}
+
+/// Writes the configuration and the state files beside it, and keeps `.ralph/` out of the user's commits.
+fn write_config(
+    file: &ConfigFile,
+    path: &Path,
+    top: &Path,
+    repo: Option<&Repo>,
+) -> Result<(), CommandError> {
+    let text = serde_json::to_string_pretty(file)
+        .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
+    write_atomic(path, format!("{text}\n").as_bytes())?;
+    set_up_state(top, repo)
+}
+
+/// Writes the state files that are missing and keeps `.ralph/` out of the user's commits.
+fn set_up_state(top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
+    state_files::write_missing(&RalphDir::of(top))?;
+    if let Some(repo) = repo.cloned().or_else(|| unborn(top)) {
+        repo.exclude_ralph_dir()
+            .map_err(|e| CommandError { hint: e.hint(), ..CommandError::environment(e.to_string()) })?;
+    }
+    Ok(())
 }
 
 /// A repo before its first commit, as far as `info/exclude` needs it: `git add -A` must not take `.ralph/` along.
@@ -166,12 +221,7 @@ fn skeleton() -> AgentConfig {
 }
 
 fn verifier(argv: &[String]) -> VerifierConfig {
-    VerifierConfig {
-        name: "tests".into(),
-        command_argv: argv.to_vec(),
-        run_when: ralph_domain::config::RunWhen::default(),
-        timeout_seconds: 1800,
-    }
+    VerifierConfig::command("tests", argv.to_vec())
 }
 
 fn agent_names(file: &ConfigFile) -> Vec<&str> {
@@ -238,6 +288,10 @@ fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
             draft.file.max_cost_usd_estimate.unwrap_or(Usd::ZERO)
         ),
     );
+    tell_next(next, out);
+}
+
+fn tell_next(next: &[String], out: &Out) {
     for (n, step) in next.iter().enumerate() {
         for (line, text) in wrap(step, columns() - 6).iter().enumerate() {
             match (n, line) {

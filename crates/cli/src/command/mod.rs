@@ -6,6 +6,7 @@ pub mod demo;
 pub mod doctor;
 pub mod home;
 pub mod init;
+pub mod lint;
 pub mod list;
 pub mod logs;
 pub mod man;
@@ -46,6 +47,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Show(args) => show::run(args, &folder, out),
         Command::List(args) => list::run(args, &folder, out),
         Command::Init(args) => init::run(args, &folder, out),
+        Command::Lint(args) => lint::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),

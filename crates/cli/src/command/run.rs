@@ -1,6 +1,7 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
 mod report;
+mod task;
 
 use self::report::{announce, summary};
 use crate::command::resume;
@@ -30,9 +31,12 @@ use std::path::{Path, PathBuf};
   ralph run --isolation none --verify 'cargo test' --agents claude,codex
   ralph run --resume                               go on with the latest run of this folder")]
 pub struct RunArgs {
-    /// The task file.
-    #[arg(long, value_name = "FILE", default_value = "PROMPT.md")]
-    pub prompt: PathBuf,
+    /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is only one.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The same, by flag.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub prompt: Option<PathBuf>,
     /// Go on with a run: the named one, or the latest of this folder.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
@@ -121,17 +125,18 @@ fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let task = without_secrets(read_task(folder, &args.prompt)?, &host::redactor(&top));
+    let mut chosen = task::choose(folder, &top, args.file.as_deref().or(args.prompt.as_deref()))?;
+    let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
     require_unfenced(&args, &loaded)?;
-    let settings = resolve(&args, loaded.clone(), &origin.top)?;
+    let settings = resolve(&args, loaded.clone(), std::mem::take(&mut chosen.settings), &origin.top)?;
     if let Some(code) = continue_unfinished(&args, &origin, &task, &settings, out)? {
         return Ok(code);
     }
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let (place, workspace, branch) = make_place(&args, &origin, &home, &run_id, &settings)?;
+    let (place, workspace, branch) = make_place(&args, &origin, &home, &run_id, &settings, chosen.branch)?;
     let repo = if workspace == origin.top {
         origin.clone()
     } else {
@@ -192,7 +197,7 @@ fn continue_unfinished(
     if state.finished.is_some() {
         return Ok(None);
     }
-    let same = state.spec.task.text == task.text && state.spec.settings == *settings;
+    let same = ralph_core::is_same_task(&state.spec.task, task) && state.spec.settings == *settings;
     if same {
         out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
         return resume::go_on(Some(id.as_str()), &origin.top, out).map(Some);
@@ -214,27 +219,10 @@ impl From<ralph_git::Error> for CommandError {
     }
 }
 
-fn read_task(folder: &Path, prompt: &Path) -> Result<Task, CommandError> {
-    let path = folder.join(prompt);
-    let shown = prompt.display().to_string();
-    let bytes = std::fs::read(&path).map_err(|e| {
-        CommandError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
-            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file with `--prompt FILE`")
-    })?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-        CommandError::usage(format!("{}:{line}: the task file is not UTF-8 text", path.display()))
-            .hint("save it as UTF-8")
-    })?;
-    Task::from_prompt(&text, &shown).map_err(|message| {
-        CommandError::usage(message).hint(format!("write what is to be done into `{}`", path.display()))
-    })
-}
-
 /// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.
 fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Task {
     let clean = |text: &str| redactor.text(text).into_owned();
-    Task { title: clean(&task.title), text: clean(&task.text), source: task.source }
+    Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }
 }
 
 /// Until the fence is built, running without one needs the user's own word: a flag or the user's own configuration.
@@ -260,7 +248,7 @@ fn require_unfenced(args: &RunArgs, loaded: &Loaded) -> Result<(), CommandError>
 }
 
 /// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
-fn resolve(args: &RunArgs, loaded: Loaded, top: &Path) -> Result<Settings, CommandError> {
+fn resolve(args: &RunArgs, loaded: Loaded, task: ConfigFile, top: &Path) -> Result<Settings, CommandError> {
     let mut file = loaded.file;
     if file.agents.as_ref().is_none_or(Vec::is_empty) {
         file.agents = Some(settings::detected_agents());
@@ -294,7 +282,7 @@ fn resolve(args: &RunArgs, loaded: Loaded, top: &Path) -> Result<Settings, Comma
             },
         ));
     }
-    let mut settings = file.overlaid(flags).resolve();
+    let mut settings = file.overlaid(task).overlaid(flags).resolve();
     if let Some(model) = &args.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }
@@ -309,6 +297,7 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
         .map(|(n, command)| VerifierConfig {
             name: if n == 0 { "tests".into() } else { format!("check-{}", n + 1) },
             command_argv: vec!["sh".into(), "-c".into(), command.clone()],
+            expect: None,
             run_when: ralph_domain::config::RunWhen::OnChange,
             timeout_seconds: 1800,
         })
@@ -348,7 +337,7 @@ fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
         }
     }
     for verifier in &settings.verifiers {
-        let program = &verifier.command_argv[0];
+        let Some(program) = verifier.command_argv.first() else { continue };
         if !exists(program, &path, top) {
             return Err(CommandError::usage(format!(
                 "the command `{program}` of verifier `{}` does not exist or cannot be run",
@@ -387,8 +376,9 @@ fn make_place(
     home: &StateHome,
     run_id: &ralph_domain::id::RunId,
     settings: &Settings,
+    task_branch: Option<String>,
 ) -> Result<(Place, PathBuf, Option<String>), CommandError> {
-    let own = || format!("ralph/{run_id}");
+    let own = || task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
     if let Some(name) = &args.branch
         && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
     {
@@ -422,6 +412,11 @@ fn make_place(
             place::create_branch_in_place(origin, branch)?;
         }
         return Ok((Place::InPlace, origin.top.clone(), Some(branch.clone())));
+    }
+    if let Some(branch) = &task_branch {
+        let branch = place::free_branch_name(origin, branch)?;
+        place::create_branch_in_place(origin, &branch)?;
+        return Ok((Place::InPlace, origin.top.clone(), Some(branch)));
     }
     let branch = match (settings.checkpoint_commits, &origin.branch) {
         (false, _) => None,

@@ -16,6 +16,7 @@ impl Driver {
         self.ctx.boundary("checkpoint.before");
         let Some(current) = &self.ctx.state.current else { return Ok(()) };
         let (iteration, agent) = (current.iteration, current.agent.clone());
+        let again = current.change.is_some();
         let before = self.ctx.state.tree.clone();
         // Refs first: our own commit must not hide what the agent moved.
         let moves = self.workspace.moved_refs()?;
@@ -56,8 +57,9 @@ impl Driver {
             added,
             removed,
             dirty_touched: checkpoint.dirty_touched,
+            again,
         })?;
-        let changes = checkpoint.protected;
+        let changes = self.take_claims(iteration, checkpoint.protected)?;
         if !changes.is_empty() {
             // The next prompt quotes the errors: the agent must know what to bring back.
             let list: Vec<String> =

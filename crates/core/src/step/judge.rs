@@ -43,6 +43,9 @@ impl Driver {
             && signals.loop_score >= gutter_at
             && verdict != ralph_domain::event::Verdict::Candidate;
         let (loop_score, evidence) = (signals.loop_score, signals.evidence.clone());
+        if self.tick(iteration)? {
+            self.checkpoint()?;
+        }
         self.ctx.record(EventBody::IterationEnded {
             iteration,
             verdict,

@@ -72,6 +72,7 @@ impl Driver {
         make_dir(&logs)?;
         let mut failed = Vec::new();
         let protected = self.workspace.protected_changes()?;
+        let protected = self.take_claims(self.ctx.state.iterations, protected)?;
         for change in &protected {
             failed.push(format!("protected path {} was {}", change.path, change.change.as_str()));
         }

@@ -3,7 +3,7 @@
 use crate::context::{Context, Live};
 use crate::driver::Driver;
 use crate::error::DriveError;
-use ralph_domain::config::VerifierConfig;
+use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream};
@@ -11,7 +11,7 @@ use ralph_domain::test_report::TestScanner;
 use ralph_domain::text::{duration, tail, tail_lines};
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Bytes of a check's output that are looked at for prompts, errors and signatures.
@@ -66,9 +66,13 @@ pub(crate) fn run_check(
     tree: &TreeId,
     log_path: &Path,
 ) -> Result<Checked, DriveError> {
+    if let Some(found) = file_check(ctx, sandbox, verifier, tree, log_path)? {
+        return Ok(found);
+    }
     let timeout = Duration::from_secs(verifier.timeout_seconds);
     let mut request = ExecRequest::new(verifier.command_argv.clone());
     request.timeout = Some(timeout);
+    request.cwd = ctx.state.spec.task.working_dir.clone().map(PathBuf::from).unwrap_or_default();
     request.env = vec![("CI".into(), "true".into()), ("RALPH_VERIFIER".into(), verifier.name.clone())];
     let run = run_logged(ctx, sandbox, &request, &verifier.name, log_path)?;
     let (end, time, survivors) = match run.outcome {
@@ -81,7 +85,12 @@ pub(crate) fn run_check(
         (Some(ExecEnd::Exited(0)), _) if tests.is_some_and(|t| t.executed() == 0) => {
             Some("no test was executed".to_owned())
         }
-        (Some(ExecEnd::Exited(0)), _) => None,
+        (Some(ExecEnd::Exited(0)), _) => match &verifier.expect {
+            Some(Expect::Output { pattern }) if !pattern.matches(&run.excerpt) => {
+                Some(format!("its output does not match /{}/", pattern.as_str()))
+            }
+            _ => None,
+        },
         (Some(ExecEnd::Exited(code)), _) => Some(format!("exit code {code}")),
         (Some(ExecEnd::Signaled(signal)), _) => Some(format!("ended by signal {signal}")),
         (Some(ExecEnd::TimedOut | ExecEnd::IdleTimedOut), _) => {
@@ -105,6 +114,44 @@ pub(crate) fn run_check(
         log_digest: run.log.digest,
     };
     Ok(Checked::Result(result, run.excerpt))
+}
+
+/// A check that only looks at a file; `None` where a command is to be run.
+fn file_check(
+    ctx: &mut Context,
+    sandbox: &dyn Sandbox,
+    verifier: &VerifierConfig,
+    tree: &TreeId,
+    log_path: &Path,
+) -> Result<Option<Checked>, DriveError> {
+    let (path, pattern) = match &verifier.expect {
+        Some(Expect::FileExists { path }) => (path, None),
+        Some(Expect::FileContains { path, pattern }) => (path, Some(pattern)),
+        Some(Expect::Output { .. }) | None => return Ok(None),
+    };
+    let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
+    let why = match (sandbox.read(&Path::new(&folder).join(path)), pattern) {
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(None), _) => Some(format!("`{path}` does not exist")),
+        (Ok(Some(bytes)), Some(pattern)) if !pattern.matches(&String::from_utf8_lossy(&bytes)) => {
+            Some(format!("`{path}` does not contain a match of /{}/", pattern.as_str()))
+        }
+        (Ok(Some(_)), _) => None,
+    };
+    let text = format!("{}: {}\n", verifier.command_line(), why.as_deref().unwrap_or("yes"));
+    let log_digest = ralph_journal::artifacts::write(log_path, text.as_bytes())?;
+    let result = CheckResult {
+        name: verifier.name.clone(),
+        tree: tree.clone(),
+        passed: why.is_none(),
+        why,
+        exit_code: None,
+        duration_ms: 0,
+        tests: None,
+        log: ctx.run.relative(log_path),
+        log_digest,
+    };
+    Ok(Some(Checked::Result(result, text)))
 }
 
 pub(crate) struct LoggedRun {

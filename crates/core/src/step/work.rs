@@ -69,12 +69,14 @@ impl Driver {
         let run_id = spec.run_id.clone();
         let promise = spec.settings.completion_promise.clone();
         let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.totals.cost);
+        let cwd = spec.task.working_dir.clone().map(std::path::PathBuf::from).unwrap_or_default();
         let request = SessionRequest {
             run: &run_id,
             iteration,
             attempt,
             prompt: &text,
             prompt_file: &prompt_file,
+            cwd: &cwd,
             model,
             timeout: config.timeout().min(self.ctx.state.time_left()),
             budget_left: (left > Usd::ZERO).then_some(left),

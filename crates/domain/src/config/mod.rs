@@ -12,7 +12,7 @@ mod settings;
 pub use agent::{AgentConfig, AgentKind, AgentSelection, OutputFormat, PromptMode, RateLimitDetection};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{
-    CommandLine, Completion, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,
+    CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,
 };
 pub use settings::Settings;
 

@@ -138,7 +138,11 @@ impl ConfigFile {
                     "give each verifier its own name".into(),
                 ));
             }
-            if verifier.command_argv.first().is_none_or(|c| c.is_empty()) {
+            let needs_command = !matches!(
+                verifier.expect,
+                Some(super::Expect::FileExists { .. } | super::Expect::FileContains { .. })
+            );
+            if needs_command && verifier.command_argv.first().is_none_or(|c| c.is_empty()) {
                 return Err((
                     "verifiers",
                     format!("verifier `{name}` has no `command_argv`"),

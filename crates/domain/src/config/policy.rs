@@ -1,6 +1,7 @@
 //! Verifiers and policies in the configuration: what judges the work, and what follows from a judgement.
 
 use super::agent::default_timeout;
+use crate::criterion::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// A command that must pass.
@@ -9,8 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct VerifierConfig {
     /// Unique name.
     pub name: String,
-    /// The command.
+    /// The command; empty for a check of a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command_argv: Vec<String>,
+    /// What must be found besides an exit code of 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
     /// When it runs besides the final check.
     #[serde(default)]
     pub run_when: RunWhen,
@@ -19,10 +24,52 @@ pub struct VerifierConfig {
     pub timeout_seconds: u64,
 }
 
+/// What a check must find.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// The command's output matches.
+    Output {
+        /// The regular expression.
+        pattern: Pattern,
+    },
+    /// The file exists; no command is run.
+    FileExists {
+        /// Which.
+        path: String,
+    },
+    /// The file exists and its content matches; no command is run.
+    FileContains {
+        /// Which.
+        path: String,
+        /// The regular expression.
+        pattern: Pattern,
+    },
+}
+
 impl VerifierConfig {
+    /// A required command with the usual time-out.
+    pub fn command(name: impl Into<String>, command_argv: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            command_argv,
+            expect: None,
+            run_when: RunWhen::OnChange,
+            timeout_seconds: default_timeout(),
+        }
+    }
     /// The command as a person would type it.
     pub fn command_line(&self) -> String {
-        join_argv(&self.command_argv)
+        match &self.expect {
+            None => join_argv(&self.command_argv),
+            Some(Expect::Output { pattern }) => {
+                format!("{} prints /{}/", join_argv(&self.command_argv), pattern.as_str())
+            }
+            Some(Expect::FileExists { path }) => format!("file {path} exists"),
+            Some(Expect::FileContains { path, pattern }) => {
+                format!("file {path} contains /{}/", pattern.as_str())
+            }
+        }
     }
 }
 
@@ -46,6 +93,8 @@ pub enum Completion {
     /// The promise, then the required verifiers.
     #[default]
     Promise,
+    /// The promise, or every criterion claimed, then the required verifiers.
+    Claim,
     /// The required verifiers alone, after every iteration.
     Checks,
 }

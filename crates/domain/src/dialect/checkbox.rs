@@ -262,7 +262,10 @@ impl<'a> Reader<'a> {
         match item.codes.as_slice() {
             [] => owner.verify.push((rest.trim().to_owned(), at)),
             [code] => owner.verify.push((code.trim().to_owned(), at)),
-            _ => self.out.ambiguous.push(at),
+            [first, ..] => {
+                owner.verify.push((first.trim().to_owned(), at));
+                self.out.ambiguous.push(at);
+            }
         }
     }
 
@@ -310,9 +313,8 @@ fn milestone(heading: &str) -> Option<String> {
 }
 
 fn is_milestone_id(word: &str) -> bool {
-    word.strip_prefix('M').is_some_and(|digits| {
-        (1..=4).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
-    })
+    word.strip_prefix('M')
+        .is_some_and(|digits| (1..=4).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The id at the start of an item, and the rest. Ids are `M1.1`, `AC2.3.1`, `M4`: narrow on purpose, for "UTF-8
@@ -334,8 +336,7 @@ pub fn is_id(word: &str) -> bool {
     }
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let mut parts = word.get(letters..).unwrap_or_default().split('.');
-    let is_number =
-        |part: &str| (1..=4).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    let is_number = |part: &str| (1..=4).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
     (1..=2).contains(&letters) && parts.clone().count() > 1 && parts.all(is_number)
 }
 
@@ -384,7 +385,8 @@ mod tests {
     #[test]
     fn a_tick_changes_one_byte_and_an_untick_brings_it_back() {
         let ticked = tick(TASK, "M1.2").unwrap();
-        let changed: Vec<usize> = (0..TASK.len()).filter(|i| TASK.as_bytes()[*i] != ticked.as_bytes()[*i]).collect();
+        let changed: Vec<usize> =
+            (0..TASK.len()).filter(|i| TASK.as_bytes()[*i] != ticked.as_bytes()[*i]).collect();
         assert_eq!((ticked.len(), changed.len()), (TASK.len(), 1));
         assert!(read(&ticked, 0).boxes[1].ticked);
         assert_eq!(untick(&ticked, "M1.2").unwrap(), TASK);
@@ -439,7 +441,8 @@ mod tests {
 
     #[test]
     fn two_commands_in_one_check_are_ambiguous() {
-        let read = read("# Success criteria\n- [ ] M1.1 a\n  - verify: `x` and `y`\n- [ ] M1.2 b; verify: `z`\n", 0);
+        let read =
+            read("# Success criteria\n- [ ] M1.1 a\n  - verify: `x` and `y`\n- [ ] M1.2 b; verify: `z`\n", 0);
         assert_eq!((read.ambiguous.len(), read.inline_verify.len()), (1, 1));
     }
 

@@ -104,7 +104,7 @@ pub struct SafeEdit {
     pub replacement: String,
 }
 
-const BLOCK: usize = 1024;
+const BLOCK: usize = 128;
 
 /// Turns byte offsets of a text into lines and columns, in bounded time even where the text is one long line.
 #[derive(Debug)]

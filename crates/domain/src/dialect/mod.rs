@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn candidates_are_found_by_name_and_named_in_a_fixed_order() {
-        assert_eq!(detect(&["PROMPT.md", "./ralph_task.md", "src/ralph.json"]), [
-            Dialect::RalphTaskMd,
-            Dialect::PromptMd
-        ]);
+        assert_eq!(
+            detect(&["PROMPT.md", "./ralph_task.md", "src/ralph.json"]),
+            [Dialect::RalphTaskMd, Dialect::PromptMd]
+        );
         assert_eq!(detect(&["ralph/tasks.json", "ralph.json"]), [Dialect::RalphJson, Dialect::Plan]);
         assert!(detect(&["README.md"]).is_empty());
     }

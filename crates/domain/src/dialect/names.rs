@@ -102,7 +102,9 @@ mod tests {
 
     #[test]
     fn branches_that_git_refuses_are_refused_here() {
-        for bad in ["", "a b", "a..b", "/a", "a/", "a//b", "-x", "x.lock", "a/.b", "@", "a@{b", "a~1", "a:b", "x."] {
+        for bad in
+            ["", "a b", "a..b", "/a", "a/", "a//b", "-x", "x.lock", "a/.b", "@", "a@{b", "a~1", "a:b", "x."]
+        {
             assert!(branch_problem(bad).is_some(), "{bad}");
         }
         for good in ["ralph/task-1/x", "feature/ralph-é", "main"] {

@@ -230,11 +230,8 @@ fn fill_in(task: &mut TaskFile, written: RalphJson) {
         create_pr: git.create_pr,
         publish: Some(publish),
     };
-    task.pr = PrChoice {
-        title_template: git.pr_title,
-        body_template: git.pr_body_template,
-        ..PrChoice::default()
-    };
+    task.pr =
+        PrChoice { title_template: git.pr_title, body_template: git.pr_body_template, ..PrChoice::default() };
     let budget = written.budget.unwrap_or_default();
     let settings = &mut task.settings;
     settings.commit_author = git.commit_author;
@@ -287,7 +284,8 @@ impl Reader<'_> {
         if let Some(dir) = &repository.working_dir
             && let Some(problem) = names::path_problem(dir)
         {
-            let message = format!("`{}` cannot be the working folder: {problem}", crate::text::one_line(dir, 80));
+            let message =
+                format!("`{}` cannot be the working folder: {problem}", crate::text::one_line(dir, 80));
             self.refuse("bad-path", "repository.working_dir", message, "name a folder below the repository");
         }
         if let Some(branch) = &repository.branch
@@ -332,7 +330,12 @@ impl Reader<'_> {
             let filled = template::NAMES.iter().fold(Vars::new(), |vars, name| vars.with(name, "x"));
             if let Some(problem) = names::branch_problem(&template::fill(branch, &filled)) {
                 let message = format!("`{}` is no branch name: {problem}", crate::text::one_line(branch, 80));
-                self.refuse("bad-branch", "git.feature_branch", message, "for example `feature/ralph-{{ticket_id}}`");
+                self.refuse(
+                    "bad-branch",
+                    "git.feature_branch",
+                    message,
+                    "for example `feature/ralph-{{ticket_id}}`",
+                );
             }
         }
         if let (Some(key), None) = (wants_ticket.first(), &written.ticket_id) {
@@ -377,7 +380,8 @@ impl Reader<'_> {
     fn check(&mut self, entry: &Entry, id: &str, place: Span) -> Option<Check> {
         let Some((kind, needed)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind) else {
             let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
-            let message = format!("there is no criterion of type `{}`", crate::text::one_line(&entry.kind, 60));
+            let message =
+                format!("there is no criterion of type `{}`", crate::text::one_line(&entry.kind, 60));
             let fix = fix.replace("the keys are", "the types are");
             self.found.push(Diagnostic::error("unknown-type", self.file, place, message, fix));
             return None;
@@ -397,7 +401,10 @@ impl Reader<'_> {
             fine = false;
             let fix = match needed {
                 [] => "this type has no keys but `id` and `description`".to_owned(),
-                keys => format!("this type has {}", keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and ")),
+                keys => format!(
+                    "this type has {}",
+                    keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and ")
+                ),
             };
             self.found.push(Diagnostic::error("wrong-keys", self.file, place, problem, fix));
         }
@@ -407,7 +414,10 @@ impl Reader<'_> {
         if let Some(path) = &entry.path
             && let Some(problem) = names::path_problem(path)
         {
-            let message = format!("the path `{}` of `{id}` cannot be looked at: {problem}", crate::text::one_line(path, 80));
+            let message = format!(
+                "the path `{}` of `{id}` cannot be looked at: {problem}",
+                crate::text::one_line(path, 80)
+            );
             let fix = "name a file below the working folder";
             self.found.push(Diagnostic::error("bad-path", self.file, place, message, fix));
             fine = false;
@@ -496,7 +506,8 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_keys_are_all_named_with_their_place() {
-        let text = "{\n  \"task\": \"t\", \"tsk\": 1,\n  \"git\": {\"create_pull\": true},\n  \"task\": \"u\"\n}";
+        let text =
+            "{\n  \"task\": \"t\", \"tsk\": 1,\n  \"git\": {\"create_pull\": true},\n  \"task\": \"u\"\n}";
         let found = found(text);
         let seen: Vec<_> = found.iter().map(|d| (d.rule, d.line, d.column)).collect();
         assert_eq!(seen, [("unknown-key", 2, 16), ("unknown-key", 3, 11), ("duplicate-key", 4, 3)]);

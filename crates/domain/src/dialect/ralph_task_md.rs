@@ -1,6 +1,6 @@
 //! `ralph_task.md`: YAML frontmatter for the machine, markdown with checkboxes for the definition of done.
 
-use super::checkbox::{self, Boxes};
+use super::checkbox::{self, Boxes, Checkbox};
 use super::diagnostic::{Diagnostic, Lines, line_end};
 use super::frontmatter::{self, Frontmatter, SplitError};
 use super::task_file::{Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile};
@@ -96,7 +96,7 @@ fn criteria(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagno
                     "the checkbox has no id",
                     format!("start its text with `{}`", entry.id),
                 )
-                .with_edit(entry.id_at..entry.id_at, id_text(&entry.id, &entry.text)),
+                .with_edit(entry.id_at..entry.id_at, id_text(entry)),
             );
         }
         if entry.text.is_empty() {
@@ -116,7 +116,7 @@ fn criteria(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagno
                 check_command(&command, "verify:", file, place, found);
                 Check::Command { command }
             }
-            [_, (_, at), ..] => {
+            [(command, _), (_, at), ..] => {
                 found.push(Diagnostic::error(
                     "ambiguous-check",
                     file,
@@ -124,7 +124,7 @@ fn criteria(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagno
                     format!("`{}` has more than one `verify:`", entry.id),
                     "join the commands with `&&` in one `verify:`",
                 ));
-                Check::Claimed
+                Check::Command { command: CommandLine::Shell(command.clone()) }
             }
         };
         out.push(Criterion {
@@ -140,8 +140,11 @@ fn criteria(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagno
     out
 }
 
-fn id_text(id: &str, text: &str) -> String {
-    if text.is_empty() { id.to_owned() } else { format!("{id} ") }
+fn id_text(entry: &Checkbox) -> String {
+    // Brackets with nothing after them need a blank, or they are no box any more.
+    let before = if entry.id_at == entry.mark + 2 { " " } else { "" };
+    let after = if entry.text.is_empty() { "" } else { " " };
+    format!("{before}{}{after}", entry.id)
 }
 
 /// What a person may have meant as a criterion or a check and what is read as none.
@@ -149,7 +152,10 @@ fn misread(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnos
     if !boxes.has_section {
         let hint = match boxes.outside.len() {
             0 => String::new(),
-            count => format!("; {} elsewhere do not count", crate::text::count(count, "checkbox").replace("xs", "xes")),
+            count => format!(
+                "; {} elsewhere do not count",
+                crate::text::count(count, "checkbox").replace("xs", "xes")
+            ),
         };
         found.push(Diagnostic::error(
             "missing-criteria-section",
@@ -240,7 +246,8 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
         None => names::branch(&task.task_id, &task.slug),
     };
     if let Some(problem) = names::branch_problem(&branch) {
-        let key = if front.target_branch_slug.is_some() { "target_branch_slug" } else { "target_branch_prefix" };
+        let key =
+            if front.target_branch_slug.is_some() { "target_branch_slug" } else { "target_branch_prefix" };
         found.push(Diagnostic::error(
             "bad-branch",
             &file,
@@ -319,7 +326,12 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
     ];
     for (key, value) in positive {
         if value.is_some_and(|v| !v.is_finite() || v <= 0.0) {
-            refuse("bad-number", key, format!("`{key}` must be more than 0"), "give a positive number".into());
+            refuse(
+                "bad-number",
+                key,
+                format!("`{key}` must be more than 0"),
+                "give a positive number".into(),
+            );
         }
     }
     if let Some(branch) = &front.base_branch
@@ -332,7 +344,7 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
             "name a branch of the repository".into(),
         );
     }
-    for command in &front.test_command {
+    if let Some(command) = &front.test_command {
         check_command(command, "test_command", file, at("test_command"), found);
     }
     for command in front.verify_commands.iter().flatten() {
@@ -369,7 +381,10 @@ mod tests {
         assert_eq!(task.settings.max_iterations, Some(20));
         assert_eq!(task.settings.protected_paths.as_deref().unwrap(), ["ralph_task.md"]);
         assert_eq!(task.sandbox.provider.as_deref(), Some("sbx"));
-        assert_eq!(task.verifiers().iter().map(|v| v.name.as_str()).collect::<Vec<_>>(), ["tests", "verify-2"]);
+        assert_eq!(
+            task.verifiers().iter().map(|v| v.name.as_str()).collect::<Vec<_>>(),
+            ["tests", "verify-2"]
+        );
         assert_eq!(task.rules, ["Do not touch the session store."]);
         assert!(task.goal.starts_with("# Task:") && !task.goal.contains("max_iterations"));
         assert_eq!(task.keys["test_command"].line, 16);

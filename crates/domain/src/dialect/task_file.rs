@@ -1,6 +1,6 @@
 //! A task as its file says it, whatever the dialect: goal, criteria, commands, budgets, git, sandbox and model choices.
 
-use crate::config::{CommandLine, ConfigFile, RunWhen, VerifierConfig};
+use crate::config::{CommandLine, ConfigFile, VerifierConfig};
 use crate::criterion::{Check, Criterion, Span};
 use crate::dialect::prd_tasks::Story;
 use crate::dialect::template::{self, Vars};
@@ -198,10 +198,7 @@ impl TaskFile {
             stories: Vec::new(),
             global_verify: Vec::new(),
             test_command: None,
-            settings: ConfigFile {
-                protected_paths: Some(vec![source.to_owned()]),
-                ..ConfigFile::default()
-            },
+            settings: ConfigFile { protected_paths: Some(vec![source.to_owned()]), ..ConfigFile::default() },
             completion: Completion::Checks,
             git: GitChoice::default(),
             pr: PrChoice::default(),
@@ -248,12 +245,7 @@ impl TaskFile {
                 continue;
             }
             seen.push(command);
-            out.push(VerifierConfig {
-                name,
-                command_argv: command.argv(),
-                run_when: RunWhen::OnChange,
-                timeout_seconds: 1800,
-            });
+            out.push(VerifierConfig::command(name, command.argv()));
         }
         out
     }

@@ -157,6 +157,9 @@ mod tests {
     #[test]
     fn a_misspelt_name_is_found() {
         assert_eq!(unknown_names("x {{tickt_id}} {{ticket_id}} {{ }} {{"), [(2, "tickt_id".to_owned())]);
-        assert_eq!(fill("$RALPH_ITERATION_COUNT {{", &Vars::new().with("iteration", "1")), "$RALPH_ITERATION_COUNT {{");
+        assert_eq!(
+            fill("$RALPH_ITERATION_COUNT {{", &Vars::new().with("iteration", "1")),
+            "$RALPH_ITERATION_COUNT {{"
+        );
     }
 }

@@ -113,6 +113,9 @@ pub enum EventBody {
         /// Files that were dirty at the start and are now edited.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dirty_touched: Vec<String>,
+        /// Recorded again in the same iteration, with the engine's own marks or after a restart.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// One verifier has run.
     CheckFinished {
@@ -127,6 +130,23 @@ pub enum EventBody {
         iteration: u32,
         /// What differs.
         changes: Vec<ProtectedChange>,
+    },
+    /// What the agent says is done, in the task's own file. A claim is checked, never believed.
+    Claimed {
+        /// Its iteration.
+        iteration: u32,
+        /// Ids of all criteria that are claimed now.
+        ids: Vec<String>,
+        /// Ids of those that are not, stories that the agent added included.
+        #[serde(default)]
+        open: Vec<String>,
+    },
+    /// The engine marked criteria in the task file.
+    Ticked {
+        /// Its iteration.
+        iteration: u32,
+        /// Ids of all criteria that are met now.
+        met: Vec<String>,
     },
     /// The iteration is judged and its receipt written.
     IterationEnded {
@@ -338,6 +358,8 @@ impl EventBody {
             Self::Checkpointed { .. } => "checkpointed",
             Self::CheckFinished { .. } => "check_finished",
             Self::ProtectedChanged { .. } => "protected_changed",
+            Self::Claimed { .. } => "claimed",
+            Self::Ticked { .. } => "ticked",
             Self::IterationEnded { .. } => "iteration_ended",
             Self::IterationVoided { .. } => "iteration_voided",
             Self::CooldownSet { .. } => "cooldown_set",

@@ -199,10 +199,10 @@ impl Verdict {
     /// The words used on screens.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Candidate => "promised, checks pass",
+            Self::Candidate => "checks pass, the final check follows",
             Self::FalsePromise => "promised, but checks fail",
             Self::ChecksFail => "checks fail",
-            Self::NotPromised => "checks pass, no promise yet",
+            Self::NotPromised => "checks pass, not yet claimed as done",
             Self::ProtectedChanged => "protected paths changed",
             Self::SessionFailed => "session failed",
         }

@@ -70,6 +70,12 @@ impl RunState {
                 self.touched.extend(files.iter().map(|f| f.path.clone()).take(room));
                 if let Some(current) = &mut self.current {
                     current.stage = Stage::Checkpointed;
+                    // Recorded again with the engine's own marks: the agent's change is what the first record says.
+                    if let Some(change) = current.change.as_mut().filter(|c| c.files > 0) {
+                        change.tree = tree.clone();
+                        change.commit.clone_from(commit);
+                        return;
+                    }
                     current.change = Some(ChangeFacts {
                         tree: tree.clone(),
                         commit: commit.clone(),
@@ -92,6 +98,11 @@ impl RunState {
                     current.protected.clone_from(changes);
                 }
             }
+            EventBody::Claimed { ids, open, .. } => {
+                self.claims = ids.iter().cloned().collect();
+                self.unclaimed = open.iter().cloned().collect();
+            }
+            EventBody::Ticked { met, .. } => self.met = met.iter().cloned().collect(),
             EventBody::IterationEnded { iteration, verdict, signals, failure, .. } => {
                 self.iteration_ended(*iteration, *verdict, signals.loop_score, failure.clone(), at);
             }

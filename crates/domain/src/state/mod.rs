@@ -69,6 +69,12 @@ pub struct RunState {
     pub tree: Option<TreeId>,
     /// The latest work commit.
     pub work: Option<CommitId>,
+    /// Criteria that the agent says are done.
+    pub claims: BTreeSet<String>,
+    /// Criteria in the task file that nobody claims, stories that the agent added included.
+    pub unclaimed: BTreeSet<String>,
+    /// Criteria that are met, by the engine's own checks.
+    pub met: BTreeSet<String>,
     /// Files changed since the start (bounded).
     pub touched: BTreeSet<String>,
     /// The latest result of each verifier.
@@ -153,6 +159,9 @@ impl RunState {
             current: None,
             tree: None,
             work: None,
+            claims: BTreeSet::new(),
+            unclaimed: BTreeSet::new(),
+            met: BTreeSet::new(),
             touched: BTreeSet::new(),
             checks: BTreeMap::new(),
             totals: Totals::default(),

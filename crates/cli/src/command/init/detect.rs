@@ -1,73 +1,145 @@
-//! How the tests of a repo are run, from the files that say so.
+//! How a repo is tested, linted and type-checked, from the files that say so.
 
 use serde_json::Value;
 use std::path::Path;
 
-/// A command that runs tests, and the file it was found by.
+/// A command of the project, and the file it was found by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TestCommand {
+pub struct ProjectCommand {
     /// The command.
     pub argv: Vec<String>,
     /// The file or folder that names it.
     pub source: &'static str,
 }
 
-/// Every test command that the files at the top of a repo speak of, the likeliest first.
-pub fn test_commands(top: &Path) -> Vec<TestCommand> {
-    let has = |name: &str| top.join(name).is_file();
-    let mut found = Vec::new();
-    let mut add = |source: &'static str, argv: &[&str]| {
-        found.push(TestCommand { argv: argv.iter().map(|a| (*a).to_owned()).collect(), source });
-    };
-    if has("Cargo.toml") {
-        add("Cargo.toml", &["cargo", "test"]);
-    }
-    if package_has_tests(top) {
-        let manager = if has("pnpm-lock.yaml") {
-            "pnpm"
-        } else if has("yarn.lock") {
-            "yarn"
-        } else {
-            "npm"
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Runs the tests.
+    Test,
+    /// Looks for bad style and likely mistakes.
+    Lint,
+    /// Checks types without running anything.
+    Typecheck,
+}
+
+/// The commands of a project, the likeliest first in each list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProjectCommands {
+    /// Those that run tests.
+    pub tests: Vec<ProjectCommand>,
+    /// Those that lint.
+    pub lints: Vec<ProjectCommand>,
+    /// Those that check types.
+    pub typechecks: Vec<ProjectCommand>,
+}
+
+impl ProjectCommands {
+    fn add(&mut self, purpose: Purpose, source: &'static str, argv: &[&str]) {
+        let list = match purpose {
+            Purpose::Test => &mut self.tests,
+            Purpose::Lint => &mut self.lints,
+            Purpose::Typecheck => &mut self.typechecks,
         };
-        add("package.json", &[manager, "test"]);
+        list.push(ProjectCommand { argv: argv.iter().map(|a| (*a).to_owned()).collect(), source });
     }
-    if let Some(source) = python(top) {
-        add(source, &["python3", "-m", "pytest"]);
+}
+
+/// Every test command that the files at the top of a repo speak of, the likeliest first.
+pub fn test_commands(top: &Path) -> Vec<ProjectCommand> {
+    project_commands(top).tests
+}
+
+/// Every command that the files at the top of a repo speak of.
+pub fn project_commands(top: &Path) -> ProjectCommands {
+    let has = |name: &str| top.join(name).is_file();
+    let mut found = ProjectCommands::default();
+    if has("Cargo.toml") {
+        found.add(Purpose::Test, "Cargo.toml", &["cargo", "test"]);
+        found.add(Purpose::Lint, "Cargo.toml", &["cargo", "clippy", "--all-targets"]);
+        found.add(Purpose::Typecheck, "Cargo.toml", &["cargo", "check", "--all-targets"]);
     }
+    node(top, &mut found);
+    python(top, &mut found);
     if has("go.mod") {
-        add("go.mod", &["go", "test", "./..."]);
+        found.add(Purpose::Test, "go.mod", &["go", "test", "./..."]);
+        found.add(Purpose::Lint, "go.mod", &["go", "vet", "./..."]);
+        found.add(Purpose::Typecheck, "go.mod", &["go", "build", "./..."]);
     }
-    for name in ["Makefile", "makefile", "GNUmakefile"] {
-        if has_target(&read(top, name)) {
-            add(name, &["make", "test"]);
-            break;
-        }
-    }
-    for name in ["justfile", "Justfile", ".justfile"] {
-        if has_target(&read(top, name)) {
-            add(name, &["just", "test"]);
-            break;
-        }
+    for (program, names) in
+        [("make", ["Makefile", "makefile", "GNUmakefile"]), ("just", ["justfile", "Justfile", ".justfile"])]
+    {
+        let Some(name) = names.into_iter().find(|name| has(name)) else { continue };
+        targets(&read(top, name), name, program, &mut found);
     }
     found
+}
+
+fn targets(text: &str, name: &'static str, program: &str, found: &mut ProjectCommands) {
+    for (purpose, words) in [
+        (Purpose::Test, &["test"][..]),
+        (Purpose::Lint, &["lint"][..]),
+        (Purpose::Typecheck, &["typecheck", "type-check"][..]),
+    ] {
+        if let Some(word) = words.iter().find(|word| has_target(text, word)) {
+            found.add(purpose, name, &[program, word]);
+        }
+    }
+}
+
+fn node(top: &Path, found: &mut ProjectCommands) {
+    let package: Value = serde_json::from_str(&read(top, "package.json")).unwrap_or_default();
+    let has = |name: &str| top.join(name).is_file();
+    let manager = if has("pnpm-lock.yaml") {
+        "pnpm"
+    } else if has("yarn.lock") {
+        "yarn"
+    } else {
+        "npm"
+    };
+    // The `test` script that `npm init` writes only fails.
+    let script = |name: &str| {
+        package["scripts"][name]
+            .as_str()
+            .is_some_and(|s| !s.trim().is_empty() && !s.contains("no test specified"))
+    };
+    if script("test") {
+        found.add(Purpose::Test, "package.json", &[manager, "test"]);
+    }
+    if script("lint") {
+        found.add(Purpose::Lint, "package.json", &[manager, "run", "lint"]);
+    }
+    let names = ["typecheck", "type-check", "check-types", "tsc"];
+    if let Some(name) = names.into_iter().find(|name| script(name)) {
+        found.add(Purpose::Typecheck, "package.json", &[manager, "run", name]);
+    } else if has("tsconfig.json") && has("package.json") {
+        found.add(Purpose::Typecheck, "tsconfig.json", &["npx", "tsc", "--noEmit"]);
+    }
 }
 
 fn read(top: &Path, name: &str) -> String {
     std::fs::read_to_string(top.join(name)).unwrap_or_default()
 }
 
-/// A `test` script that is not the one `npm init` writes, which only fails.
-fn package_has_tests(top: &Path) -> bool {
-    let package: Value = serde_json::from_str(&read(top, "package.json")).unwrap_or_default();
-    package["scripts"]["test"]
-        .as_str()
-        .is_some_and(|s| !s.trim().is_empty() && !s.contains("no test specified"))
-}
-
-fn python(top: &Path) -> Option<&'static str> {
+fn python(top: &Path, found: &mut ProjectCommands) {
     let file = ["pytest.ini", "pyproject.toml", "setup.cfg"].into_iter().find(|n| top.join(n).is_file());
-    file.or_else(|| has_python_tests(&top.join("tests")).then_some("tests/"))
+    if let Some(source) = file.or_else(|| has_python_tests(&top.join("tests")).then_some("tests/")) {
+        found.add(Purpose::Test, source, &["python3", "-m", "pytest"]);
+    }
+    let project = read(top, "pyproject.toml");
+    let says = |table: &str| project.lines().any(|line| line.trim_start().starts_with(table));
+    let file_of = |names: &[&'static str]| names.iter().copied().find(|name| top.join(name).is_file());
+    let ruff =
+        file_of(&["ruff.toml", ".ruff.toml"]).or_else(|| says("[tool.ruff").then_some("pyproject.toml"));
+    if let Some(source) = ruff {
+        found.add(Purpose::Lint, source, &["ruff", "check", "."]);
+    }
+    let mypy = file_of(&["mypy.ini", ".mypy.ini"])
+        .or_else(|| says("[tool.mypy").then_some("pyproject.toml"))
+        .or_else(|| read(top, "setup.cfg").lines().any(|l| l.trim() == "[mypy]").then_some("setup.cfg"));
+    if let Some(source) = mypy {
+        found.add(Purpose::Typecheck, source, &["mypy", "."]);
+    }
 }
 
 /// A folder `tests` says nothing by itself; one with pytest's file names does.
@@ -81,12 +153,12 @@ fn has_python_tests(folder: &Path) -> bool {
 }
 
 /// A line `test:` or `test arg:`, as make and just write a target; not a variable `test := x`.
-fn has_target(text: &str) -> bool {
+fn has_target(text: &str, name: &str) -> bool {
     text.lines().any(|line| {
         let Some((head, rest)) = line.split_once(':') else { return false };
         !line.starts_with([' ', '\t', '#'])
             && !rest.starts_with('=')
-            && head.split_whitespace().next() == Some("test")
+            && head.split_whitespace().next() == Some(name)
     })
 }
 
@@ -120,6 +192,46 @@ mod tests {
         assert_eq!(detect(&[("go.mod", "")]), ["go test ./... (go.mod)"]);
         assert_eq!(detect(&[("Makefile", "all:\n\ntest: all\n\t./t\n")]), ["make test (Makefile)"]);
         assert_eq!(detect(&[("justfile", "test filter='':\n  ./t\n")]), ["just test (justfile)"]);
+    }
+
+    fn others(files: &[(&str, &str)]) -> [String; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let found = project_commands(folder.path());
+        [found.lints, found.typechecks].map(|list| {
+            list.into_iter().map(|c| format!("{} ({})", c.argv.join(" "), c.source)).collect::<Vec<_>>().join(", ")
+        })
+    }
+
+    #[test]
+    fn linters_and_type_checkers_are_found_where_a_file_speaks_of_them() {
+        let scripts = r#"{"scripts":{"lint":"eslint .","typecheck":"tsc"}}"#;
+        assert_eq!(
+            others(&[("package.json", scripts), ("pnpm-lock.yaml", "")]),
+            ["pnpm run lint (package.json)", "pnpm run typecheck (package.json)"]
+        );
+        assert_eq!(
+            others(&[("package.json", "{}"), ("tsconfig.json", "{}")]),
+            ["", "npx tsc --noEmit (tsconfig.json)"]
+        );
+        assert_eq!(
+            others(&[("pyproject.toml", "[tool.ruff]\n[tool.mypy]\n")]),
+            ["ruff check . (pyproject.toml)", "mypy . (pyproject.toml)"]
+        );
+        assert_eq!(others(&[("setup.cfg", "[mypy]\n")]), ["", "mypy . (setup.cfg)"]);
+        assert_eq!(others(&[("go.mod", "")]), ["go vet ./... (go.mod)", "go build ./... (go.mod)"]);
+        assert_eq!(
+            others(&[("Cargo.toml", "")]),
+            ["cargo clippy --all-targets (Cargo.toml)", "cargo check --all-targets (Cargo.toml)"]
+        );
+        assert_eq!(
+            others(&[("Makefile", "lint:\ntype-check: lint\n")]),
+            ["make lint (Makefile)", "make type-check (Makefile)"]
+        );
+        assert_eq!(others(&[("justfile", "lint *args:\n")]), ["just lint (justfile)", ""]);
+        assert_eq!(others(&[("pyproject.toml", "")]), ["", ""]);
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn settings(facts: &Facts, out: &Out) {
             Completion::Promise => {
                 format!("the agent promises `{}` and the required checks pass", settings.completion_promise)
             }
+            Completion::Claim => "everything is claimed or promised, and the required checks pass".to_owned(),
             Completion::Checks => "the required checks pass".to_owned(),
         },
     );

@@ -1,0 +1,125 @@
+//! Writing a new task: all of its files, or none where one is in the way.
+
+use super::detect::project_commands;
+use super::task_files::{self, NewTask};
+use super::{InitArgs, draft, set_up_state, tell_next, write_config};
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use ralph_core::clock::SystemClock;
+use ralph_domain::config::join_argv;
+use ralph_domain::describe::Tone;
+use ralph_domain::dialect::Dialect;
+use ralph_domain::ports::Clock as _;
+use ralph_git::Repo;
+use ralph_journal::artifacts::write_atomic;
+use ralph_journal::layout::RalphDir;
+use serde_json::json;
+use std::path::Path;
+
+/// Iterations that a plan starts with: stories are small, and a plan is looked at in between.
+const PLAN_ITERATIONS: u32 = 10;
+
+/// Writes the files of a new task, and a configuration where there is none.
+pub fn write(
+    dialect: Dialect,
+    args: &InitArgs,
+    top: &Path,
+    repo: Option<&Repo>,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let commands = project_commands(top);
+    let title = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or("New task");
+    let title = ralph_domain::text::one_line(title, 80);
+    let task = NewTask {
+        title: &title,
+        base_branch: repo.and_then(|repo| repo.branch.as_deref()),
+        commands: &commands,
+        now: SystemClock::default().now(),
+    };
+    let files = task_files::files(dialect, &task)?;
+    if !args.force {
+        refuse_existing(&files, top)?;
+    }
+    let config = RalphDir::of(top).config();
+    let has_config = config.exists();
+    // Everything that can be refused is refused before the first file is written.
+    let draft = if has_config { None } else { Some(draft(args.profile, top)?) };
+    for (name, text) in &files {
+        write_atomic(&top.join(name), text.as_bytes())?;
+    }
+    let mut written: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    match draft {
+        Some(mut draft) => {
+            if dialect == Dialect::Plan && draft.imported.is_none() {
+                draft.file.max_iterations = Some(PLAN_ITERATIONS);
+            }
+            write_config(&draft.file, &config, top, repo)?;
+            written.push(".ralph/config.json");
+        }
+        None => set_up_state(top, repo)?,
+    }
+    let next = next_steps(dialect, commands.tests.is_empty(), repo.is_some());
+    if out.json {
+        out.value(&json!({
+            "dialect": dialect.as_str(),
+            "written": written.iter().map(|name| top.join(name)).collect::<Vec<_>>(),
+            "config_kept": has_config,
+            "commands": {
+                "test": commands.tests.first().map(|c| join_argv(&c.argv)),
+                "lint": commands.lints.first().map(|c| join_argv(&c.argv)),
+                "typecheck": commands.typechecks.first().map(|c| join_argv(&c.argv)),
+            },
+            "next": next,
+        }));
+    } else if !out.quiet {
+        for name in &written {
+            out.line(format!("{} wrote {name}", out.out(Tone::Good, out.sign(Sign::Good))));
+        }
+        if has_config {
+            out.line(format!("{} .ralph/config.json stays as it is", out.sign(Sign::Note)));
+        }
+        tell_next(&next, out);
+    }
+    Ok(0)
+}
+
+fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandError> {
+    // A link that leads nowhere is in the way, too.
+    let is_there = |name: &str| top.join(name).symlink_metadata().is_ok();
+    let there: Vec<String> =
+        files.iter().filter(|(name, _)| is_there(name)).map(|(name, _)| format!("`{name}`")).collect();
+    if there.is_empty() {
+        return Ok(());
+    }
+    let verb = if there.len() == 1 { "is" } else { "are" };
+    Err(CommandError::usage(format!("{} {verb} there already; nothing was written", there.join(", ")))
+        .hint("`--force` replaces them; `ralph lint` checks what is there"))
+}
+
+fn next_steps(dialect: Dialect, no_tests: bool, has_commit: bool) -> Vec<String> {
+    let mut steps = Vec::new();
+    if no_tests {
+        let place = match dialect {
+            Dialect::RalphTaskMd => "`test_command` and the `verify:` items in `ralph_task.md`",
+            Dialect::RalphJson => "the first of `acceptance_criteria` in `ralph.json`",
+            Dialect::Plan => "`verifyCommands` in `ralph/tasks.json`",
+            Dialect::PromptMd => "`verifiers` in `.ralph/config.json`, and `PROMPT.md`",
+        };
+        steps.push(format!("no test command was found: put yours into {place}"));
+    }
+    steps.push(match dialect {
+        Dialect::RalphTaskMd => "say in `ralph_task.md` what is to be done, with a box for each result".into(),
+        Dialect::RalphJson => "say in `ralph.json` what is to be done, with a criterion for each result".into(),
+        Dialect::Plan => {
+            "write what is wanted into `ralph/prd.md`, then the stories into `ralph/tasks.json`".into()
+        }
+        Dialect::PromptMd => "say in `PROMPT.md` what is to be done and when it is done".to_owned(),
+    });
+    steps.push("`ralph lint` checks it".into());
+    steps.push(if has_commit {
+        "commit it, then `ralph run --isolation none` starts the loop".into()
+    } else {
+        "make a first commit (`git add -A && git commit -m start`), then `ralph run --isolation none`".into()
+    });
+    steps
+}

@@ -1,0 +1,167 @@
+//! `ralph lint`: everything that is wrong with a task, before a cent is spent on it.
+
+mod facts;
+mod probe;
+
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::task_source::{self, TaskSource};
+use ralph_domain::describe::Tone;
+use ralph_domain::lint::{Diagnostic, Facts, Report, Severity, apply_fixes};
+use ralph_domain::text::count;
+use ralph_journal::artifacts::write_atomic;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Rounds of fixes: one fix can show the place of the next.
+const ROUNDS: usize = 5;
+
+/// Checks a task file. Errors are what `ralph run` refuses; warnings are what makes loops fail. Each names its place, what
+/// is wrong and what mends it. Exit code 0 without errors, else 2.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph lint                      the task of this folder
+  ralph lint ralph/tasks.json
+  ralph lint --fix                mend what can be mended without asking
+  ralph lint --probe-checks       also run the checks: one that passes already proves nothing")]
+pub struct LintArgs {
+    /// The task file; the only one of this folder if left out.
+    pub file: Option<PathBuf>,
+    /// Apply the changes that are right whatever you meant.
+    #[arg(long)]
+    pub fix: bool,
+    /// Run the check of each criterion, with all your rights, and warn of those that pass already.
+    #[arg(long)]
+    pub probe_checks: bool,
+    /// Longest run of one probed check, in seconds.
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "probe_checks")]
+    pub probe_seconds: u64,
+}
+
+/// Runs the command.
+pub fn run(args: LintArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let mut source = task_source::find(folder, args.file.as_deref())?;
+    let mut fixed = Vec::new();
+    let mut report = look(&source, &[]);
+    if args.fix {
+        for _ in 0..ROUNDS {
+            let done = fix(&source, &report.diagnostics)?;
+            if done.is_empty() {
+                break;
+            }
+            fixed.extend(done);
+            source = task_source::read(&source.folder, source.dialect, source.files.name())?;
+            report = look(&source, &[]);
+        }
+    }
+    if let (true, Some(task)) = (args.probe_checks, &report.task) {
+        let passing = probe::passing(task, &source.folder, args.probe_seconds, out)?;
+        report = look(&source, &passing);
+    }
+    if out.json {
+        out.value(&object(&source, &report, &fixed));
+    } else {
+        tell(&source, &report, &fixed, out);
+    }
+    Ok(if report.refuses() { 2 } else { 0 })
+}
+
+/// Lints with everything that can be found out without running anything.
+pub fn look(source: &TaskSource, passing_before: &[String]) -> Report {
+    let mut configured = facts::configuration(source);
+    let known = |missing_programs| Facts {
+        missing_programs,
+        passing_before: passing_before.to_vec(),
+        verifiers: configured.verifiers.clone(),
+        budget_set: configured.budget_set,
+        has_forge: false,
+    };
+    let mut report = ralph_domain::lint::lint(source.dialect, &source.files, &known(Vec::new()));
+    let missing = report.task.as_ref().map(|task| facts::missing_programs(task, source)).unwrap_or_default();
+    if !missing.is_empty() {
+        report = ralph_domain::lint::lint(source.dialect, &source.files, &known(missing));
+    }
+    report.diagnostics.append(&mut configured.diagnostics);
+    report
+}
+
+/// Applies the safe edits and returns what was done, in words.
+fn fix(source: &TaskSource, found: &[Diagnostic]) -> Result<Vec<String>, CommandError> {
+    let mut names: Vec<&str> = found.iter().filter(|d| d.edit.is_some()).map(|d| d.file.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut done = Vec::new();
+    for name in names {
+        let of_file: Vec<Diagnostic> =
+            found.iter().filter(|d| d.file == name && d.edit.is_some()).cloned().collect();
+        let text = if name == source.files.name() {
+            source.files.text()
+        } else {
+            source.files.beside(ralph_domain::dialect::names::base_name(name)).map_or("", |(_, text)| text)
+        };
+        let mended = apply_fixes(text, &of_file);
+        if mended == text {
+            continue;
+        }
+        replace(&source.path_of(name), &mended)?;
+        done.extend(of_file.iter().map(|d| format!("{}:{}: {} ({})", d.file, d.line, d.message, d.fix)));
+    }
+    Ok(done)
+}
+
+/// Replaces a file's text in one step. A link stays a link, and the file keeps its mode.
+fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
+    let failed =
+        |e: std::io::Error| CommandError::environment(format!("cannot write `{}`: {e}", path.display()));
+    let real = path.canonicalize().map_err(failed)?;
+    let mode = std::fs::metadata(&real).map_err(failed)?.permissions();
+    write_atomic(&real, text.as_bytes())?;
+    std::fs::set_permissions(&real, mode).map_err(failed)
+}
+
+fn counts(report: &Report) -> (usize, usize) {
+    let errors = report.diagnostics.iter().filter(|d| d.is_error()).count();
+    (errors, report.diagnostics.len() - errors)
+}
+
+fn object(source: &TaskSource, report: &Report, fixed: &[String]) -> serde_json::Value {
+    let (errors, warnings) = counts(report);
+    json!({
+        "ok": errors == 0,
+        "file": source.files.name(),
+        "dialect": source.dialect.as_str(),
+        "errors": errors,
+        "warnings": warnings,
+        "fixed": fixed,
+        "diagnostics": report.diagnostics,
+    })
+}
+
+fn tell(source: &TaskSource, report: &Report, fixed: &[String], out: &Out) {
+    for change in fixed {
+        out.say(format!("{} {change}", out.err(Tone::Good, "fixed:")));
+    }
+    for found in &report.diagnostics {
+        if out.quiet && !found.is_error() {
+            continue;
+        }
+        let tone = if found.severity == Severity::Error { Tone::Bad } else { Tone::Attention };
+        let word = out.err(tone, &format!("{}:", found.severity.as_str()));
+        let place = format!("{}:{}:{}:", found.file, found.line, found.column);
+        // Errors are shown even when quiet.
+        out.draw(&format!("{place} {word} {}\n  {} {}\n", found.message, out.err(Tone::Plain, "fix:"), found.fix));
+    }
+    let (errors, warnings) = counts(report);
+    let sign = if errors == 0 { out.err(Tone::Good, out.sign(Sign::Good)) } else { out.err(Tone::Bad, out.sign(Sign::Bad)) };
+    let said = match (errors, warnings) {
+        (0, 0) => "nothing to say".to_owned(),
+        (0, _) => format!("no errors, {}", count(warnings, "warning")),
+        (_, 0) => count(errors, "error"),
+        _ => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
+    };
+    out.say(format!("{sign} {} ({}): {said}", source.files.name(), source.dialect.as_str()));
+    let mendable = report.diagnostics.iter().filter(|d| d.edit.is_some()).count();
+    if mendable > 0 {
+        out.say(format!("{} `ralph lint --fix` mends {mendable} of them", out.err(Tone::Plain, "next:")));
+    }
+}

@@ -1,0 +1,102 @@
+//! Which checks pass before any work: each is run once, under the guard and with a time-out.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::{find, signals};
+use ralph_core::CancelFlag;
+use ralph_domain::config::CommandLine;
+use ralph_domain::criterion::Check;
+use ralph_domain::dialect::TaskFile;
+use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most of a command's output that a pattern is looked for in.
+const OUTPUT_MAX: usize = 4 * 1024 * 1024;
+
+/// Ids of the criteria whose own check passes now.
+pub fn passing(
+    task: &TaskFile,
+    folder: &Path,
+    seconds: u64,
+    out: &Out,
+) -> Result<Vec<String>, CommandError> {
+    if task.git.repo_url.is_some() {
+        out.say("the checks are not tried: the task works in a clone that is yet to be made");
+        return Ok(Vec::new());
+    }
+    let top = find::top(folder);
+    let cancel = signals::install();
+    let sandbox = LocalSandbox::start(&top, LocalOptions::new(format!("lint-{}", std::process::id())))?;
+    let cwd = task.git.working_dir.as_ref().map(PathBuf::from).unwrap_or_default();
+    let probe = Probe { sandbox, top: top.join(&cwd), cwd, timeout: Duration::from_secs(seconds.max(1)), cancel };
+    let mut passing = Vec::new();
+    for criterion in &task.criteria {
+        if probe.cancel.get().is_some() {
+            return Err(CommandError::usage("the probe was interrupted"));
+        }
+        if !matches!(criterion.check, Check::Claimed | Check::PrChecksPass | Check::PrApproved) {
+            out.say(format!("trying {}: {}", criterion.id, criterion.check.describe()));
+        }
+        if probe.passes(&criterion.check) {
+            passing.push(criterion.id.clone());
+        }
+    }
+    Ok(passing)
+}
+
+struct Probe {
+    sandbox: LocalSandbox,
+    top: PathBuf,
+    cwd: PathBuf,
+    timeout: Duration,
+    cancel: Arc<CancelFlag>,
+}
+
+impl Probe {
+    fn passes(&self, check: &Check) -> bool {
+        match check {
+            Check::Command { command } => self.exec(command).is_some(),
+            Check::CommandOutput { command, pattern } => {
+                self.exec(command).is_some_and(|output| pattern.matches(&output))
+            }
+            Check::FileExists { path } => self.top.join(path).exists(),
+            Check::FileContains { path, pattern } => std::fs::read(self.top.join(path))
+                .is_ok_and(|bytes| pattern.matches(&String::from_utf8_lossy(&bytes))),
+            Check::PrChecksPass | Check::PrApproved | Check::Claimed => false,
+        }
+    }
+
+    /// The output of a command that exits with 0. One that cannot be started does not pass.
+    fn exec(&self, command: &CommandLine) -> Option<String> {
+        let request = ExecRequest {
+            cwd: self.cwd.clone(),
+            timeout: Some(self.timeout),
+            ..ExecRequest::new(command.argv())
+        };
+        let mut sink = Sink { bytes: Vec::new(), cancel: &self.cancel };
+        let outcome = self.sandbox.exec(&request, &mut sink).ok()?;
+        outcome.end.success().then(|| String::from_utf8_lossy(&sink.bytes).into_owned())
+    }
+}
+
+struct Sink<'a> {
+    bytes: Vec<u8>,
+    cancel: &'a CancelFlag,
+}
+
+impl ExecSink for Sink<'_> {
+    fn output(&mut self, _: Stream, bytes: &[u8]) {
+        let room = OUTPUT_MAX.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        match self.cancel.get() {
+            Some(_) => ControlFlow::Break(StopCause::Cancelled),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which task a run works on: the file that was named, or the one that lies in the folder; read, linted, and turned into
+//! what the engine needs.
+
+use crate::error::CommandError;
+use ralph_domain::config::{Completion, ConfigFile, Expect, VerifierConfig};
+use ralph_domain::criterion::{Check, Criterion};
+use ralph_domain::dialect::{self, Dialect, Files, TaskFile};
+use ralph_domain::lint::{self, Diagnostic, Facts};
+use ralph_domain::spec::Task;
+use std::path::{Path, PathBuf};
+
+/// A task that can be run.
+pub struct Chosen {
+    /// As the spec keeps it.
+    pub task: Task,
+    /// What its file says of settings; lies between the repo's configuration and the flags.
+    pub settings: ConfigFile,
+    /// The branch that the task names.
+    pub branch: Option<String>,
+}
+
+/// The task in `folder`: `named`, or the only one there.
+pub fn choose(folder: &Path, top: &Path, named: Option<&Path>) -> Result<Chosen, CommandError> {
+    let mut chosen = read_chosen(folder, named)?;
+    // Paths are kept as seen from the top of the repo, wherever in it the run was started.
+    if let Some(below) = folder.strip_prefix(top).ok().filter(|p| !p.as_os_str().is_empty()) {
+        let from_top = |path: &str| below.join(path).display().to_string();
+        chosen.task.source = from_top(&chosen.task.source);
+        for path in chosen.settings.protected_paths.iter_mut().flatten() {
+            *path = from_top(path);
+        }
+    }
+    Ok(chosen)
+}
+
+fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandError> {
+    let name = match named {
+        Some(name) => name.to_owned(),
+        None => find(folder)?,
+    };
+    let text = read(folder, &name)?;
+    let shown = name.display().to_string();
+    let dialect = dialect::detect_text(&shown, &text);
+    if dialect == Dialect::PromptMd {
+        let task = Task::from_prompt(&text, &shown).map_err(|message| {
+            CommandError::usage(message)
+                .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
+        })?;
+        return Ok(Chosen { task, settings: ConfigFile::default(), branch: None });
+    }
+    let mut files = Files::new(&shown, &text);
+    for side in dialect.side_files() {
+        let path = name.with_file_name(side);
+        if let Ok(text) = std::fs::read_to_string(folder.join(&path)) {
+            files = files.with(path.display().to_string(), text);
+        }
+    }
+    let report = lint::lint(dialect, &files, &Facts::default());
+    if report.refuses() {
+        return Err(refused(&report.diagnostics));
+    }
+    let file = report.task.ok_or_else(|| refused(&report.diagnostics))?;
+    let vars = file.vars();
+    Ok(chosen(file.filled(&vars), text))
+}
+
+/// The one task file of a folder.
+fn find(folder: &Path) -> Result<PathBuf, CommandError> {
+    let names: Vec<&str> = Dialect::ALL.iter().map(|d| d.main_file()).filter(|n| folder.join(n).is_file()).collect();
+    match names.as_slice() {
+        [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
+        [one] => Ok(PathBuf::from(one)),
+        many => Err(CommandError::usage(format!("there is more than one task here: {}", many.join(", ")))
+            .hint(format!("say which one is meant, for example `ralph run {}`", many[0]))),
+    }
+}
+
+fn read(folder: &Path, name: &Path) -> Result<String, CommandError> {
+    let path = folder.join(name);
+    let bytes = std::fs::read(&path).map_err(|e| {
+        CommandError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
+            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`")
+    })?;
+    String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        CommandError::usage(format!("{}:{line}: the task file is not UTF-8 text", path.display()))
+            .hint("save it as UTF-8")
+    })
+}
+
+/// The first thing that is wrong, and the rest below it.
+fn refused(found: &[Diagnostic]) -> CommandError {
+    let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.is_error()).collect();
+    let line = |d: &Diagnostic| format!("{}:{}:{}: {}", d.file, d.line, d.column, d.message);
+    let Some(first) = errors.first() else { return CommandError::usage("the task cannot be read") };
+    let error = CommandError::usage(line(first)).hint(format!("{}; `ralph lint` shows everything", first.fix));
+    match errors[1..].iter().map(|d| line(d)).collect::<Vec<_>>() {
+        rest if rest.is_empty() => error,
+        rest => error.cause(rest.join("\n")),
+    }
+}
+
+fn chosen(file: TaskFile, text: String) -> Chosen {
+    let mut settings = file.settings.clone();
+    let mut verifiers = file.verifiers();
+    verifiers.extend(file.criteria.iter().filter_map(verifier_of));
+    settings.required_verifiers = Some(verifiers.iter().map(|v| v.name.clone()).collect());
+    settings.verifiers = Some(verifiers);
+    settings.completion = Some(match file.completion {
+        dialect::Completion::Promise => Completion::Promise,
+        dialect::Completion::Claim => Completion::Claim,
+        dialect::Completion::Checks => Completion::Checks,
+    });
+    settings.commit_author = settings.commit_author.or_else(|| file.git.commit_author.clone());
+    settings.commit_email = settings.commit_email.or_else(|| file.git.commit_email.clone());
+    // A plan's own prompt has the agent commit its stories.
+    settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
+    let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
+    Chosen {
+        branch: file.git.branch.clone(),
+        settings,
+        task: Task {
+            title: file.title,
+            text: file.goal.replace("\r\n", "\n"),
+            source: file.source,
+            dialect: file.dialect,
+            raw: book.then_some(text),
+            criteria: file.criteria,
+            working_dir: file.git.working_dir,
+        },
+    }
+}
+
+/// The check of a criterion, under the criterion's id.
+fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
+    let command = |argv: Vec<String>| VerifierConfig::command(criterion.id.clone(), argv);
+    match &criterion.check {
+        Check::Command { command: line } => Some(command(line.argv())),
+        Check::CommandOutput { command: line, pattern } => {
+            Some(VerifierConfig { expect: Some(Expect::Output { pattern: pattern.clone() }), ..command(line.argv()) })
+        }
+        Check::FileExists { path } => {
+            Some(VerifierConfig { expect: Some(Expect::FileExists { path: path.clone() }), ..command(Vec::new()) })
+        }
+        Check::FileContains { path, pattern } => {
+            let expect = Expect::FileContains { path: path.clone(), pattern: pattern.clone() };
+            Some(VerifierConfig { expect: Some(expect), ..command(Vec::new()) })
+        }
+        Check::PrChecksPass | Check::PrApproved | Check::Claimed => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! Tick: what the agent claims in the task file is read, what is met is written there. The engine's marks are the truth.
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::task_book;
+use ralph_domain::event::EventBody;
+use ralph_domain::protect::ProtectedChange;
+use ralph_domain::state::RunState;
+use ralph_journal::artifacts;
+use std::collections::BTreeSet;
+
+impl Driver {
+    /// Takes claims in the task file out of the list of changed protected paths, and journals them.
+    pub(crate) fn take_claims(
+        &mut self,
+        iteration: u32,
+        mut changes: Vec<ProtectedChange>,
+    ) -> Result<Vec<ProtectedChange>, DriveError> {
+        let task = &self.ctx.state.spec.task;
+        if !task_book::has_book(task) {
+            return Ok(changes);
+        }
+        let file = std::fs::read_to_string(self.ctx.state.spec.workspace.join(&task.source)).unwrap_or_default();
+        // The spec keeps the file without secrets; compared is like with like.
+        match task_book::review(task, &self.ctx.redactor.text(&file)) {
+            Ok(claims) => {
+                let source = task.source.clone();
+                changes.retain(|c| c.path != source);
+                let known = &self.ctx.state;
+                if known.claims != claims.done || known.unclaimed != claims.open {
+                    self.ctx.record(EventBody::Claimed {
+                        iteration,
+                        ids: claims.done.into_iter().collect(),
+                        open: claims.open.into_iter().collect(),
+                    })?;
+                }
+            }
+            Err(what) => {
+                let heading = format!("iteration {iteration}: `{}` may only be marked", task.source);
+                self.ctx.error_entry(&heading, &what.join("\n"));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Marks what is met in the task file. Returns whether the file changed: it belongs into this iteration's commit then.
+    pub(crate) fn tick(&mut self, iteration: u32) -> Result<bool, DriveError> {
+        let task = &self.ctx.state.spec.task;
+        if !task_book::has_book(task) {
+            return Ok(false);
+        }
+        let met = met(&self.ctx.state);
+        let path = self.ctx.state.spec.workspace.join(&task.source);
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let after = task_book::marked(task.dialect, &before, &met);
+        if met != self.ctx.state.met {
+            self.ctx.record(EventBody::Ticked { iteration, met: met.into_iter().collect() })?;
+        }
+        if after == before {
+            return Ok(false);
+        }
+        artifacts::write_atomic(&path, after.as_bytes())?;
+        Ok(true)
+    }
+}
+
+/// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.
+fn met(state: &RunState) -> BTreeSet<String> {
+    let task = &state.spec.task;
+    let passes = |name: &str| {
+        state.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.tree.as_ref())
+    };
+    let own: BTreeSet<&str> = task.criteria.iter().filter(|c| c.check.is_own()).map(|c| c.id.as_str()).collect();
+    let global = state.spec.settings.required_verifiers.iter().filter(|name| !own.contains(name.as_str()));
+    let global_pass = global.clone().count() > 0 && global.clone().all(|name| passes(name));
+    let mut met: BTreeSet<String> = own.iter().filter(|id| passes(id)).map(|id| (*id).to_owned()).collect();
+    if global_pass {
+        met.extend(state.claims.iter().filter(|id| !own.contains(id.as_str())).cloned());
+    }
+    met
+}

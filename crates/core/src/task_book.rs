@@ -1,0 +1,146 @@
+//! The task file as a book of claims: agents may mark what they think is done, the engine writes what is.
+//!
+//! A book is compared with the file as it was when the run started. In `ralph_task.md` only the boxes may differ; in a plan
+//! agents may add, split and reorder stories and set `passes` and `notes`. Anything else is a changed protected path.
+
+use ralph_domain::dialect::{Dialect, checkbox, frontmatter, plan_edit, prd_tasks};
+use ralph_domain::spec::Task;
+use std::collections::BTreeSet;
+
+/// What a book says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Claims {
+    /// Ids that are marked as done.
+    pub done: BTreeSet<String>,
+    /// Ids that are not.
+    pub open: BTreeSet<String>,
+}
+
+/// Whether agents may claim in the file of this task.
+pub(crate) fn has_book(task: &Task) -> bool {
+    task.raw.is_some() && matches!(task.dialect, Dialect::RalphTaskMd | Dialect::Plan)
+}
+
+/// Whether `new` is the task that `old` was, however much of it is marked as done meanwhile.
+pub fn is_same_task(old: &Task, new: &Task) -> bool {
+    match &new.raw {
+        Some(raw) if has_book(old) => old.dialect == new.dialect && review(old, raw).is_ok(),
+        _ => old.text == new.text,
+    }
+}
+
+/// What is marked in `now`, or what was changed that may not be.
+pub(crate) fn review(task: &Task, now: &str) -> Result<Claims, Vec<String>> {
+    let start = task.raw.as_deref().unwrap_or_default();
+    match task.dialect {
+        Dialect::RalphTaskMd if unticked(start) != unticked(now) => {
+            return Err(vec!["more than its boxes was changed".into()]);
+        }
+        Dialect::Plan => {
+            let illegal = plan_edit::changed_illegally(start, now);
+            if !illegal.is_empty() {
+                return Err(illegal);
+            }
+        }
+        _ => {}
+    }
+    claims(task.dialect, now).map_err(|problem| vec![problem])
+}
+
+/// What is marked in a book.
+fn claims(dialect: Dialect, text: &str) -> Result<Claims, String> {
+    let marks: Vec<(String, bool)> = match dialect {
+        Dialect::RalphTaskMd => boxes(text).boxes.into_iter().map(|b| (b.id, b.ticked)).collect(),
+        Dialect::Plan => prd_tasks::parse_text(text)?.user_stories.into_iter().map(|s| (s.id, s.passes)).collect(),
+        Dialect::RalphJson | Dialect::PromptMd => Vec::new(),
+    };
+    let (done, open): (Vec<_>, Vec<_>) = marks.into_iter().partition(|(_, done)| *done);
+    let ids = |marks: Vec<(String, bool)>| marks.into_iter().map(|(id, _)| id).collect();
+    Ok(Claims { done: ids(done), open: ids(open) })
+}
+
+/// The file with exactly the criteria in `met` marked.
+pub(crate) fn marked(dialect: Dialect, now: &str, met: &BTreeSet<String>) -> String {
+    let Ok(claims) = claims(dialect, now) else { return now.to_owned() };
+    let wrong = claims.done.difference(met).chain(claims.open.intersection(met));
+    let mut text = now.to_owned();
+    for id in wrong {
+        let changed = match (dialect, met.contains(id)) {
+            (Dialect::RalphTaskMd, true) => checkbox::tick(&text, id),
+            (Dialect::RalphTaskMd, false) => checkbox::untick(&text, id),
+            (_, passes) => plan_edit::set_passes(&text, id, passes),
+        };
+        // An id that cannot be marked stays as it is; the linter has told of it.
+        text = changed.unwrap_or(text);
+    }
+    text
+}
+
+fn boxes(text: &str) -> checkbox::Boxes {
+    checkbox::read(text, frontmatter::split(text).map_or(0, |split| split.body.start))
+}
+
+/// The text with every box open, to compare what else is in it.
+fn unticked(text: &str) -> String {
+    let mut out = text.replace("\r\n", "\n");
+    for found in boxes(&out).boxes {
+        out.replace_range(found.mark..=found.mark, " ");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_domain::criterion::{Check, Criterion, Span};
+
+    const MD: &str = "---\ntask_id: t\n---\n\n# T\n\n## Success criteria\n\n- [ ] M1.1 one\n- [ ] M1.2 two\n";
+    const PLAN: &str = r#"{"project":"p","branchName":"b","userStories":[
+        {"id":"US-1","title":"a","acceptanceCriteria":["x"],"priority":1,"passes":false,"notes":""}]}"#;
+
+    fn task(dialect: Dialect, raw: &str) -> Task {
+        let criterion = |id: &str| Criterion {
+            id: id.into(),
+            text: String::new(),
+            milestone: None,
+            check: Check::Claimed,
+            ticked: false,
+            place: Span::START,
+        };
+        Task {
+            title: "t".into(),
+            text: raw.into(),
+            source: "f".into(),
+            dialect,
+            raw: Some(raw.into()),
+            criteria: ["M1.1", "M1.2", "US-1"].map(criterion).to_vec(),
+            working_dir: None,
+        }
+    }
+
+    fn set(ids: &[&str]) -> BTreeSet<String> {
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    #[test]
+    fn ticking_a_box_is_a_claim_and_rewording_is_not() {
+        let task = task(Dialect::RalphTaskMd, MD);
+        let claims = review(&task, &MD.replace("[ ] M1.2", "[x] M1.2")).unwrap();
+        assert_eq!((claims.done, claims.open), (set(&["M1.2"]), set(&["M1.1"])));
+        assert!(review(&task, &MD.replace("one", "nothing")).is_err());
+        assert!(review(&task, &MD.replace("- [ ] M1.2 two\n", "")).is_err());
+    }
+
+    #[test]
+    fn a_plan_may_grow_but_not_shrink() {
+        let task = task(Dialect::Plan, PLAN);
+        assert_eq!(review(&task, &PLAN.replace("\"passes\":false", "\"passes\":true")).unwrap().done, set(&["US-1"]));
+        assert!(review(&task, &PLAN.replace("[\"x\"]", "[]")).is_err());
+    }
+
+    #[test]
+    fn the_engine_marks_what_is_met_and_nothing_else() {
+        let claimed = MD.replace("[ ] M1.2", "[x] M1.2");
+        assert_eq!(marked(Dialect::RalphTaskMd, &claimed, &set(&["M1.1"])), MD.replace("[ ] M1.1", "[x] M1.1"));
+    }
+}

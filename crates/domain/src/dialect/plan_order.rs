@@ -1,0 +1,118 @@
+//! The order of a plan's stories: which is next, and whether their dependencies can be met at all.
+
+use super::prd_tasks::Story;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The story to work on next: the most urgent one (smallest `priority`, then first in the file) that does not pass yet
+/// and whose dependencies all pass. A story without a priority comes last.
+pub fn select_story(stories: &[Story]) -> Option<&Story> {
+    let passing: BTreeSet<&str> = stories.iter().filter(|s| s.passes).map(|s| s.id.as_str()).collect();
+    stories
+        .iter()
+        .filter(|s| !s.passes && s.depends_on.iter().all(|id| passing.contains(id.as_str())))
+        .min_by_key(|s| s.priority.unwrap_or(i64::MAX))
+}
+
+/// Circles in the dependencies, each as the ids on the way round: the first is named again at the end. Every circle
+/// that a walk from the first story on meets is named once.
+pub fn cycles(stories: &[Story]) -> Vec<Vec<String>> {
+    let index: BTreeMap<&str, usize> =
+        stories.iter().enumerate().rev().map(|(at, s)| (s.id.as_str(), at)).collect();
+    let below: Vec<Vec<usize>> = stories
+        .iter()
+        .map(|s| s.depends_on.iter().filter_map(|id| index.get(id.as_str()).copied()).collect())
+        .collect();
+    let mut done = vec![false; stories.len()];
+    let mut position: Vec<Option<usize>> = vec![None; stories.len()];
+    let mut out = Vec::new();
+    for start in 0..stories.len() {
+        // A stack of its own: a plan may chain thousands of stories.
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        if !done[start] {
+            position[start] = Some(0);
+            path.push((start, 0));
+        }
+        while let Some((node, next)) = path.last().copied() {
+            let Some(&to) = below[node].get(next) else {
+                done[node] = true;
+                position[node] = None;
+                path.pop();
+                continue;
+            };
+            if let Some(last) = path.last_mut() {
+                last.1 += 1;
+            }
+            if let Some(from) = position[to] {
+                let mut way: Vec<String> =
+                    path[from..].iter().map(|(at, _)| stories[*at].id.clone()).collect();
+                way.push(stories[to].id.clone());
+                out.push(way);
+            } else if !done[to] {
+                position[to] = Some(path.len());
+                path.push((to, 0));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn story(id: &str, priority: i64, passes: bool, needs: &[&str]) -> Story {
+        Story {
+            id: id.into(),
+            title: id.into(),
+            priority: Some(priority),
+            passes,
+            depends_on: needs.iter().map(|s| (*s).to_owned()).collect(),
+            ..Story::default()
+        }
+    }
+
+    fn next(stories: &[Story]) -> Option<&str> {
+        select_story(stories).map(|s| s.id.as_str())
+    }
+
+    #[test]
+    fn the_most_urgent_free_story_is_next() {
+        let mut stories = vec![
+            story("a", 3, false, &[]),
+            story("b", 1, false, &["c"]),
+            story("c", 2, false, &[]),
+            story("d", 2, false, &[]),
+        ];
+        assert_eq!(next(&stories), Some("c"), "b waits for c; c stands before d");
+        stories[2].passes = true;
+        assert_eq!(next(&stories), Some("b"));
+        stories[1].passes = true;
+        stories[3].priority = None;
+        assert_eq!(next(&stories), Some("a"));
+        stories.iter_mut().for_each(|s| s.passes = true);
+        assert_eq!(next(&stories), None);
+    }
+
+    #[test]
+    fn circles_are_named_by_the_way_round() {
+        let stories =
+            vec![story("a", 1, false, &["b"]), story("b", 1, false, &["c"]), story("c", 1, false, &["a"])];
+        assert_eq!(cycles(&stories), [["a", "b", "c", "a"]]);
+        assert_eq!(cycles(&[story("x", 1, false, &["x"])]), [["x", "x"]]);
+        let diamond = vec![
+            story("a", 1, false, &["b", "c"]),
+            story("b", 1, false, &["d"]),
+            story("c", 1, false, &["d"]),
+            story("d", 1, false, &["gone"]),
+        ];
+        assert!(cycles(&diamond).is_empty());
+    }
+
+    #[test]
+    fn a_chain_of_thousands_does_not_overflow() {
+        let stories: Vec<Story> = (0..20_000)
+            .map(|i| story(&format!("s{i}"), 1, false, &[&format!("s{}", (i + 1) % 20_000)]))
+            .collect();
+        assert_eq!(cycles(&stories)[0].len(), 20_001);
+    }
+}

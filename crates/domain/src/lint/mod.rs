@@ -1,0 +1,83 @@
+//! The linter: one set of rules for every screen, so that a bad task is refused before a cent is spent.
+//!
+//! Errors refuse a run; warnings name what makes loops fail. Every finding has its place and its fix in words, and where
+//! a change is right whatever the author meant, the change itself ([`apply_fixes`]).
+
+mod facts;
+mod fix;
+mod prompt_sections;
+mod required;
+mod wording;
+
+pub use crate::dialect::diagnostic::{Diagnostic, SafeEdit, Severity};
+pub use facts::programs;
+pub use fix::apply_fixes;
+pub use prompt_sections::{PromptSections, prompt_sections};
+
+use crate::criterion::Span;
+use crate::dialect::{self, Dialect, Files, TaskFile};
+
+/// What only the caller can find out, because it takes a machine. What is not known is not judged.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Programs of [`programs`] that do not exist here.
+    pub missing_programs: Vec<String>,
+    /// Ids of criteria whose own check passes before any work.
+    pub passing_before: Vec<String>,
+    /// Names of the verifiers that the configuration requires.
+    pub verifiers: Option<Vec<String>>,
+    /// Whether the configuration or a flag sets a budget.
+    pub budget_set: Option<bool>,
+    /// Whether a code host is configured.
+    pub has_forge: bool,
+}
+
+/// Everything that was found, and the task as far as it could be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The findings, in the order of the files.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The task.
+    pub task: Option<TaskFile>,
+}
+
+impl Report {
+    /// Whether a run of this task is refused.
+    pub fn refuses(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// Checks a task.
+pub fn lint(dialect: Dialect, files: &Files, facts: &Facts) -> Report {
+    let mut found = Vec::new();
+    let task = dialect::read(dialect, files, &mut found);
+    if let Some(task) = &task {
+        required::check(task, files, facts, &mut found);
+        wording::check(task, files, &mut found);
+        facts::check(task, facts, &mut found);
+        if dialect == Dialect::PromptMd {
+            prompt_sections::check(files, &mut found);
+        }
+    }
+    found.sort_by(Diagnostic::order);
+    found.dedup();
+    Report { diagnostics: found, task }
+}
+
+/// The finding for a task file that does not exist.
+pub fn missing_file(dialect: Dialect, name: &str) -> Diagnostic {
+    let flag = match dialect {
+        Dialect::RalphTaskMd => "--task",
+        Dialect::RalphJson => "--json-task",
+        Dialect::Plan => "--plan",
+        Dialect::PromptMd => "--prompt",
+    };
+    Diagnostic::error(
+        "missing-file",
+        name,
+        Span::START,
+        format!("there is no `{name}`"),
+        format!("`ralph init {flag}` writes one to fill in"),
+    )
+}

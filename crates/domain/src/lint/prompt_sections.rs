@@ -1,0 +1,94 @@
+//! What a `PROMPT.md` should say before it is given to an agent.
+
+use super::Diagnostic;
+use crate::criterion::Span;
+use crate::dialect::Files;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// Which parts of a good prompt are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PromptSections {
+    /// What to do.
+    pub task: bool,
+    /// When it is done.
+    pub acceptance: bool,
+    /// What must not happen.
+    pub constraints: bool,
+    /// How it is verified.
+    pub verification: bool,
+    /// The word that ends the run. The engine's own prompt names it too, so its absence is no finding.
+    pub promise: bool,
+}
+
+impl PromptSections {
+    /// Names of the parts that are missing.
+    pub fn missing(self) -> Vec<&'static str> {
+        [
+            ("Task", self.task),
+            ("Acceptance", self.acceptance),
+            ("Constraints", self.constraints),
+            ("Verification", self.verification),
+        ]
+        .into_iter()
+        .filter(|(_, there)| !there)
+        .map(|(name, _)| name)
+        .collect()
+    }
+}
+
+/// Finds the parts of a prompt by its headings.
+pub fn prompt_sections(text: &str) -> PromptSections {
+    let mut out = PromptSections { promise: text.contains("<promise>"), ..PromptSections::default() };
+    let mut heading: Option<String> = None;
+    for event in Parser::new_ext(text.trim_start_matches('\u{feff}'), Options::empty()) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::Text(text) | Event::Code(text) => {
+                if let Some(heading) = &mut heading {
+                    heading.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let heading = heading.take().unwrap_or_default().to_lowercase();
+                let is_one_of = |words: &[&str]| words.iter().any(|word| heading.contains(word));
+                let done = is_one_of(&["accept", "criteria", "done"]);
+                out.acceptance |= done;
+                let limits = is_one_of(&["constraint", "rules", "limits", "non-goal", "out of scope"]);
+                out.constraints |= limits;
+                let verify = is_one_of(&["verif", "checks", "tests", "validation"]);
+                out.verification |= verify;
+                // Any other heading with words names the task.
+                out.task |= !(heading.trim().is_empty() || done || limits || verify);
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+pub(super) fn check(files: &Files, found: &mut Vec<Diagnostic>) {
+    let missing = prompt_sections(files.text()).missing();
+    if !missing.is_empty() {
+        found.push(Diagnostic::warning(
+            "missing-section",
+            files.name(),
+            Span::START,
+            format!("the prompt has no heading for: {}", missing.join(", ")),
+            "say what to do, when it is done, what must stay as it is, and how it is verified",
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_found_by_their_headings() {
+        let whole = "# Fix the router\n## Acceptance criteria\n## Constraints\n## Verification\n<promise>COMPLETE</promise>";
+        assert!(prompt_sections(whole).missing().is_empty());
+        assert!(prompt_sections(whole).promise);
+        assert_eq!(prompt_sections("Fix it.\n```\n# Task\n```\n").missing().len(), 4, "code is no heading");
+        assert_eq!(prompt_sections("# Fix\n## Done when\n").missing(), ["Constraints", "Verification"]);
+    }
+}
