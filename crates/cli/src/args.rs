@@ -87,6 +87,8 @@ pub enum Command {
     Init(command::init::InitArgs),
     /// Check a task file.
     Lint(command::lint::LintArgs),
+    /// Write a task in another dialect.
+    Convert(command::convert::ConvertArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
     /// Try each agent with one tiny question.

@@ -80,7 +80,8 @@ fn named(folder: &Path, file: &Path) -> Result<TaskSource, CommandError> {
             .hint(format!("name its list of stories: `{}`", main.display())));
     }
     let text = text_of(&path)?.ok_or_else(|| {
-        CommandError::usage(format!("there is no `{shown}`")).hint("`ralph init --help` shows how to start one")
+        CommandError::usage(format!("there is no `{shown}`"))
+            .hint("`ralph init --help` shows how to start one")
     })?;
     let dialect = detect_text(&shown, &text);
     with_side_files(folder, dialect, &shown, text)
@@ -106,7 +107,8 @@ fn with_side_files(
 /// The text of a file; `None` where there is none.
 fn text_of(path: &Path) -> Result<Option<String>, CommandError> {
     let failed = |e: &std::io::Error| {
-        CommandError::usage(format!("cannot read `{}`: {e}", path.display())).hint("name a file that can be read")
+        CommandError::usage(format!("cannot read `{}`: {e}", path.display()))
+            .hint("name a file that can be read")
     };
     match std::fs::metadata(path) {
         // A pipe or a device would make the reader wait for ever.

@@ -1,6 +1,7 @@
 //! Whether the files that decide a run are still what they were: journal, frozen spec, the repo's configuration. Under
 //! isolation `none` an agent can edit them; it is noticed after the session, before anything is judged.
 
+use crate::append_only::Grown;
 use crate::context::Context;
 use crate::error::DriveError;
 use ralph_domain::event::EventBody;
@@ -31,12 +32,17 @@ impl FileStamp {
 pub(crate) struct Watch {
     spec: Option<FileStamp>,
     config: Option<FileStamp>,
+    grown: Grown,
 }
 
 impl Context {
     /// Before a session: remember how the files look.
     pub fn watch_files(&self) -> Watch {
-        Watch { spec: FileStamp::of(&self.run.spec()), config: FileStamp::of(&self.dir.config()) }
+        Watch {
+            spec: FileStamp::of(&self.run.spec()),
+            config: FileStamp::of(&self.dir.config()),
+            grown: self.copy_append_only(),
+        }
     }
 
     /// After a session, and when a run goes on: look again. Files that vanished are put back; files that were edited
@@ -51,6 +57,7 @@ impl Context {
                 self.record(EventBody::Tampered { what })?;
             }
         }
+        self.check_append_only(&watch.grown)?;
         self.check_spec(watch)?;
         self.check_config(watch)
     }

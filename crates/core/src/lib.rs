@@ -5,6 +5,7 @@
 //! it (the command line, a server, your own program) hands over the backends in [`driver::Parts`].
 //! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.
 
+mod append_only;
 mod changelog;
 pub mod clock;
 mod context;

@@ -17,6 +17,8 @@ const BOXES: &str = "- The engine ticks a box of the task file when its check pa
 const STORIES: &str = "- Work on one story: the first by priority whose `dependsOn` all pass. When it is done, set its \
                         `passes` to true and say in its `notes` how it was checked. You may add, split and reorder \
                         stories; never remove acceptance criteria or change `verifyCommands`.\n";
+const CONTEXT_MAX: usize = 50 * 1024;
+const TREE_MAX: usize = 200;
 const TASK_MAX: usize = 96 * 1024;
 const PART_MAX: usize = 12 * 1024;
 const ERROR_LINES: usize = 200;
@@ -26,6 +28,8 @@ const FILES_MAX: usize = 40;
 /// What the prompt takes from files, read once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
+    /// Files that the task wants shown, and the list of files of its working folder.
+    pub context: Vec<(String, String)>,
     /// `.ralph/guardrails.md`.
     pub guardrails: String,
     /// `.ralph/progress.md`.
@@ -52,11 +56,55 @@ impl Files {
             })
             .collect();
         Self {
+            context: context(state),
             guardrails: text("guardrails.md"),
             progress: text("progress.md"),
             notes: text("notes.md"),
             errors: crate::step::judge::read_tail(&dir.errors_log(), PART_MAX as u64 * 2),
             failing,
+        }
+    }
+}
+
+/// Context files, together below 50 kB, and what is in the working folder.
+fn context(state: &RunState) -> Vec<(String, String)> {
+    let task = &state.spec.task;
+    let top = &state.spec.workspace;
+    let mut left = CONTEXT_MAX;
+    let mut shown = Vec::new();
+    for name in &task.context_files {
+        let text = read_bounded(&top.join(name), left as u64);
+        left = left.saturating_sub(text.len());
+        let text = if left == 0 { format!("{text}\n\n[cut here; the whole text is in `{name}`]") } else { text };
+        shown.push((name.clone(), text));
+        if left == 0 {
+            break;
+        }
+    }
+    if let Some(folder) = &task.working_dir {
+        let mut names = Vec::new();
+        tree(&top.join(folder), "", &mut names);
+        shown.push((format!("{folder}/"), names.join("\n")));
+    }
+    shown
+}
+
+/// Names of files below a folder, sorted, folders before what is in them; bounded.
+fn tree(folder: &Path, below: &str, names: &mut Vec<String>) {
+    let Ok(listing) = std::fs::read_dir(folder) else { return };
+    let mut found: Vec<(String, bool)> = listing
+        .flatten()
+        .filter_map(|e| Some((e.file_name().into_string().ok()?, e.file_type().is_ok_and(|t| t.is_dir()))))
+        .filter(|(name, _)| !name.starts_with('.') && name != "node_modules" && name != "target")
+        .collect();
+    found.sort();
+    for (name, is_dir) in found {
+        if names.len() >= TREE_MAX {
+            return;
+        }
+        names.push(format!("{below}{name}{}", if is_dir { "/" } else { "" }));
+        if is_dir {
+            tree(&folder.join(&name), &format!("{below}{name}/"), names);
         }
     }
 }
@@ -79,6 +127,9 @@ pub fn assemble(state: &RunState, files: &Files) -> String {
         &format!("Task (`{}`)", state.spec.task.source),
         &cut_head(&task, TASK_MAX, &state.spec.task.source),
     );
+    for (name, text) in &files.context {
+        section(&mut out, &format!("File `{name}`"), text);
+    }
     section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, ".ralph/guardrails.md"));
     section(
         &mut out,
@@ -121,6 +172,12 @@ fn rules(out: &mut String, state: &RunState) {
         .replace("{{checks}}", &checks.join(", "))
         .replace("{{promise}}", &settings.completion_promise)
         .replace("{{protected}}", &protected.join(", "));
+    for rule in &state.spec.task.rules {
+        let _ = writeln!(text, "- {}", rule.trim());
+    }
+    if let Some(folder) = &state.spec.task.working_dir {
+        let _ = writeln!(text, "- Work in `{folder}`; leave the rest of the repository alone.");
+    }
     text.push_str(match state.spec.task.dialect {
         Dialect::RalphTaskMd => BOXES,
         Dialect::Plan => STORIES,

@@ -115,6 +115,8 @@ mod tests {
             raw: Some(raw.into()),
             criteria: ["M1.1", "M1.2", "US-1"].map(criterion).to_vec(),
             working_dir: None,
+            context_files: Vec::new(),
+            rules: Vec::new(),
         }
     }
 

@@ -60,6 +60,7 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     state.spec.task.text = "x".repeat(1_000_000);
     let big = "a line of text that repeats\n".repeat(100_000);
     let files = Files {
+        context: Vec::new(),
         guardrails: big.clone(),
         progress: big.clone(),
         notes: big.clone(),

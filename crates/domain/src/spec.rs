@@ -30,6 +30,12 @@ pub struct Task {
     /// Folder below the workspace that agents and checks run in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
+    /// Files of the workspace shown in every prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context_files: Vec<String>,
+    /// Standing rules, given to every session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 fn prompt_md() -> Dialect {
@@ -56,6 +62,8 @@ impl Task {
             raw: None,
             criteria: Vec::new(),
             working_dir: None,
+            context_files: Vec::new(),
+            rules: Vec::new(),
         })
     }
 }

@@ -30,7 +30,7 @@ impl Run {
             spec_version: 1,
             run_id: "r".into(),
             created_at: Timestamp::UNIX_EPOCH,
-            task: Task { title: "t".into(), text: "t".into(), source: "PROMPT.md".into() },
+            task: Task::from_prompt("t", "PROMPT.md").unwrap(),
             settings: config.resolve(),
             place: Place::InPlace,
             workspace: "/w".into(),

@@ -81,7 +81,7 @@ fn read_everything(text: &str) {
         let files =
             Files::new(dialect.main_file(), text).with("ralph/prd.md", text).with("ralph/prompt.md", text);
         let report = lint(dialect, &files, &Facts::default());
-        assert_eq!(report.task.is_none() && !report.refuses(), false, "no task without a reason");
+        assert!(report.task.is_some() || report.refuses(), "no task, no reason");
         let again = lint(dialect, &files, &Facts::default());
         assert_eq!(report, again, "the same text, the same findings");
         let _ = apply_fixes(text, &report.diagnostics);
@@ -98,7 +98,7 @@ fn with_section(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_makes_a_reader_panic(text in any::<String>()) {

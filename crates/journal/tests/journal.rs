@@ -46,7 +46,7 @@ fn spec(path: &Path) -> RunSpec {
         spec_version: 1,
         run_id: RunId::from("r1"),
         created_at: Timestamp::UNIX_EPOCH,
-        task: Task { title: "t".into(), text: "t".into(), source: "PROMPT.md".into() },
+        task: Task::from_prompt("t", "PROMPT.md").unwrap(),
         settings: ConfigFile::default().resolve(),
         place: Place::InPlace,
         workspace: path.join("repo"),

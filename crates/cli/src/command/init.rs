@@ -137,12 +137,7 @@ pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
 }
 
 /// Writes the configuration and the state files beside it, and keeps `.ralph/` out of the user's commits.
-fn write_config(
-    file: &ConfigFile,
-    path: &Path,
-    top: &Path,
-    repo: Option<&Repo>,
-) -> Result<(), CommandError> {
+fn write_config(file: &ConfigFile, path: &Path, top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(file)
         .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
     write_atomic(path, format!("{text}\n").as_bytes())?;

@@ -149,17 +149,28 @@ fn tell(source: &TaskSource, report: &Report, fixed: &[String], out: &Out) {
         let word = out.err(tone, &format!("{}:", found.severity.as_str()));
         let place = format!("{}:{}:{}:", found.file, found.line, found.column);
         // Errors are shown even when quiet.
-        out.draw(&format!("{place} {word} {}\n  {} {}\n", found.message, out.err(Tone::Plain, "fix:"), found.fix));
+        out.draw(&format!(
+            "{place} {word} {}\n  {} {}\n",
+            found.message,
+            out.err(Tone::Plain, "fix:"),
+            found.fix
+        ));
     }
     let (errors, warnings) = counts(report);
-    let sign = if errors == 0 { out.err(Tone::Good, out.sign(Sign::Good)) } else { out.err(Tone::Bad, out.sign(Sign::Bad)) };
+    let sign = if errors == 0 {
+        out.err(Tone::Good, out.sign(Sign::Good))
+    } else {
+        out.err(Tone::Bad, out.sign(Sign::Bad))
+    };
     let said = match (errors, warnings) {
         (0, 0) => "nothing to say".to_owned(),
         (0, _) => format!("no errors, {}", count(warnings, "warning")),
         (_, 0) => count(errors, "error"),
         _ => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
     };
-    out.say(format!("{sign} {} ({}): {said}", source.files.name(), source.dialect.as_str()));
+    let (name, dialect) = (source.files.name(), source.dialect.as_str());
+    let written = if name == dialect { String::new() } else { format!(" ({dialect})") };
+    out.say(format!("{sign} {name}{written}: {said}"));
     let mendable = report.diagnostics.iter().filter(|d| d.edit.is_some()).count();
     if mendable > 0 {
         out.say(format!("{} `ralph lint --fix` mends {mendable} of them", out.err(Tone::Plain, "next:")));

@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod control;
+pub mod convert;
 pub mod demo;
 pub mod doctor;
 pub mod home;
@@ -48,6 +49,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::List(args) => list::run(args, &folder, out),
         Command::Init(args) => init::run(args, &folder, out),
         Command::Lint(args) => lint::run(args, &folder, out),
+        Command::Convert(args) => convert::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),

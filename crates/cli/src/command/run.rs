@@ -1,5 +1,6 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
+mod many;
 mod report;
 mod task;
 
@@ -31,11 +32,15 @@ use std::path::{Path, PathBuf};
   ralph run --isolation none --verify 'cargo test' --agents claude,codex
   ralph run --resume                               go on with the latest run of this folder")]
 pub struct RunArgs {
-    /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is only one.
+    /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
+    /// only one. Several run side by side, each in a clone of its own.
     #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
+    /// How many of several tasks run at a time (default 2).
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
     /// The same, by flag.
-    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub prompt: Option<PathBuf>,
     /// Go on with a run: the named one, or the latest of this folder.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
@@ -106,7 +111,8 @@ pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> 
         let name = (!name.is_empty()).then_some(name.as_str());
         return resume::go_on(name, folder, out);
     }
-    start(args, folder, out)
+    let work = || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
+    work()
         .inspect_err(|error| {
             // Whoever reads the last line of stdout gets the documented object, whatever happened.
             if out.json {
@@ -120,23 +126,48 @@ pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> 
         })
 }
 
-fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+impl RunArgs {
+    /// The flags that each of several runs is given, too.
+    fn passed_on(&self) -> Vec<String> {
+        let mut flags = Vec::new();
+        let mut flag = |name: &str, value: Option<String>| {
+            flags.extend(value.map(|value| [name.to_owned(), value]).into_iter().flatten());
+        };
+        flag("--max-iterations", self.max_iterations.map(|n| n.to_string()));
+        flag("--max-seconds", self.max_seconds.map(|n| n.to_string()));
+        flag("--max-cost", self.max_cost.map(|n| n.to_string()));
+        flag("--max-tokens", self.max_tokens.map(|n| n.to_string()));
+        flag("--agents", (!self.agents.is_empty()).then(|| self.agents.join(",")));
+        flag("--model", self.model.clone());
+        self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
+        self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
+        if self.strict_budget {
+            flags.push("--strict-budget".into());
+        }
+        if self.no_sandbox || self.isolation == Some(Isolation::None) {
+            flags.extend(["--isolation".into(), "none".into()]);
+        }
+        flags
+    }
+}
+
+fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let mut chosen = task::choose(folder, &top, args.file.as_deref().or(args.prompt.as_deref()))?;
+    let mut chosen = task::choose(folder, &top, args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path))?;
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
-    require_unfenced(&args, &loaded)?;
-    let settings = resolve(&args, loaded.clone(), std::mem::take(&mut chosen.settings), &origin.top)?;
-    if let Some(code) = continue_unfinished(&args, &origin, &task, &settings, out)? {
+    require_unfenced(args, &loaded)?;
+    let settings = resolve(args, loaded.clone(), std::mem::take(&mut chosen.settings), &origin.top)?;
+    if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
         return Ok(code);
     }
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let (place, workspace, branch) = make_place(&args, &origin, &home, &run_id, &settings, chosen.branch)?;
+    let (place, workspace, branch) = make_place(args, &origin, &home, &run_id, &settings, chosen.branch)?;
     let repo = if workspace == origin.top {
         origin.clone()
     } else {
@@ -158,11 +189,23 @@ fn start(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         config_digest,
     };
     let lock = wiring::lock(&spec)?;
+    fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, out);
     let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
+}
+
+/// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
+/// old one is kept with its run.
+fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
+    let dir = RalphDir::of(&spec.workspace);
+    if let Some(last) = dir.runs().pop() {
+        let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
+    }
+    crate::state_files::write_missing(&dir)?;
+    Ok(())
 }
 
 /// Runs a driver to its end and tells how it went.

@@ -136,11 +136,7 @@ impl Machine {
             spec_version: 1,
             run_id: "r1".into(),
             created_at: self.clock.now(),
-            task: Task {
-                title: "A task".into(),
-                text: "# A task\n\nMake it done.\n".into(),
-                source: "PROMPT.md".into(),
-            },
+            task: Task::from_prompt("# A task\n\nMake it done.\n", "PROMPT.md").unwrap(),
             settings: self.config.clone().resolve(),
             place: Place::InPlace,
             workspace: self.folder(),

@@ -202,13 +202,14 @@ impl<'a> Reader<'a> {
 
     fn marker(&mut self, ticked: bool, range: &Range<usize>) {
         // `[ ]` ends at the end of the range; spaces may stand before it.
-        let Some(mark) = range.end.checked_sub(2) else { return };
-        let brackets = self.source.as_bytes().get(mark - 1..mark + 2);
+        let Some(open) = range.end.checked_sub(3) else { return };
+        let mark = open + 1;
+        let brackets = self.source.as_bytes().get(open..range.end);
         if self.quotes > 0 || !brackets.is_some_and(|b| b.starts_with(b"[") && b.ends_with(b"]")) {
             return;
         }
         if self.section.is_none() {
-            self.out.outside.push(mark - 1);
+            self.out.outside.push(open);
             return;
         }
         if let Some(item) = self.items.last_mut() {

@@ -7,6 +7,7 @@ pub mod checkbox;
 pub mod diagnostic;
 pub mod frontmatter;
 pub(crate) mod json;
+mod json_criteria;
 pub mod names;
 pub mod plan_edit;
 pub mod plan_order;

@@ -82,6 +82,29 @@ pub fn path_problem(path: &str) -> Option<&'static str> {
     path.contains('\0').then_some("it has a NUL byte")
 }
 
+/// Why a repository cannot be cloned from this address. The address itself is never repeated: it may hold a secret.
+pub fn url_problem(url: &str) -> Option<&'static str> {
+    if url.starts_with('-') {
+        return Some("git would read it as an option");
+    }
+    if url.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Some("it has a blank or a control character");
+    }
+    let scheme = url.split_once("::").map(|(scheme, _)| scheme);
+    if scheme.is_some_and(|scheme| scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')) {
+        return Some("it names a helper program of git");
+    }
+    let authority = url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or(rest));
+    let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':'))
+        .then_some("it holds a password; give it in the environment instead, for example as GITHUB_TOKEN")
+}
+
+/// Nothing, where a text is blank.
+pub(crate) fn non_blank(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
 /// The last part of a path.
 pub fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
@@ -109,6 +132,23 @@ mod tests {
         }
         for good in ["ralph/task-1/x", "feature/ralph-é", "main"] {
             assert_eq!(branch_problem(good), None, "{good}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_run_programs_or_hold_secrets_are_refused() {
+        for bad in ["--upload-pack=x", "ext::sh -c x", "ext::x", "a b", "https://me:secret@host/x.git"] {
+            assert!(url_problem(bad).is_some(), "{bad}");
+        }
+        for good in [
+            "https://host/x.git",
+            "git@host:org/x.git",
+            "ssh://git@host/x",
+            "../x",
+            "file:///x",
+            "https://me@h/x",
+        ] {
+            assert_eq!(url_problem(good), None, "{good}");
         }
     }
 

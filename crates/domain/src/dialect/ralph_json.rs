@@ -1,13 +1,14 @@
 //! `ralph.json`, version 2: one task as JSON, with typed acceptance criteria and a pull request at its end.
 
 use super::diagnostic::{Diagnostic, Lines};
-use super::json::{self, Node, Shape};
+use super::json::{self, Shape};
+use super::json_criteria::Criteria;
 use super::ralph_task_md::check_command;
 use super::task_file::{Dialect, GitChoice, PrChoice, Publish, TaskFile};
 use super::template::{self, Vars};
 use super::{Files, names};
 use crate::config::CommandLine;
-use crate::criterion::{Check, Criterion, Pattern, Span};
+use crate::criterion::Span;
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -191,11 +192,12 @@ pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFil
     let lines = Lines::new(text);
     let document = json::read::<RalphJson>(file, text, &SHAPE, &lines, found)?;
     let (written, root) = (document.value, document.root);
-    let mut reader = Reader { file, lines: &lines, keys: json::key_places(&root, &lines), found };
+    let mut reader = Reader { file, keys: json::key_places(&root, &lines), found };
     reader.values(&written);
-    let criteria = reader.criteria(&written.acceptance_criteria, root.get("acceptance_criteria"));
     reader.templates(&written);
     let keys = reader.keys;
+    let mut criteria = Criteria { file, lines: &lines, found };
+    let criteria = criteria.read(&written.acceptance_criteria, root.get("acceptance_criteria"));
 
     let title = written.task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("task");
     let title = crate::text::one_line(title.trim_start_matches('#').trim(), 80);
@@ -207,12 +209,21 @@ pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFil
     Some(task)
 }
 
+/// A key with an empty text says nothing.
+fn without_blanks(repository: Repository) -> Repository {
+    Repository {
+        url: names::non_blank(repository.url),
+        branch: names::non_blank(repository.branch),
+        working_dir: names::non_blank(repository.working_dir),
+    }
+}
+
 fn fill_in(task: &mut TaskFile, written: RalphJson) {
     if let Some(ticket) = written.ticket_id {
         task.task_id = if names::is_usable_id(&ticket) { ticket.clone() } else { names::slug(&ticket) };
         task.ticket_id = Some(ticket);
     }
-    let repository = written.repository.unwrap_or_default();
+    let repository = without_blanks(written.repository.unwrap_or_default());
     let git = written.git.unwrap_or_default();
     let publish = match (git.create_pr, &repository.url) {
         (Some(true), _) => Publish::Pr,
@@ -249,7 +260,6 @@ fn fill_in(task: &mut TaskFile, written: RalphJson) {
 
 struct Reader<'a> {
     file: &'a str,
-    lines: &'a Lines<'a>,
     keys: BTreeMap<String, Span>,
     found: &'a mut Vec<Diagnostic>,
 }
@@ -280,7 +290,12 @@ impl Reader<'_> {
                 self.refuse("bad-number", key, message, "give a positive number, or leave it out");
             }
         }
-        let repository = written.repository.clone().unwrap_or_default();
+        let repository = without_blanks(written.repository.clone().unwrap_or_default());
+        if let Some(problem) = repository.url.as_deref().and_then(names::url_problem) {
+            let message = format!("nothing can be cloned from `repository.url`: {problem}");
+            let fix = "name the repository as `git clone` takes it";
+            self.refuse("bad-url", "repository.url", message, fix);
+        }
         if let Some(dir) = &repository.working_dir
             && let Some(problem) = names::path_problem(dir)
         {
@@ -347,103 +362,6 @@ impl Reader<'_> {
                 format!("`{key}` names a ticket, but the file has no `ticket_id`"),
                 "add `\"ticket_id\"`, or give it with `--ticket`",
             ));
-        }
-    }
-
-    fn criteria(&mut self, entries: &[Entry], list: Option<&Node>) -> Vec<Criterion> {
-        let nodes = list.map(Node::items).unwrap_or_default();
-        let mut ids: BTreeMap<String, usize> = BTreeMap::new();
-        let mut out = Vec::with_capacity(entries.len());
-        for (at, entry) in entries.iter().enumerate() {
-            let place = nodes.get(at).map_or(Span::START, |node| self.lines.place(node.range.start));
-            let id = entry.id.clone().unwrap_or_else(|| format!("C{}", at + 1));
-            if !names::is_usable_id(&id) {
-                let message = format!("the id `{}` is not usable", crate::text::one_line(&id, 60));
-                let fix = "use letters, digits, `-`, `_` and `.`";
-                self.found.push(Diagnostic::error("bad-id", self.file, place, message, fix));
-            }
-            if let Some(line) = ids.insert(id.clone(), place.line) {
-                let message = format!("the id `{id}` is used twice; the first is in line {line}");
-                let fix = "give each criterion an id of its own";
-                self.found.push(Diagnostic::error("duplicate-id", self.file, place, message, fix));
-            }
-            let Some(check) = self.check(entry, &id, place) else { continue };
-            let text = match entry.description.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-                Some(text) => crate::text::one_line(text, 4_000),
-                None => check.describe(),
-            };
-            out.push(Criterion { id, text, milestone: None, check, ticked: false, place });
-        }
-        out
-    }
-
-    fn check(&mut self, entry: &Entry, id: &str, place: Span) -> Option<Check> {
-        let Some((kind, needed)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind) else {
-            let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
-            let message =
-                format!("there is no criterion of type `{}`", crate::text::one_line(&entry.kind, 60));
-            let fix = fix.replace("the keys are", "the types are");
-            self.found.push(Diagnostic::error("unknown-type", self.file, place, message, fix));
-            return None;
-        };
-        let given = [
-            ("command", entry.command.is_some()),
-            ("path", entry.path.is_some()),
-            ("pattern", entry.pattern.is_some()),
-        ];
-        let mut fine = true;
-        for (key, is_given) in given {
-            let problem = match (needed.contains(&key), is_given) {
-                (true, false) => format!("`{id}` is of type `{kind}`, but has no `{key}`"),
-                (false, true) => format!("`{id}` is of type `{kind}`, which has no `{key}`"),
-                _ => continue,
-            };
-            fine = false;
-            let fix = match needed {
-                [] => "this type has no keys but `id` and `description`".to_owned(),
-                keys => format!(
-                    "this type has {}",
-                    keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and ")
-                ),
-            };
-            self.found.push(Diagnostic::error("wrong-keys", self.file, place, problem, fix));
-        }
-        if let Some(command) = &entry.command {
-            check_command(command, "command", self.file, place, self.found);
-        }
-        if let Some(path) = &entry.path
-            && let Some(problem) = names::path_problem(path)
-        {
-            let message = format!(
-                "the path `{}` of `{id}` cannot be looked at: {problem}",
-                crate::text::one_line(path, 80)
-            );
-            let fix = "name a file below the working folder";
-            self.found.push(Diagnostic::error("bad-path", self.file, place, message, fix));
-            fine = false;
-        }
-        let pattern = match entry.pattern.as_deref().map(Pattern::parse) {
-            Some(Err(problem)) => {
-                let fix = "write a regular expression; `\\\\.` stands for a dot in JSON";
-                self.found.push(Diagnostic::error("bad-pattern", self.file, place, problem, fix));
-                return None;
-            }
-            Some(Ok(pattern)) => Some(pattern),
-            None => None,
-        };
-        if !fine {
-            return None;
-        }
-        match (*kind, entry.command.clone(), entry.path.clone(), pattern) {
-            ("file_exists", _, Some(path), _) => Some(Check::FileExists { path }),
-            ("file_contains", _, Some(path), Some(pattern)) => Some(Check::FileContains { path, pattern }),
-            ("command_succeeds", Some(command), _, _) => Some(Check::Command { command }),
-            ("command_output", Some(command), _, Some(pattern)) => {
-                Some(Check::CommandOutput { command, pattern })
-            }
-            ("pr_checks_pass", ..) => Some(Check::PrChecksPass),
-            ("pr_approved", ..) => Some(Check::PrApproved),
-            _ => None,
         }
     }
 }
@@ -540,6 +458,7 @@ mod tests {
             (r#""max_iterations": 0"#, "bad-number"),
             (r#""budget": {"max_tokens": 0}"#, "bad-number"),
             (r#""repository": {"working_dir": "/x"}"#, "bad-path"),
+            (r#""repository": {"url": "https://a:b@c/d"}"#, "bad-url"),
             (r#""git": {"feature_branch": "a {{ticket_id}}"}, "ticket_id": "1""#, "bad-branch"),
             (r#""git": {"pr_title": "{{tikcet_id}}"}"#, "unknown-name"),
             (r#""git": {"pr_title": "{{ticket_id}}"}"#, "missing-ticket"),

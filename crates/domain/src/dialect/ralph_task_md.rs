@@ -3,8 +3,9 @@
 use super::checkbox::{self, Boxes, Checkbox};
 use super::diagnostic::{Diagnostic, Lines, line_end};
 use super::frontmatter::{self, Frontmatter, SplitError};
+use super::json::unknown_key_fix;
 use super::task_file::{Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile};
-use super::{Files, names};
+use super::{Files, names, template};
 use crate::config::CommandLine;
 use crate::criterion::{Check, Criterion, Span};
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFil
     let body = text.get(split.body.clone()).unwrap_or_default();
     let criteria = criteria(&boxes, file, &lines, found);
     let (front, keys) = front?;
+    let front = without_blanks(front);
 
     let title = boxes.title.as_deref().map_or("", without_prefix);
     let named = if title.is_empty() { front.task_id.as_deref().unwrap_or("task") } else { title };
@@ -64,6 +66,21 @@ fn no_frontmatter(error: SplitError, file: &str, text: &str) -> Diagnostic {
             "put a line `---` after its last key",
         ),
     }
+}
+
+/// A key with an empty text says nothing.
+fn without_blanks(mut front: Frontmatter) -> Frontmatter {
+    for value in [
+        &mut front.repo_url,
+        &mut front.base_branch,
+        &mut front.sandbox_provider,
+        &mut front.sandbox_image,
+        &mut front.model_profile_default,
+        &mut front.model_profile_fallback,
+    ] {
+        *value = names::non_blank(value.take());
+    }
+    front
 }
 
 fn without_prefix(title: &str) -> &str {
@@ -314,6 +331,17 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         };
         refuse("bad-provider", "sandbox_provider", format!("there is no sandbox provider `{name}`"), fix);
     }
+    if let Some(problem) = front.repo_url.as_deref().and_then(names::url_problem) {
+        let message = format!("nothing can be cloned from `repo_url`: {problem}");
+        refuse("bad-url", "repo_url", message, "name the repository as `git clone` takes it".into());
+    }
+    let pr = front.pr.as_ref();
+    for text in pr.iter().flat_map(|pr| [&pr.title_template, &pr.body_template]).flatten() {
+        for (_, name) in template::unknown_names(text) {
+            let fix = unknown_key_fix(&name, template::NAMES.iter().copied());
+            refuse("unknown-name", "pr", format!("no template knows `{{{{{name}}}}}`"), fix);
+        }
+    }
     let size = front.sandbox_resources.unwrap_or_default();
     let positive = [
         ("max_iterations", front.max_iterations.map(f64::from)),
@@ -400,12 +428,14 @@ mod tests {
             ("sandbox_resources: {vcpu: 0}", "bad-number"),
             ("target_branch_slug: a b", "bad-branch"),
             ("base_branch: -x", "bad-branch"),
+            ("repo_url: ext::sh", "bad-url"),
+            ("pr: {title_template: '{{sumary}}'}", "unknown-name"),
             ("test_command: ''", "bad-command"),
             ("verify_commands: [[]]", "bad-command"),
         ] {
             assert_eq!(rules(&with_front(front)), [rule], "{front}");
         }
-        assert!(rules(&with_front("task_id: x")).is_empty());
+        assert!(rules(&with_front("task_id: x\nbase_branch: ''\nrepo_url: ' '")).is_empty());
         assert!(rules(&with_front("base_branch: ralph/other/thing")).is_empty(), "stacked on another run");
     }
 

@@ -201,7 +201,10 @@ mod tests {
         }
         let found = project_commands(folder.path());
         [found.lints, found.typechecks].map(|list| {
-            list.into_iter().map(|c| format!("{} ({})", c.argv.join(" "), c.source)).collect::<Vec<_>>().join(", ")
+            list.into_iter()
+                .map(|c| format!("{} ({})", c.argv.join(" "), c.source))
+                .collect::<Vec<_>>()
+                .join(", ")
         })
     }
 

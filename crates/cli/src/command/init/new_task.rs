@@ -108,8 +108,12 @@ fn next_steps(dialect: Dialect, no_tests: bool, has_commit: bool) -> Vec<String>
         steps.push(format!("no test command was found: put yours into {place}"));
     }
     steps.push(match dialect {
-        Dialect::RalphTaskMd => "say in `ralph_task.md` what is to be done, with a box for each result".into(),
-        Dialect::RalphJson => "say in `ralph.json` what is to be done, with a criterion for each result".into(),
+        Dialect::RalphTaskMd => {
+            "say in `ralph_task.md` what is to be done, with a box for each result".into()
+        }
+        Dialect::RalphJson => {
+            "say in `ralph.json` what is to be done, with a criterion for each result".into()
+        }
         Dialect::Plan => {
             "write what is wanted into `ralph/prd.md`, then the stories into `ralph/tasks.json`".into()
         }

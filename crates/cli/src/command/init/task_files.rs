@@ -134,8 +134,11 @@ impl NewTask<'_> {
 
     fn prompt_md(&self) -> String {
         let commands: Vec<String> = self.checks().iter().map(|(_, c)| format!("- `{c}`")).collect();
-        let accepted: Vec<String> =
-            self.checks().iter().map(|(text, command)| format!("- {text}: `{command}` exits with 0.")).collect();
+        let accepted: Vec<String> = self
+            .checks()
+            .iter()
+            .map(|(text, command)| format!("- {text}: `{command}` exits with 0."))
+            .collect();
         fill(
             PROMPT,
             &[
@@ -153,10 +156,8 @@ impl NewTask<'_> {
 
     /// The empty list of stories.
     pub fn tasks_json(&self) -> Result<String, CommandError> {
-        let text = fill(
-            TASKS,
-            &[("title", &inside_quotes(self.title)), ("slug", &inside_quotes(&self.slug()))],
-        );
+        let text =
+            fill(TASKS, &[("title", &inside_quotes(self.title)), ("slug", &inside_quotes(&self.slug()))]);
         let mut tasks: TasksJson = serde_json::from_str(&text).map_err(|e| broken("tasks.json", &e))?;
         tasks.verify_commands = self.checks().into_iter().map(|(_, c)| CommandLine::Shell(c)).collect();
         pretty("tasks.json", &tasks)
@@ -253,7 +254,11 @@ mod tests {
                 }
                 let task = parse(dialect, &read).unwrap_or_else(|found| panic!("{dialect:?}: {found:#?}"));
                 for (name, text) in &files {
-                    assert_eq!(text.matches("%%").count(), 2 * text.matches("%%id%%").count(), "{name}:\n{text}");
+                    assert_eq!(
+                        text.matches("%%").count(),
+                        2 * text.matches("%%id%%").count(),
+                        "{name}:\n{text}"
+                    );
                     assert!(text.ends_with('\n'), "{name}");
                 }
                 if dialect != Dialect::PromptMd {

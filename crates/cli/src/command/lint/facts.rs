@@ -1,8 +1,8 @@
 //! What the linter cannot know by itself: which programs exist here, and what the configuration says.
 
+use crate::find;
 use crate::settings;
 use crate::task_source::TaskSource;
-use crate::find;
 use ralph_domain::criterion::Span;
 use ralph_domain::dialect::diagnostic::Lines;
 use ralph_domain::dialect::{Dialect, TaskFile};
@@ -29,7 +29,8 @@ pub fn configuration(source: &TaskSource) -> Configured {
         Ok(loaded) => loaded,
         Err(error) => {
             let fix = error.next().to_owned();
-            let finding = Diagnostic::error("bad-config", ".ralph/config.json", Span::START, error.message, fix);
+            let finding =
+                Diagnostic::error("bad-config", ".ralph/config.json", Span::START, error.message, fix);
             return Configured { diagnostics: vec![finding], ..Configured::default() };
         }
     };
@@ -77,7 +78,8 @@ fn exists(program: &str, folder: &Path) -> bool {
     if program.contains('/') {
         return folder.join(program).exists();
     }
-    let is_program = |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| is_program(&dir.join(program)))
 }

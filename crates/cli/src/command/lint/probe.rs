@@ -18,12 +18,7 @@ use std::time::Duration;
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
 
 /// Ids of the criteria whose own check passes now.
-pub fn passing(
-    task: &TaskFile,
-    folder: &Path,
-    seconds: u64,
-    out: &Out,
-) -> Result<Vec<String>, CommandError> {
+pub fn passing(task: &TaskFile, folder: &Path, seconds: u64, out: &Out) -> Result<Vec<String>, CommandError> {
     if task.git.repo_url.is_some() {
         out.say("the checks are not tried: the task works in a clone that is yet to be made");
         return Ok(Vec::new());
@@ -32,7 +27,8 @@ pub fn passing(
     let cancel = signals::install();
     let sandbox = LocalSandbox::start(&top, LocalOptions::new(format!("lint-{}", std::process::id())))?;
     let cwd = task.git.working_dir.as_ref().map(PathBuf::from).unwrap_or_default();
-    let probe = Probe { sandbox, top: top.join(&cwd), cwd, timeout: Duration::from_secs(seconds.max(1)), cancel };
+    let probe =
+        Probe { sandbox, top: top.join(&cwd), cwd, timeout: Duration::from_secs(seconds.max(1)), cancel };
     let mut passing = Vec::new();
     for criterion in &task.criteria {
         if probe.cancel.get().is_some() {

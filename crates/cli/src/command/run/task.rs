@@ -66,7 +66,8 @@ fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandErr
 
 /// The one task file of a folder.
 fn find(folder: &Path) -> Result<PathBuf, CommandError> {
-    let names: Vec<&str> = Dialect::ALL.iter().map(|d| d.main_file()).filter(|n| folder.join(n).is_file()).collect();
+    let names: Vec<&str> =
+        Dialect::ALL.iter().map(|d| d.main_file()).filter(|n| folder.join(n).is_file()).collect();
     match names.as_slice() {
         [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
         [one] => Ok(PathBuf::from(one)),
@@ -93,7 +94,8 @@ fn refused(found: &[Diagnostic]) -> CommandError {
     let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.is_error()).collect();
     let line = |d: &Diagnostic| format!("{}:{}:{}: {}", d.file, d.line, d.column, d.message);
     let Some(first) = errors.first() else { return CommandError::usage("the task cannot be read") };
-    let error = CommandError::usage(line(first)).hint(format!("{}; `ralph lint` shows everything", first.fix));
+    let error =
+        CommandError::usage(line(first)).hint(format!("{}; `ralph lint` shows everything", first.fix));
     match errors[1..].iter().map(|d| line(d)).collect::<Vec<_>>() {
         rest if rest.is_empty() => error,
         rest => error.cause(rest.join("\n")),
@@ -127,6 +129,8 @@ fn chosen(file: TaskFile, text: String) -> Chosen {
             raw: book.then_some(text),
             criteria: file.criteria,
             working_dir: file.git.working_dir,
+            context_files: file.context_files,
+            rules: file.rules,
         },
     }
 }
@@ -136,12 +140,14 @@ fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
     let command = |argv: Vec<String>| VerifierConfig::command(criterion.id.clone(), argv);
     match &criterion.check {
         Check::Command { command: line } => Some(command(line.argv())),
-        Check::CommandOutput { command: line, pattern } => {
-            Some(VerifierConfig { expect: Some(Expect::Output { pattern: pattern.clone() }), ..command(line.argv()) })
-        }
-        Check::FileExists { path } => {
-            Some(VerifierConfig { expect: Some(Expect::FileExists { path: path.clone() }), ..command(Vec::new()) })
-        }
+        Check::CommandOutput { command: line, pattern } => Some(VerifierConfig {
+            expect: Some(Expect::Output { pattern: pattern.clone() }),
+            ..command(line.argv())
+        }),
+        Check::FileExists { path } => Some(VerifierConfig {
+            expect: Some(Expect::FileExists { path: path.clone() }),
+            ..command(Vec::new())
+        }),
         Check::FileContains { path, pattern } => {
             let expect = Expect::FileContains { path: path.clone(), pattern: pattern.clone() };
             Some(VerifierConfig { expect: Some(expect), ..command(Vec::new()) })
