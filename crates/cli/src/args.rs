@@ -89,6 +89,8 @@ pub enum Command {
     Lint(command::lint::LintArgs),
     /// Write a task in another dialect.
     Convert(command::convert::ConvertArgs),
+    /// Put a finished plan away and start afresh.
+    Archive(command::archive::ArchiveArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
     /// Try each agent with one tiny question.

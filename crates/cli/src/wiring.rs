@@ -103,6 +103,7 @@ pub fn parts(
         sandbox: Box::new(sandbox),
         workspace: Box::new(workspace),
         agents: agents(spec)?,
+        custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
         redactor,
         observer: observer(out),

@@ -4,13 +4,14 @@ use crate::error::DriveError;
 use jiff::Timestamp;
 use ralph_domain::describe::describe;
 use ralph_domain::event::{Event, EventBody};
-use ralph_domain::ports::{Clock, Stream};
+use ralph_domain::ports::{Clock, CustomCheck, Stream};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Journal;
 use ralph_journal::layout::{RalphDir, RunDir};
 use ralph_journal::snapshot;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -76,6 +77,8 @@ pub(crate) struct Context {
     pub cancel: Arc<CancelFlag>,
     /// Where clean checkouts are made.
     pub proof_dir: PathBuf,
+    /// Checks that are code of the calling program.
+    pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     activity: String,
     errors: String,
 }
@@ -106,6 +109,7 @@ impl Context {
             observer,
             cancel,
             proof_dir,
+            custom_checks: BTreeMap::new(),
             activity: String::new(),
             errors: String::new(),
         }

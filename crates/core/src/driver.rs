@@ -10,13 +10,14 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
-use ralph_domain::ports::{Agent, Clock, Sandbox, Workspace};
+use ralph_domain::ports::{Agent, Clock, CustomCheck, Sandbox, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
 use ralph_journal::snapshot;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub struct Parts {
     pub workspace: Box<dyn Workspace>,
     /// Who can work.
     pub agents: Vec<Box<dyn Agent>>,
+    /// Checks that are code of the calling program, by the name of their verifier.
+    pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Knows the secrets.
@@ -110,7 +113,7 @@ impl Driver {
     }
 
     fn assemble(state: RunState, journal: Journal, parts: Parts) -> Self {
-        let ctx = Context::new(
+        let mut ctx = Context::new(
             state,
             journal,
             parts.dir,
@@ -120,6 +123,7 @@ impl Driver {
             parts.cancel,
             parts.proof_dir,
         );
+        ctx.custom_checks = parts.custom_checks;
         Self {
             ctx,
             sandbox: parts.sandbox,

@@ -141,6 +141,36 @@ fn every_iteration_leaves_all_its_artifacts() {
     assert_eq!(global.matches("## r1 · iteration").count(), 3);
 }
 
+#[test]
+fn a_run_may_end_by_a_file_or_by_a_check_of_the_calling_program() {
+    use ralph_domain::config::{Completion, Expect, VerifierConfig};
+    let check = |name: &str, expect| VerifierConfig { expect: Some(expect), ..VerifierConfig::command(name, vec![]) };
+    let mut machine = Machine::new(|request, sandbox| {
+        let name = if request.iteration == 1 { "DONE.md" } else { "result.txt" };
+        write(sandbox, name, "done\n");
+        completed("worked")
+    });
+    machine.config.completion = Some(Completion::Checks);
+    machine.config.verifiers = Some(vec![
+        check("file", Expect::FileExists { path: "DONE.md".into() }),
+        check("mine", Expect::Custom),
+    ]);
+    let mine: Box<dyn ralph_domain::ports::CustomCheck> = Box::new(|sandbox: &dyn ralph_domain::ports::Sandbox| {
+        match sandbox.read(std::path::Path::new("result.txt")) {
+            Ok(Some(_)) => Ok(()),
+            _ => Err("there is no result".to_owned()),
+        }
+    });
+    *machine.custom.lock().unwrap() = Some([("mine".to_owned(), mine)].into());
+    let result = machine.run();
+    assert_eq!((result.reason, result.iterations), (EndReason::Completed, 2));
+    let why = machine.events().iter().find_map(|e| match &e.body {
+        EventBody::CheckFinished { result, .. } if result.name == "mine" => result.why.clone(),
+        _ => None,
+    });
+    assert_eq!(why.as_deref(), Some("there is no result"));
+}
+
 /// A journal cut at a byte, with every artifact cut in half: the run goes on and ends the same.
 #[test]
 fn a_journal_cut_at_any_byte_with_torn_artifacts_ends_the_same() {

@@ -115,10 +115,14 @@ impl Check {
 }
 
 /// A regular expression that was found valid. Matching takes time linear in the text: no pattern of a task can hang
-/// a run. `(?i)`, `(?m)` and `(?s)` switch modes; Unicode classes (`\p{…}`) are not known.
+/// a run. `^` and `$` match at every line, as in `grep`. `(?i)` and `(?s)` switch modes; Unicode classes (`\p{…}`) are not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(String);
+
+fn compile(text: &str) -> Result<regex_lite::Regex, regex_lite::Error> {
+    regex_lite::RegexBuilder::new(text).multi_line(true).build()
+}
 
 impl Pattern {
     /// Checks a pattern.
@@ -126,7 +130,7 @@ impl Pattern {
         if text.is_empty() {
             return Err("the pattern is empty: it would match everything".into());
         }
-        match regex_lite::Regex::new(text) {
+        match compile(text) {
             Ok(_) => Ok(Self(text.to_owned())),
             Err(error) => Err(format!("`{text}` is not a regular expression: {error}")),
         }
@@ -137,7 +141,7 @@ impl Pattern {
     }
     /// Whether it matches anywhere in `text`.
     pub fn matches(&self, text: &str) -> bool {
-        regex_lite::Regex::new(&self.0).is_ok_and(|regex| regex.is_match(text))
+        compile(&self.0).is_ok_and(|regex| regex.is_match(text))
     }
 }
 

@@ -289,6 +289,21 @@ pub struct SessionReport {
 /// Bound of [`SessionReport::final_message`].
 pub const FINAL_MESSAGE_MAX: usize = 256 * 1024;
 
+/// A check that is code of the calling program (the library's custom completion). It looks at the workspace through the
+/// sandbox it is given and says why the work is not done. A closure is one.
+///
+/// An implementer guarantees: the same files give the same answer; it may block, on an async runtime of its own if need be.
+pub trait CustomCheck: Send {
+    /// Whether the check passes; `Err` says in words why not.
+    fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String>;
+}
+
+impl<F: Fn(&dyn Sandbox) -> Result<(), String> + Send> CustomCheck for F {
+    fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String> {
+        self(sandbox)
+    }
+}
+
 // -------------------------------------------------------------------------------------------------------- workspace
 
 /// The agent's tree and its history: snapshots, commits, diffs and the refs that must not move.

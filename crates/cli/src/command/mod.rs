@@ -1,5 +1,6 @@
 //! The commands, one file each. A command gets its arguments, the folder it works in and where to print.
 
+pub mod archive;
 pub mod completions;
 pub mod control;
 pub mod convert;
@@ -50,6 +51,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Init(args) => init::run(args, &folder, out),
         Command::Lint(args) => lint::run(args, &folder, out),
         Command::Convert(args) => convert::run(args, &folder, out),
+        Command::Archive(args) => archive::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),

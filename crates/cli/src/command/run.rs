@@ -1,6 +1,8 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
 mod many;
+mod options;
+mod place;
 mod report;
 mod task;
 
@@ -8,19 +10,16 @@ use self::report::{announce, summary};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::settings::{self, Loaded};
+use crate::settings;
 use crate::{find, host, signals, wiring};
-use ralph_agents::presets;
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Usd;
+use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{Place, RunSpec, Task};
-use ralph_git::{Repo, RepoError, place};
-use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_domain::spec::{RunSpec, Task};
+use ralph_git::{Repo, RepoError};
+use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
 
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
@@ -111,7 +110,8 @@ pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> 
         let name = (!name.is_empty()).then_some(name.as_str());
         return resume::go_on(name, folder, out);
     }
-    let work = || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
+    let work =
+        || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
     work()
         .inspect_err(|error| {
             // Whoever reads the last line of stdout gets the documented object, whatever happened.
@@ -156,18 +156,19 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let mut chosen = task::choose(folder, &top, args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path))?;
+    let mut chosen =
+        task::choose(folder, &top, args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path))?;
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
-    require_unfenced(args, &loaded)?;
-    let settings = resolve(args, loaded.clone(), std::mem::take(&mut chosen.settings), &origin.top)?;
+    options::require_unfenced(args, &loaded)?;
+    let settings = options::resolve(args, loaded.clone(), std::mem::take(&mut chosen.settings), &origin.top)?;
     if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
         return Ok(code);
     }
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let (place, workspace, branch) = make_place(args, &origin, &home, &run_id, &settings, chosen.branch)?;
+    let (place, workspace, branch) = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
     let repo = if workspace == origin.top {
         origin.clone()
     } else {
@@ -268,206 +269,3 @@ fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Tas
     Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }
 }
 
-/// Until the fence is built, running without one needs the user's own word: a flag or the user's own configuration.
-fn require_unfenced(args: &RunArgs, loaded: &Loaded) -> Result<(), CommandError> {
-    let asked = if args.no_sandbox {
-        Some(Isolation::None)
-    } else if args.sandbox {
-        Some(Isolation::Auto)
-    } else {
-        args.isolation.or(loaded.user_isolation)
-    };
-    if asked == Some(Isolation::None) {
-        return Ok(());
-    }
-    let mut error = CommandError::environment(
-        "this version cannot fence an agent off from the rest of the machine",
-    )
-    .hint("`--isolation none` runs it with all your rights; only do that with agents and repos you trust");
-    if loaded.repo_isolation == Some(Isolation::None) && asked.is_none() {
-        error = error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config");
-    }
-    Err(error)
-}
-
-/// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
-fn resolve(args: &RunArgs, loaded: Loaded, task: ConfigFile, top: &Path) -> Result<Settings, CommandError> {
-    let mut file = loaded.file;
-    if file.agents.as_ref().is_none_or(Vec::is_empty) {
-        file.agents = Some(settings::detected_agents());
-    }
-    let flags = ConfigFile {
-        max_iterations: args.max_iterations,
-        max_wall_time_minutes: args.max_seconds.map(|s| s as f64 / 60.0),
-        max_cost_usd_estimate: args.max_cost.map(Usd::from_dollars),
-        max_tokens_total: args.max_tokens,
-        strict_budget: args.strict_budget.then_some(true),
-        agent_priority: (!args.agents.is_empty())
-            .then(|| args.agents.iter().map(|a| AgentName::from(a.as_str())).collect()),
-        protected_paths: (!args.protect.is_empty()).then(|| args.protect.clone()),
-        verifiers: (!args.verify.is_empty()).then(|| verifiers_of(&args.verify)),
-        required_verifiers: (!args.verify.is_empty())
-            .then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
-        isolation: Some(Isolation::None),
-        ..ConfigFile::default()
-    };
-    if args.max_iterations == Some(0) {
-        return Err(CommandError::usage("`--max-iterations` must be at least 1").hint("leave it out for 30"));
-    }
-    let wanted = flags.agent_priority.clone().or_else(|| file.agent_priority.clone());
-    let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
-    if let Some(unknown) = wanted.iter().flatten().find(|name| !known.contains(name)) {
-        let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
-        return Err(CommandError::usage(format!("there is no agent `{unknown}`")).hint(
-            match names.as_slice() {
-                [] => "no agent is configured or installed: `ralph doctor` shows what is missing".to_owned(),
-                names => format!("configured or installed: {}", names.join(", ")),
-            },
-        ));
-    }
-    let mut settings = file.overlaid(task).overlaid(flags).resolve();
-    if let Some(model) = &args.model {
-        settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
-    }
-    check_settings(&settings, top)?;
-    Ok(settings)
-}
-
-fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
-    commands
-        .iter()
-        .enumerate()
-        .map(|(n, command)| VerifierConfig {
-            name: if n == 0 { "tests".into() } else { format!("check-{}", n + 1) },
-            command_argv: vec!["sh".into(), "-c".into(), command.clone()],
-            expect: None,
-            run_when: ralph_domain::config::RunWhen::OnChange,
-            timeout_seconds: 1800,
-        })
-        .collect()
-}
-
-fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
-    if settings.agents.is_empty() {
-        return Err(CommandError::environment("no agent: none is configured, and neither claude, codex nor gemini is installed")
-            .hint("install one (`npm install -g @anthropic-ai/claude-code`), or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`), or see it work first with `ralph demo`"));
-    }
-    for name in &settings.required_verifiers {
-        if !settings.verifiers.iter().any(|v| v.name == *name) {
-            return Err(CommandError::usage(format!(
-                "`required_verifiers` names `{name}`, but there is no such verifier"
-            ))
-            .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
-        }
-    }
-    if settings.required_verifiers.is_empty() {
-        return Err(CommandError::usage("nothing checks the result: there is no required verifier")
-            .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
-    }
-    let path = std::env::var("PATH").unwrap_or_default();
-    for agent in settings.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
-        let program = &agent.command_argv[0];
-        if !exists(program, &path, top) {
-            let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
-            return Err(CommandError::environment(format!(
-                "the command `{program}` of agent `{}` does not exist or cannot be run",
-                agent.name
-            ))
-            .hint(install.map_or_else(
-                || "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(),
-                str::to_owned,
-            )));
-        }
-    }
-    for verifier in &settings.verifiers {
-        let Some(program) = verifier.command_argv.first() else { continue };
-        if !exists(program, &path, top) {
-            return Err(CommandError::usage(format!(
-                "the command `{program}` of verifier `{}` does not exist or cannot be run",
-                verifier.name
-            ))
-            .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
-        }
-    }
-    if settings.strict_budget
-        && let Some(blind) =
-            settings.agents.iter().find(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
-    {
-        return Err(CommandError::environment(format!(
-            "agent `{}` does not report its cost, so the cap of {} cannot hold",
-            blind.name, settings.budgets.max_cost
-        ))
-        .hint("leave it out with `--agents`, or start without `--strict-budget`"));
-    }
-    Ok(())
-}
-
-fn exists(program: &str, path: &str, top: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    let can_run =
-        |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    if program.contains('/') {
-        can_run(&top.join(program))
-    } else {
-        presets::find_program(program, path).is_some()
-    }
-}
-
-fn make_place(
-    args: &RunArgs,
-    origin: &Repo,
-    home: &StateHome,
-    run_id: &ralph_domain::id::RunId,
-    settings: &Settings,
-    task_branch: Option<String>,
-) -> Result<(Place, PathBuf, Option<String>), CommandError> {
-    let own = || task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
-    if let Some(name) = &args.branch
-        && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
-    {
-        return Err(CommandError::usage(format!("`{name}` is not a valid branch name"))
-            .hint("use letters, digits, `-`, `_`, `.` and `/`, for example `--branch fix-router`"));
-    }
-    if args.worktree {
-        let path = home.workspace(run_id);
-        let branch = args.branch.clone().unwrap_or_else(own);
-        let branch = place::free_branch_name(origin, &branch)?;
-        let made = place::add_worktree(origin, &path, &branch)?;
-        return Ok((Place::Worktree, made.top, Some(branch)));
-    }
-    if let Some(from) = &args.clone {
-        let path = home.workspace(run_id);
-        let branch = args.branch.clone().unwrap_or_else(own);
-        let made = place::clone(from, &path, &branch)?;
-        // A URL may carry a password; the spec is written to disk.
-        let from = host::redactor(&origin.top).text(from).into_owned();
-        return Ok((Place::Clone { from }, made.top, Some(branch)));
-    }
-    if let Some(branch) = &args.branch {
-        if origin.branch.as_deref() != Some(branch) {
-            let free = place::free_branch_name(origin, branch)?;
-            if free != *branch {
-                return Err(CommandError::usage(format!(
-                    "the branch `{branch}` exists already, or another branch is in its way"
-                ))
-                .hint(format!("choose another name, e.g. `--branch {free}`")));
-            }
-            place::create_branch_in_place(origin, branch)?;
-        }
-        return Ok((Place::InPlace, origin.top.clone(), Some(branch.clone())));
-    }
-    if let Some(branch) = &task_branch {
-        let branch = place::free_branch_name(origin, branch)?;
-        place::create_branch_in_place(origin, &branch)?;
-        return Ok((Place::InPlace, origin.top.clone(), Some(branch)));
-    }
-    let branch = match (settings.checkpoint_commits, &origin.branch) {
-        (false, _) => None,
-        (true, Some(branch)) => Some(branch.clone()),
-        (true, None) => {
-            return Err(CommandError::usage("`checkpoint_commits` needs a branch, but HEAD is detached")
-                .hint("`--branch NAME` makes one, or `git switch BRANCH` first"));
-        }
-    };
-    Ok((Place::InPlace, origin.top.clone(), branch))
-}

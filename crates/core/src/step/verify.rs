@@ -66,7 +66,7 @@ pub(crate) fn run_check(
     tree: &TreeId,
     log_path: &Path,
 ) -> Result<Checked, DriveError> {
-    if let Some(found) = file_check(ctx, sandbox, verifier, tree, log_path)? {
+    if let Some(found) = look(ctx, sandbox, verifier, tree, log_path)? {
         return Ok(found);
     }
     let timeout = Duration::from_secs(verifier.timeout_seconds);
@@ -116,28 +116,34 @@ pub(crate) fn run_check(
     Ok(Checked::Result(result, run.excerpt))
 }
 
-/// A check that only looks at a file; `None` where a command is to be run.
-fn file_check(
+/// A check that runs no command: of a file, or of the calling program. `None` where a command is to be run.
+fn look(
     ctx: &mut Context,
     sandbox: &dyn Sandbox,
     verifier: &VerifierConfig,
     tree: &TreeId,
     log_path: &Path,
 ) -> Result<Option<Checked>, DriveError> {
-    let (path, pattern) = match &verifier.expect {
-        Some(Expect::FileExists { path }) => (path, None),
-        Some(Expect::FileContains { path, pattern }) => (path, Some(pattern)),
-        Some(Expect::Output { .. }) | None => return Ok(None),
-    };
     let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
-    let why = match (sandbox.read(&Path::new(&folder).join(path)), pattern) {
-        (Err(error), _) => Some(error.to_string()),
-        (Ok(None), _) => Some(format!("`{path}` does not exist")),
-        (Ok(Some(bytes)), Some(pattern)) if !pattern.matches(&String::from_utf8_lossy(&bytes)) => {
-            Some(format!("`{path}` does not contain a match of /{}/", pattern.as_str()))
-        }
-        (Ok(Some(_)), _) => None,
+    let read = |path: &str| match sandbox.read(&Path::new(&folder).join(path)) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(format!("`{path}` does not exist")),
+        Err(error) => Err(error.to_string()),
     };
+    let why = match &verifier.expect {
+        Some(Expect::Output { .. }) | None => return Ok(None),
+        Some(Expect::FileExists { path }) => read(path).err(),
+        Some(Expect::FileContains { path, pattern }) => match read(path) {
+            Ok(bytes) if pattern.matches(&String::from_utf8_lossy(&bytes)) => None,
+            Ok(_) => Some(format!("`{path}` does not contain a match of /{}/", pattern.as_str())),
+            Err(why) => Some(why),
+        },
+        Some(Expect::Custom) => match ctx.custom_checks.get(&verifier.name) {
+            Some(check) => check.check(sandbox).err(),
+            None => Some("the program that drives this run does not know this check".to_owned()),
+        },
+    };
+    let why = why.map(|why| ctx.redactor.text(&why).into_owned());
     let text = format!("{}: {}\n", verifier.command_line(), why.as_deref().unwrap_or("yes"));
     let log_digest = ralph_journal::artifacts::write(log_path, text.as_bytes())?;
     let result = CheckResult {

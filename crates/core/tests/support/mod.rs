@@ -9,7 +9,7 @@ use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
-    Agent, Clock, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream, WriteMode,
+    Agent, Clock, CustomCheck, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec, Task};
@@ -17,6 +17,7 @@ use ralph_domain::state::RunState;
 use ralph_journal::journal::Places;
 use ralph_journal::layout::RalphDir;
 use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -92,6 +93,7 @@ pub struct Machine {
     pub agents: Vec<&'static str>,
     pub config: ConfigFile,
     pub sealed: bool,
+    pub custom: Mutex<Option<BTreeMap<String, Box<dyn CustomCheck>>>>,
 }
 
 impl Machine {
@@ -111,6 +113,7 @@ impl Machine {
             agents: vec!["a"],
             config,
             sealed: true,
+            custom: Mutex::new(None),
         }
     }
 
@@ -162,6 +165,7 @@ impl Machine {
             sandbox: self.sandbox.beside(Path::new("/workspace")).unwrap(),
             workspace: Box::new(MemoryWorkspace::new(&self.sandbox)),
             agents: agents.collect(),
+            custom_checks: self.custom.lock().unwrap().take().unwrap_or_default(),
             clock: self.clock.clone(),
             redactor: Arc::new(Redactor::default()),
             observer: Box::new(Silent),

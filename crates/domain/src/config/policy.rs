@@ -38,6 +38,8 @@ pub enum Expect {
         /// Which.
         path: String,
     },
+    /// A closure of the program that uses the library says so; no command is run.
+    Custom,
     /// The file exists and its content matches; no command is run.
     FileContains {
         /// Which.
@@ -65,6 +67,7 @@ impl VerifierConfig {
             Some(Expect::Output { pattern }) => {
                 format!("{} prints /{}/", join_argv(&self.command_argv), pattern.as_str())
             }
+            Some(Expect::Custom) => format!("check `{}` of the calling program", self.name),
             Some(Expect::FileExists { path }) => format!("file {path} exists"),
             Some(Expect::FileContains { path, pattern }) => {
                 format!("file {path} contains /{}/", pattern.as_str())

@@ -1,6 +1,9 @@
 //! Several tasks side by side: one `ralph run` process each, in a clone of its own, so that none can disturb another. This
 //! process only starts them, shows a table and adds up the results.
-#![allow(clippy::disallowed_methods, reason = "each task is a run of its own process, with a guard of its own")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "each task is a run of its own process, with a guard of its own"
+)]
 
 use super::RunArgs;
 use crate::error::CommandError;
@@ -37,8 +40,10 @@ pub fn run(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         super::task::choose(folder, &find::top(folder), Some(file))?;
     }
     let logs = home.path().join("many").join(std::process::id().to_string());
-    std::fs::create_dir_all(&logs).map_err(|e| CommandError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
-    let mut lanes: Vec<Lane> = args.files.iter().enumerate().map(|(n, file)| Lane::new(file, &logs, n)).collect();
+    std::fs::create_dir_all(&logs)
+        .map_err(|e| CommandError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
+    let mut lanes: Vec<Lane> =
+        args.files.iter().enumerate().map(|(n, file)| Lane::new(file, &logs, n)).collect();
     let cancel = signals::install();
     let time = SystemClock::default();
     let jobs = args.jobs.unwrap_or(2).max(1);
@@ -50,7 +55,9 @@ pub fn run(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
             lanes.iter_mut().for_each(Lane::cancel);
         }
         let running = lanes.iter().filter(|lane| lane.child.is_some()).count();
-        if let Some(next) = lanes.iter_mut().find(|l| l.child.is_none() && l.code.is_none()).filter(|_| running < jobs) {
+        if let Some(next) =
+            lanes.iter_mut().find(|l| l.child.is_none() && l.code.is_none()).filter(|_| running < jobs)
+        {
             next.start(args, folder, time.elapsed())?;
         }
         lanes.iter_mut().for_each(Lane::look);
@@ -72,11 +79,14 @@ impl Lane {
     }
 
     fn start(&mut self, args: &RunArgs, folder: &Path, now: Duration) -> Result<(), CommandError> {
-        let failed = |e: std::io::Error| CommandError::environment(format!("cannot start a run of its own: {e}"));
+        let failed =
+            |e: std::io::Error| CommandError::environment(format!("cannot start a run of its own: {e}"));
         let exe = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(exe);
         command.arg("-C").arg(folder).args(["run", "--json", "--quiet"]).arg(&self.file);
-        command.arg("--clone").arg(args.clone.clone().unwrap_or_else(|| find::top(folder).display().to_string()));
+        command
+            .arg("--clone")
+            .arg(args.clone.clone().unwrap_or_else(|| find::top(folder).display().to_string()));
         command.args(args.passed_on());
         command.stdin(Stdio::null()).stdout(File::create(&self.log).map_err(failed)?).stderr(Stdio::null());
         // A group of its own: Ctrl-C reaches this process, which tells each run to end in good order.
@@ -107,7 +117,8 @@ impl Lane {
     }
 
     fn words(&self) -> (String, String) {
-        let text = |key: &str| self.result.as_ref().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
+        let text =
+            |key: &str| self.result.as_ref().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
         match self.code {
             Some(0) => ("done".into(), text("summary")),
             Some(130) => ("stopped".into(), "cancelled".into()),
@@ -131,7 +142,12 @@ fn draw(out: &Out, lanes: &[Lane], home: &StateHome, now: Duration, before: usiz
         }
         let age = if lane.child.is_some() { clock(now.saturating_sub(lane.since)) } else { String::new() };
         let name = lane.file.display().to_string();
-        let line = format!("{} {:<9} {name:<28} {age:>6}  {}", out.status_sign(&status), status, one_line(&detail, 60));
+        let line = format!(
+            "{} {:<9} {name:<28} {age:>6}  {}",
+            out.status_sign(&status),
+            status,
+            one_line(&detail, 60)
+        );
         text.push_str(&format!("\r\u{1b}[2K{line}\n"));
     }
     out.draw(&text);
@@ -140,10 +156,9 @@ fn draw(out: &Out, lanes: &[Lane], home: &StateHome, now: Duration, before: usiz
 
 /// What is known of the run that a process drives.
 fn state_of(home: &StateHome, pid: u32) -> Option<ralph_domain::state::RunState> {
-    let entry = registry::all(home)
-        .into_iter()
-        .rev()
-        .find(|entry| lock::holder(&entry.ralph_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id))?;
+    let entry = registry::all(home).into_iter().rev().find(|entry| {
+        lock::holder(&entry.ralph_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
+    })?;
     find::handle(&entry).state().ok()
 }
 

@@ -17,6 +17,8 @@ pub struct Chosen {
     pub settings: ConfigFile,
     /// The branch that the task names.
     pub branch: Option<String>,
+    /// The branch that it starts from.
+    pub base: Option<String>,
 }
 
 /// The task in `folder`: `named`, or the only one there.
@@ -46,7 +48,7 @@ fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandErr
             CommandError::usage(message)
                 .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
         })?;
-        return Ok(Chosen { task, settings: ConfigFile::default(), branch: None });
+        return Ok(Chosen { task, settings: ConfigFile::default(), branch: None, base: None });
     }
     let mut files = Files::new(&shown, &text);
     for side in dialect.side_files() {
@@ -60,6 +62,21 @@ fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandErr
         return Err(refused(&report.diagnostics));
     }
     let file = report.task.ok_or_else(|| refused(&report.diagnostics))?;
+    if let Some(provider) = file.sandbox.provider.as_deref().filter(|p| *p != "local") {
+        return Err(CommandError::environment(format!(
+            "{shown}: the sandbox `{provider}` is not built in yet"
+        ))
+        .hint("take `sandbox_provider` out, or set it to `local`"));
+    }
+    if let Some(criterion) = file.criteria.iter().find(|c| c.check.needs_forge()) {
+        return Err(CommandError::environment(format!(
+            "{shown}:{}: criterion `{}` needs a forge ({}), and none is built in yet",
+            criterion.place.line,
+            criterion.id,
+            criterion.check.describe()
+        ))
+        .hint("take it out until then; every other criterion can be checked"));
+    }
     let vars = file.vars();
     Ok(chosen(file.filled(&vars), text))
 }
@@ -120,6 +137,7 @@ fn chosen(file: TaskFile, text: String) -> Chosen {
     let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
     Chosen {
         branch: file.git.branch.clone(),
+        base: file.git.base_branch.clone(),
         settings,
         task: Task {
             title: file.title,

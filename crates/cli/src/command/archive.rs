@@ -1,0 +1,207 @@
+//! `ralph archive`: a plan that is over goes into a dated folder, and `ralph/` is ready for the next one.
+
+mod commit;
+mod summary;
+
+use self::summary::Summary;
+use crate::command::init::detect::project_commands;
+use crate::command::init::task_files::{NewTask, pretty};
+use crate::command::run::from_repo;
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::{find, host};
+use jiff::Timestamp;
+use ralph_core::clock::SystemClock;
+use ralph_domain::describe::Tone;
+use ralph_domain::dialect::names;
+use ralph_domain::dialect::prd_tasks::{self, TasksJson};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::Clock as _;
+use ralph_git::Repo;
+use ralph_journal::artifacts::write_atomic;
+use ralph_journal::layout::RalphDir;
+use ralph_journal::lock::{self, Holder, RunLock};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Files of a plan that go into the archive; `prompt.md` is copied.
+const MOVED: [&str; 3] = ["prd.md", "tasks.json", "progress.txt"];
+
+/// Moves `prd.md`, `tasks.json` and `progress.txt` of the plan in `ralph/` to `ralph-archive/DATE-NAME/`, writes a summary
+/// there, puts fresh templates in their place and commits exactly these files. Other changes of yours stay as they are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph archive                      named by the plan's branch
+  ralph archive --label 'sign in'    or by a label")]
+pub struct ArchiveArgs {
+    /// Name of the archive instead of the branch.
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: ArchiveArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let repo = Repo::discover(folder).map_err(from_repo)?;
+    let top = repo.top.clone();
+    refuse_driven(&top)?;
+    commit::refuse_half_done(&repo)?;
+    let now = SystemClock::default().now();
+    let (tasks, text) = plan(&top)?;
+    let _lock = lock(&top, now)?;
+
+    let progress = std::fs::read_to_string(top.join("ralph/progress.txt")).unwrap_or_default();
+    let summary = Summary::of(&tasks, &progress, &top, now)?;
+    let name = free_name(&top, &base_name(&args, &tasks, now));
+    let paths = move_files(&top, &name, &text, &summary)?;
+    reset(&top, &tasks, now)?;
+    let message = format!("archive the plan {} ({} of {} stories done)", name, summary.done, summary.total);
+    let done = commit::commit(&repo, &paths, &message).map_err(|error| {
+        error.hint(format!("the files are in `ralph-archive/{name}`; commit them yourself"))
+    })?;
+    tell(&name, &summary, &done, out);
+    Ok(0)
+}
+
+/// Nothing may be moved from under an agent: neither here nor where a run of this folder works elsewhere.
+fn refuse_driven(top: &Path) -> Result<(), CommandError> {
+    let home = host::state_home()?;
+    let elsewhere = find::runs_of(&home, top).into_iter().map(|run| run.ralph_dir().lock());
+    for path in std::iter::once(RalphDir::of(top).lock()).chain(elsewhere) {
+        if let Some(driver) = lock::holder(&path) {
+            let id = &driver.run_id;
+            return Err(CommandError::usage(format!("run {id} is driven now (process {})", driver.pid))
+                .cause("its agents work on this plan")
+                .hint(format!("`ralph stop {id}` ends it after its session; then `ralph archive`")));
+        }
+    }
+    Ok(())
+}
+
+/// No run may start before everything is in place. Without a `.ralph/` there is none to keep out.
+fn lock(top: &Path, now: Timestamp) -> Result<Option<RunLock>, CommandError> {
+    let dir = RalphDir::of(top);
+    if !dir.path().is_dir() {
+        return Ok(None);
+    }
+    let holder = Holder { pid: std::process::id(), run_id: RunId::from("archive"), since: now };
+    Ok(Some(RunLock::take(&dir.lock(), &holder, Duration::ZERO)?))
+}
+
+fn plan(top: &Path) -> Result<(TasksJson, String), CommandError> {
+    let path = top.join("ralph/tasks.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| {
+        CommandError::usage(format!("there is no plan to archive: `{}`: {e}", path.display()))
+            .hint("`ralph init --plan` writes one")
+    })?;
+    let tasks = prd_tasks::parse_text(&text).map_err(|message| {
+        CommandError::usage(format!("`ralph/tasks.json` cannot be read: {message}"))
+            .hint("`ralph lint ralph/tasks.json` shows what is wrong")
+    })?;
+    let template = new_task(&Default::default(), Timestamp::UNIX_EPOCH).tasks_json()?;
+    let empty = prd_tasks::parse_text(&template).map(|t| t.user_stories).unwrap_or_default();
+    if tasks.user_stories == empty {
+        return Err(CommandError::usage("the plan is still the empty template: there is nothing to archive"));
+    }
+    Ok((tasks, text))
+}
+
+fn new_task(commands: &crate::command::init::detect::ProjectCommands, now: Timestamp) -> NewTask<'_> {
+    NewTask { title: "New plan", base_branch: None, commands, now }
+}
+
+/// `DATE-NAME`: the label, else the branch, else the project.
+fn base_name(args: &ArchiveArgs, tasks: &TasksJson, now: Timestamp) -> String {
+    let given = args.label.as_deref().into_iter().chain([tasks.branch_name.as_str(), tasks.project.as_str()]);
+    let name = given.map(str::trim).find(|name| !name.is_empty()).unwrap_or("plan");
+    format!("{}-{}", now.strftime("%Y-%m-%d"), names::slug(name))
+}
+
+/// The name itself, or with a number where it is taken.
+fn free_name(top: &Path, base: &str) -> String {
+    let is_free = |name: &String| top.join("ralph-archive").join(name).symlink_metadata().is_err();
+    let mut names = std::iter::once(base.to_owned()).chain((2..).map(|n| format!("{base}-{n}")));
+    names.find(is_free).unwrap_or_else(|| base.to_owned())
+}
+
+/// Puts everything into the archive and returns the paths that a commit must hold, relative to the top.
+fn move_files(top: &Path, name: &str, tasks: &str, summary: &Summary) -> Result<Vec<PathBuf>, CommandError> {
+    let failed = |path: &Path, e: std::io::Error| {
+        CommandError::environment(format!("cannot move `{}`: {e}", path.display()))
+    };
+    let to = Path::new("ralph-archive").join(name);
+    // The summary comes first: it makes the folder.
+    write_atomic(&top.join(to.join("summary.md")), summary.markdown().as_bytes())?;
+    let mut paths = vec![to.join("summary.md")];
+    for file in MOVED {
+        let from = Path::new("ralph").join(file);
+        if file == "tasks.json" {
+            // Copied: there is never a moment without a list of stories.
+            write_atomic(&top.join(to.join(file)), tasks.as_bytes())?;
+        } else if top.join(&from).is_file() {
+            std::fs::rename(top.join(&from), top.join(to.join(file))).map_err(|e| failed(&from, e))?;
+        } else {
+            paths.push(from);
+            continue;
+        }
+        paths.extend([to.join(file), from]);
+    }
+    if let Ok(prompt) = std::fs::read(top.join("ralph/prompt.md")) {
+        write_atomic(&top.join(to.join("prompt.md")), &prompt)?;
+        paths.push(to.join("prompt.md"));
+    }
+    Ok(paths)
+}
+
+/// Fresh files for the next plan. Its checks are those of the last one.
+fn reset(top: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError> {
+    let commands = project_commands(top);
+    let new = new_task(&commands, now);
+    let text = new.tasks_json()?;
+    let text = match prd_tasks::parse_text(&text) {
+        Ok(tasks) if !old.verify_commands.is_empty() => {
+            pretty("tasks.json", &TasksJson { verify_commands: old.verify_commands.clone(), ..tasks })?
+        }
+        _ => text,
+    };
+    for (file, text) in [("prd.md", new.prd()), ("tasks.json", text), ("progress.txt", new.progress())] {
+        write_atomic(&top.join("ralph").join(file), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn tell(name: &str, summary: &Summary, done: &commit::Committed, out: &Out) {
+    if out.json {
+        out.value(&json!({
+            "archived": format!("ralph-archive/{name}"),
+            "done": summary.done,
+            "total": summary.total,
+            "started": summary.started,
+            "archived_at": summary.archived,
+            "runs": summary.runs,
+            "iterations": summary.iterations,
+            "cost_usd": summary.cost,
+            "cost_basis": summary.basis.as_str(),
+            "commit": done.commit,
+            "ignored": done.ignored,
+        }));
+        return;
+    }
+    if out.quiet {
+        return;
+    }
+    out.line(format!(
+        "{} archived {} of {} stories in ralph-archive/{name}",
+        out.out(Tone::Good, out.sign(Sign::Good)),
+        summary.done,
+        summary.total
+    ));
+    match &done.commit {
+        Some(commit) => out.line(format!("  committed as {}", commit.get(..12).unwrap_or(commit))),
+        None => out.line("  not committed: git ignores these files"),
+    }
+    out.line(format!(
+        "{} write the next plan into `ralph/prd.md` and `ralph/tasks.json`; `ralph lint` checks it",
+        out.out(Tone::Plain, "next:")
+    ));
+}

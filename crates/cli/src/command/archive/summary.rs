@@ -1,0 +1,125 @@
+//! What a plan came to: stories, dates, runs, money.
+
+use crate::command::status::facts::Facts;
+use crate::error::CommandError;
+use crate::{find, host};
+use jiff::Timestamp;
+use ralph_domain::dialect::prd_tasks::TasksJson;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::text::one_line;
+use std::path::Path;
+
+/// A plan in numbers.
+#[derive(Debug)]
+pub struct Summary {
+    title: String,
+    branch: String,
+    stories: Vec<(bool, String)>,
+    /// Stories that pass.
+    pub done: usize,
+    /// Stories in all.
+    pub total: usize,
+    /// When the plan was begun, where its log says so.
+    pub started: Option<Timestamp>,
+    /// When it was archived.
+    pub archived: Timestamp,
+    /// Runs of this plan.
+    pub runs: usize,
+    /// Their iterations.
+    pub iterations: u32,
+    /// Their cost.
+    pub cost: Usd,
+    /// How the cost is known; the least certain of all runs.
+    pub basis: CostBasis,
+}
+
+impl Summary {
+    /// Counts.
+    pub fn of(tasks: &TasksJson, progress: &str, top: &Path, now: Timestamp) -> Result<Self, CommandError> {
+        let started = progress.lines().find_map(|line| line.strip_prefix("Started:")).and_then(date);
+        let mut out = Self {
+            title: tasks.project.clone(),
+            branch: tasks.branch_name.clone(),
+            stories: tasks
+                .user_stories
+                .iter()
+                .map(|s| (s.passes, format!("{} {}", s.id, one_line(&s.title, 200))))
+                .collect(),
+            done: tasks.user_stories.iter().filter(|s| s.passes).count(),
+            total: tasks.user_stories.len(),
+            started,
+            archived: now,
+            runs: 0,
+            iterations: 0,
+            cost: Usd::ZERO,
+            basis: CostBasis::Reported,
+        };
+        for run in find::runs_of(&host::state_home()?, top) {
+            // A run of an earlier plan is in that plan's summary.
+            if started.is_some_and(|at| run.created_at < at) {
+                continue;
+            }
+            let Ok(facts) = Facts::load(run) else { continue };
+            if !facts.state.spec.task.source.starts_with("ralph/") {
+                continue;
+            }
+            out.runs += 1;
+            out.iterations += facts.state.iterations;
+            out.cost += facts.state.totals.cost;
+            if certainty(facts.state.totals.basis) < certainty(out.basis) {
+                out.basis = facts.state.totals.basis;
+            }
+        }
+        Ok(out)
+    }
+
+    /// The summary as a file.
+    pub fn markdown(&self) -> String {
+        let title = if self.title.trim().is_empty() { "Plan" } else { self.title.trim() };
+        let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+        let mut out = format!("# {title}\n\n- stories: {} of {} done\n", self.done, self.total);
+        if !self.branch.is_empty() {
+            out.push_str(&format!("- branch: `{}`\n", self.branch));
+        }
+        let started = self.started.map_or_else(|| "not known".to_owned(), day);
+        out.push_str(&format!("- started: {started}\n- archived: {}\n", day(self.archived)));
+        out.push_str(&format!("- runs: {}\n- iterations: {}\n", self.runs, self.iterations));
+        let cost = match (self.runs, self.basis) {
+            (0, _) => "none".to_owned(),
+            (_, CostBasis::Reported) => self.cost.to_string(),
+            (_, basis) => format!("{} ({})", self.cost, basis.as_str()),
+        };
+        out.push_str(&format!("- cost: {cost}\n\n## Stories\n\n"));
+        for (passes, story) in &self.stories {
+            out.push_str(&format!("- [{}] {story}\n", if *passes { "x" } else { " " }));
+        }
+        out
+    }
+}
+
+fn certainty(basis: CostBasis) -> u8 {
+    match basis {
+        CostBasis::Unknown => 0,
+        CostBasis::Estimated => 1,
+        CostBasis::Reported => 2,
+    }
+}
+
+/// A date, or an instant, as people and `ralph init` write them.
+fn date(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    text.parse::<Timestamp>().ok().or_else(|| format!("{}T00:00:00Z", text.get(..10)?).parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_as_people_and_the_template_write_them() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        assert_eq!(date(" 2026-11-15T12:00:00Z"), Some(at("2026-11-15T12:00:00Z")));
+        assert_eq!(date("2026-11-15, in the morning"), Some(at("2026-11-15T00:00:00Z")));
+        assert_eq!(date("yesterday"), None);
+    }
+}
