@@ -48,7 +48,7 @@ pub enum Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the loop until the result is proven.
-    Run(command::run::RunArgs),
+    Run(Box<command::run::RunArgs>),
     /// Go on with a run: unpause a living one, continue a dead one.
     Resume(command::resume::ResumeArgs),
     /// Wait after the current session, until `ralph resume`.
@@ -91,6 +91,8 @@ pub enum Command {
     Convert(command::convert::ConvertArgs),
     /// Put a finished plan away and start afresh.
     Archive(command::archive::ArchiveArgs),
+    /// Print a JSON Schema of a task, the configuration or the events.
+    Schema(command::schema::SchemaArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
     /// Try each agent with one tiny question.

@@ -1,5 +1,9 @@
 //! Tasks in their dialects, run end to end: boxes, stories and criteria are claims until the engine's own checks say so.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking, and starts processes")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and starts processes"
+)]
 
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
@@ -67,7 +71,8 @@ fn plan_repo<'a>(env: &'a TestEnv, agent: &str) -> TestRepo<'a> {
 }
 
 fn with_agent(repo: &TestRepo<'_>, agent: &str) {
-    let script = repo.script("agent.sh", &format!("cat > /dev/null\ni=$RALPH_ITERATION\n{agent}\necho worked"));
+    let script =
+        repo.script("agent.sh", &format!("cat > /dev/null\ni=$RALPH_ITERATION\n{agent}\necho worked"));
     repo.config(&json!({"agents": [{"name": "stub", "command_argv": [script]}], "stuck_detection": {"disabled": true}}));
 }
 
@@ -84,23 +89,41 @@ fn boxes_are_ticked_in_place_by_the_engine_as_their_checks_pass() {
     let repo = task_repo(&env, THREE_STEPS);
     let result = repo.ralph(&[RUN, &["--json"]].concat()).exits(0).json();
     assert_eq!((&result["iterations"], &result["branch"]), (&json!(3), &json!("ralph/task-001/parts")));
-    let ticked = |ids: &[&str]| ids.iter().fold(TASK.to_owned(), |t, id| t.replace(&format!("[ ] {id}"), &format!("[x] {id}")));
+    let ticked = |ids: &[&str]| {
+        ids.iter().fold(TASK.to_owned(), |t, id| t.replace(&format!("[ ] {id}"), &format!("[x] {id}")))
+    };
     for (n, ids) in [&["M1.1"][..], &["M1.1", "M1.2"], &["M1.1", "M1.2", "M1.3"]].iter().enumerate() {
         let commit = format!("ralph/task-001/parts~{}", 2 - n);
-        assert_eq!(format!("{}\n", repo.git(&["show", &format!("{commit}:ralph_task.md")])), ticked(ids), "iteration {}", n + 1);
+        assert_eq!(
+            format!("{}\n", repo.git(&["show", &format!("{commit}:ralph_task.md")])),
+            ticked(ids),
+            "iteration {}",
+            n + 1
+        );
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
 fn killed_while_it_ticks_a_run_ends_the_same() {
-    for fault in ["judge.before#1", "judge.receipt#2", "checkpoint.committed#2", "checkpoint.after#4", "judge.after#2", "prove.ran"] {
+    for fault in [
+        "judge.before#1",
+        "judge.receipt#2",
+        "checkpoint.committed#2",
+        "checkpoint.after#4",
+        "judge.after#2",
+        "prove.ran",
+    ] {
         let env = TestEnv::new(RALPH);
         let repo = task_repo(&env, THREE_STEPS);
         let killed = TestEnv::finish(env.ralph_command(&repo.dir, RUN).env("RALPH_FAULT", fault));
         assert_eq!(killed.code, None, "{fault}: {}", killed.stderr);
         repo.ralph(RUN).exits(0);
-        let log = repo.git(&["log", "--format=%(trailers:key=Ralph-Iteration,valueonly,separator=)", "main..ralph/task-001/parts"]);
+        let log = repo.git(&[
+            "log",
+            "--format=%(trailers:key=Ralph-Iteration,valueonly,separator=)",
+            "main..ralph/task-001/parts",
+        ]);
         assert_eq!(log, "3\n2\n1", "{fault}");
         assert!(!repo.read("ralph_task.md").contains("[ ] M1."), "{fault}");
     }
@@ -124,7 +147,10 @@ fn an_agent_that_rewrites_its_criteria_is_not_done() {
 #[test]
 fn a_tick_without_the_work_is_taken_back() {
     let env = TestEnv::new(RALPH);
-    let repo = task_repo(&env, "sed -i 's/\\[ \\] M1/[x] M1/' ralph_task.md; [ $i -lt 2 ] || echo a > a.txt; [ $i -lt 3 ] || echo b > b.txt");
+    let repo = task_repo(
+        &env,
+        "sed -i 's/\\[ \\] M1/[x] M1/' ralph_task.md; [ $i -lt 2 ] || echo a > a.txt; [ $i -lt 3 ] || echo b > b.txt",
+    );
     let result = repo.ralph(&[RUN, &["--json"]].concat()).exits(0).json();
     assert_eq!(result["iterations"], 3);
     let first = repo.git(&["show", "ralph/task-001/parts~2:ralph_task.md"]);
@@ -147,7 +173,7 @@ esac"#;
     assert!(!early.contains("\"passes\": true"), "the early claim was taken back: {early}");
     assert_eq!(repo.read("ralph/tasks.json").matches("\"passes\": true").count(), 2);
     let prompt = repo.run_file("iterations/2/prompt.md");
-    assert!(prompt.contains("Iteration 2 of 10: do the next story."), "{prompt}");
+    assert!(prompt.contains("Iteration 2 of 30: do the next story."), "{prompt}");
 }
 
 #[test]
@@ -193,7 +219,11 @@ fn a_bad_task_is_refused_before_anything_is_made() {
     let repo = task_repo(&env, "true");
     repo.write("ralph_task.md", &TASK.replace("max_iterations: 8", "max_iteration: 8"));
     let refused = repo.ralph(RUN).exits(2);
-    assert!(refused.stderr.contains("ralph_task.md:4:") && refused.stderr.contains("max_iterations"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("ralph_task.md:4:") && refused.stderr.contains("max_iterations"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(repo.latest(), "");
     let task = json!({"task": "x", "acceptance_criteria": [{"type": "pr_checks_pass"}, {"type": "file_exists", "path": "a"}]});
     repo.write("other.json", &task.to_string());
@@ -214,14 +244,23 @@ fn two_tasks_in_a_folder_need_a_choice() {
 #[test]
 fn several_tasks_run_side_by_side_in_clones_of_their_own() {
     let env = TestEnv::new(RALPH);
-    let task = |name: &str| json!({"task": format!("Make {name}"), "acceptance_criteria": [{"type": "file_exists", "path": name}]}).to_string();
-    let repo = TestRepo::new(&env, "repo", &[("one.json", &task("one.txt")), ("two.json", &task("two.txt")), ("never.json", &task("never.txt"))]);
+    let task = |name: &str| {
+        json!({"task": format!("Make {name}"), "acceptance_criteria": [{"type": "file_exists", "path": name}]}).to_string()
+    };
+    let repo = TestRepo::new(
+        &env,
+        "repo",
+        &[("one.json", &task("one.txt")), ("two.json", &task("two.txt")), ("never.json", &task("never.txt"))],
+    );
     with_agent(&repo, "touch one.txt two.txt");
     let before = repo.git(&["status", "--porcelain"]);
-    let args = [RUN, &["one.json", "two.json", "never.json", "--jobs", "2", "--max-iterations", "2", "--json"]].concat();
+    let args =
+        [RUN, &["one.json", "two.json", "never.json", "--jobs", "2", "--max-iterations", "2", "--json"]]
+            .concat();
     let all = repo.ralph(&args).exits(1).json();
     assert_eq!((&all["success"], &all["proven"]), (&json!(false), &json!(2)));
-    let codes: Vec<_> = all["runs"].as_array().unwrap().iter().map(|r| r["exit_code"].as_i64().unwrap()).collect();
+    let codes: Vec<_> =
+        all["runs"].as_array().unwrap().iter().map(|r| r["exit_code"].as_i64().unwrap()).collect();
     assert_eq!(codes, [0, 0, 1]);
     assert_eq!(repo.git(&["status", "--porcelain"]), before, "the user's own folder is as it was");
 }
@@ -264,7 +303,8 @@ fn an_agent_is_kept_to_its_working_folder() {
     let env = TestEnv::new(RALPH);
     let task = json!({"task": "Make c.txt", "repository": {"working_dir": "packages/a"},
         "acceptance_criteria": [{"type": "file_exists", "path": "c.txt"}]});
-    let repo = TestRepo::new(&env, "repo", &[("ralph.json", &task.to_string()), ("packages/a/keep.txt", "x\n")]);
+    let repo =
+        TestRepo::new(&env, "repo", &[("ralph.json", &task.to_string()), ("packages/a/keep.txt", "x\n")]);
     with_agent(&repo, "touch c.txt");
     repo.ralph(RUN).exits(0);
     assert!(repo.dir.join("packages/a/c.txt").is_file());

@@ -47,7 +47,10 @@ impl Context {
                 std::fs::rename(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
             }
             std::fs::copy(&copy, &path).map_err(|e| JournalError::file("put back", &path, e))?;
-            let what = format!("`.ralph/{name}` may only grow; what was written over it is kept as `{}`", aside.display());
+            let what = format!(
+                "`.ralph/{name}` may only grow; what was written over it is kept as `{}`",
+                aside.display()
+            );
             self.record(EventBody::Restored { what })?;
         }
         Ok(())

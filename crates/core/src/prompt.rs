@@ -75,7 +75,8 @@ fn context(state: &RunState) -> Vec<(String, String)> {
     for name in &task.context_files {
         let text = read_bounded(&top.join(name), left as u64);
         left = left.saturating_sub(text.len());
-        let text = if left == 0 { format!("{text}\n\n[cut here; the whole text is in `{name}`]") } else { text };
+        let text =
+            if left == 0 { format!("{text}\n\n[cut here; the whole text is in `{name}`]") } else { text };
         shown.push((name.clone(), text));
         if left == 0 {
             break;
@@ -147,6 +148,15 @@ pub fn assemble(state: &RunState, files: &Files) -> String {
     out
 }
 
+/// Where sessions leave word for each other; a plan has a file of its own.
+fn progress_file(state: &RunState) -> String {
+    let task = &state.spec.task;
+    match task.dialect {
+        Dialect::Plan => Path::new(&task.source).with_file_name("progress.txt").display().to_string(),
+        _ => ".ralph/progress.md".into(),
+    }
+}
+
 /// The task in its dialect's own words; a plan's prompt may ask for the iteration's number.
 fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
     let text = &state.spec.task.text;
@@ -171,6 +181,14 @@ fn rules(out: &mut String, state: &RunState) {
     let mut text = TEMPLATE
         .replace("{{checks}}", &checks.join(", "))
         .replace("{{promise}}", &settings.completion_promise)
+        .replace("{{progress}}", &progress_file(state))
+        .replace(
+            "{{git}}",
+            match settings.allow_agent_commits {
+                true => "do not stash, reset or switch branches; you may commit on the current branch",
+                false => "do not commit, stash, reset or switch branches",
+            },
+        )
         .replace("{{protected}}", &protected.join(", "));
     for rule in &state.spec.task.rules {
         let _ = writeln!(text, "- {}", rule.trim());

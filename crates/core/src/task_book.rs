@@ -51,7 +51,9 @@ pub(crate) fn review(task: &Task, now: &str) -> Result<Claims, Vec<String>> {
 fn claims(dialect: Dialect, text: &str) -> Result<Claims, String> {
     let marks: Vec<(String, bool)> = match dialect {
         Dialect::RalphTaskMd => boxes(text).boxes.into_iter().map(|b| (b.id, b.ticked)).collect(),
-        Dialect::Plan => prd_tasks::parse_text(text)?.user_stories.into_iter().map(|s| (s.id, s.passes)).collect(),
+        Dialect::Plan => {
+            prd_tasks::parse_text(text)?.user_stories.into_iter().map(|s| (s.id, s.passes)).collect()
+        }
         Dialect::RalphJson | Dialect::PromptMd => Vec::new(),
     };
     let (done, open): (Vec<_>, Vec<_>) = marks.into_iter().partition(|(_, done)| *done);
@@ -136,13 +138,19 @@ mod tests {
     #[test]
     fn a_plan_may_grow_but_not_shrink() {
         let task = task(Dialect::Plan, PLAN);
-        assert_eq!(review(&task, &PLAN.replace("\"passes\":false", "\"passes\":true")).unwrap().done, set(&["US-1"]));
+        assert_eq!(
+            review(&task, &PLAN.replace("\"passes\":false", "\"passes\":true")).unwrap().done,
+            set(&["US-1"])
+        );
         assert!(review(&task, &PLAN.replace("[\"x\"]", "[]")).is_err());
     }
 
     #[test]
     fn the_engine_marks_what_is_met_and_nothing_else() {
         let claimed = MD.replace("[ ] M1.2", "[x] M1.2");
-        assert_eq!(marked(Dialect::RalphTaskMd, &claimed, &set(&["M1.1"])), MD.replace("[ ] M1.1", "[x] M1.1"));
+        assert_eq!(
+            marked(Dialect::RalphTaskMd, &claimed, &set(&["M1.1"])),
+            MD.replace("[ ] M1.1", "[x] M1.1")
+        );
     }
 }

@@ -144,7 +144,8 @@ fn every_iteration_leaves_all_its_artifacts() {
 #[test]
 fn a_run_may_end_by_a_file_or_by_a_check_of_the_calling_program() {
     use ralph_domain::config::{Completion, Expect, VerifierConfig};
-    let check = |name: &str, expect| VerifierConfig { expect: Some(expect), ..VerifierConfig::command(name, vec![]) };
+    let check =
+        |name: &str, expect| VerifierConfig { expect: Some(expect), ..VerifierConfig::command(name, vec![]) };
     let mut machine = Machine::new(|request, sandbox| {
         let name = if request.iteration == 1 { "DONE.md" } else { "result.txt" };
         write(sandbox, name, "done\n");
@@ -155,12 +156,13 @@ fn a_run_may_end_by_a_file_or_by_a_check_of_the_calling_program() {
         check("file", Expect::FileExists { path: "DONE.md".into() }),
         check("mine", Expect::Custom),
     ]);
-    let mine: Box<dyn ralph_domain::ports::CustomCheck> = Box::new(|sandbox: &dyn ralph_domain::ports::Sandbox| {
-        match sandbox.read(std::path::Path::new("result.txt")) {
-            Ok(Some(_)) => Ok(()),
-            _ => Err("there is no result".to_owned()),
-        }
-    });
+    let mine: Box<dyn ralph_domain::ports::CustomCheck> =
+        Box::new(|sandbox: &dyn ralph_domain::ports::Sandbox| {
+            match sandbox.read(std::path::Path::new("result.txt")) {
+                Ok(Some(_)) => Ok(()),
+                _ => Err("there is no result".to_owned()),
+            }
+        });
     *machine.custom.lock().unwrap() = Some([("mine".to_owned(), mine)].into());
     let result = machine.run();
     assert_eq!((result.reason, result.iterations), (EndReason::Completed, 2));

@@ -154,7 +154,7 @@ mod tests {
             attempt: 1,
             prompt: "do it",
             prompt_file: Path::new("/p/prompt.md"),
-        cwd: std::path::Path::new(""),
+            cwd: std::path::Path::new(""),
             model: None,
             timeout: Duration::from_secs(60),
             budget_left: None,

@@ -16,6 +16,7 @@ pub mod probe;
 pub mod restore;
 pub mod resume;
 pub mod run;
+pub mod schema;
 pub mod show;
 pub mod status;
 
@@ -30,7 +31,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
     let folder = host::folder(args.project_dir.as_deref())?;
     let Some(command) = args.command else { return home::run(&folder, out) };
     match command {
-        Command::Run(args) => run::run(args, &folder, out),
+        Command::Run(args) => run::run(*args, &folder, out),
         Command::Resume(args) => resume::run(args, &folder, out),
         Command::Pause(args) => control::simple(&args, Control::Pause, &folder, out),
         Command::Rotate(args) => control::simple(&args, Control::Rotate, &folder, out),
@@ -52,6 +53,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Lint(args) => lint::run(args, &folder, out),
         Command::Convert(args) => convert::run(args, &folder, out),
         Command::Archive(args) => archive::run(args, &folder, out),
+        Command::Schema(args) => schema::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),

@@ -268,4 +268,3 @@ fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Tas
     let clean = |text: &str| redactor.text(text).into_owned();
     Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }
 }
-

@@ -20,7 +20,8 @@ impl Driver {
         if !task_book::has_book(task) {
             return Ok(changes);
         }
-        let file = std::fs::read_to_string(self.ctx.state.spec.workspace.join(&task.source)).unwrap_or_default();
+        let file =
+            std::fs::read_to_string(self.ctx.state.spec.workspace.join(&task.source)).unwrap_or_default();
         // The spec keeps the file without secrets; compared is like with like.
         match task_book::review(task, &self.ctx.redactor.text(&file)) {
             Ok(claims) => {
@@ -67,10 +68,10 @@ impl Driver {
 /// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.
 fn met(state: &RunState) -> BTreeSet<String> {
     let task = &state.spec.task;
-    let passes = |name: &str| {
-        state.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.tree.as_ref())
-    };
-    let own: BTreeSet<&str> = task.criteria.iter().filter(|c| c.check.is_own()).map(|c| c.id.as_str()).collect();
+    let passes =
+        |name: &str| state.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.tree.as_ref());
+    let own: BTreeSet<&str> =
+        task.criteria.iter().filter(|c| c.check.is_own()).map(|c| c.id.as_str()).collect();
     let global = state.spec.settings.required_verifiers.iter().filter(|name| !own.contains(name.as_str()));
     let global_pass = global.clone().count() > 0 && global.clone().all(|name| passes(name));
     let mut met: BTreeSet<String> = own.iter().filter(|id| passes(id)).map(|id| (*id).to_owned()).collect();

@@ -9,7 +9,8 @@ use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
-    Agent, Clock, CustomCheck, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream, WriteMode,
+    Agent, Clock, CustomCheck, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream,
+    WriteMode,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec, Task};

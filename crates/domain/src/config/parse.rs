@@ -140,7 +140,11 @@ impl ConfigFile {
             }
             let needs_command = !matches!(
                 verifier.expect,
-                Some(super::Expect::FileExists { .. } | super::Expect::FileContains { .. } | super::Expect::Custom)
+                Some(
+                    super::Expect::FileExists { .. }
+                        | super::Expect::FileContains { .. }
+                        | super::Expect::Custom
+                )
             );
             if needs_command && verifier.command_argv.first().is_none_or(|c| c.is_empty()) {
                 return Err((

@@ -63,7 +63,11 @@ impl VerifierConfig {
     /// The command as a person would type it.
     pub fn command_line(&self) -> String {
         match &self.expect {
-            None => join_argv(&self.command_argv),
+            None => match self.command_argv.as_slice() {
+                // A shell line reads best as it was written.
+                [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
+                argv => join_argv(argv),
+            },
             Some(Expect::Output { pattern }) => {
                 format!("{} prints /{}/", join_argv(&self.command_argv), pattern.as_str())
             }

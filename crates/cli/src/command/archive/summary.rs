@@ -66,9 +66,7 @@ impl Summary {
             out.runs += 1;
             out.iterations += facts.state.iterations;
             out.cost += facts.state.totals.cost;
-            if certainty(facts.state.totals.basis) < certainty(out.basis) {
-                out.basis = facts.state.totals.basis;
-            }
+            out.basis = out.basis.max(facts.state.totals.basis);
         }
         Ok(out)
     }
@@ -94,14 +92,6 @@ impl Summary {
             out.push_str(&format!("- [{}] {story}\n", if *passes { "x" } else { " " }));
         }
         out
-    }
-}
-
-fn certainty(basis: CostBasis) -> u8 {
-    match basis {
-        CostBasis::Unknown => 0,
-        CostBasis::Estimated => 1,
-        CostBasis::Reported => 2,
     }
 }
 

@@ -33,7 +33,12 @@ pub fn require_unfenced(args: &RunArgs, loaded: &Loaded) -> Result<(), CommandEr
 }
 
 /// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
-pub fn resolve(args: &RunArgs, loaded: Loaded, task: ConfigFile, top: &Path) -> Result<Settings, CommandError> {
+pub fn resolve(
+    args: &RunArgs,
+    loaded: Loaded,
+    task: ConfigFile,
+    top: &Path,
+) -> Result<Settings, CommandError> {
     let mut file = loaded.file;
     if file.agents.as_ref().is_none_or(Vec::is_empty) {
         file.agents = Some(settings::detected_agents());

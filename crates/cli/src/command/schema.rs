@@ -1,0 +1,86 @@
+//! `ralph schema`: JSON Schemas of the files that people and programs write and read.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// One schema: the name on the command line, what it describes, the text.
+struct Schema {
+    name: &'static str,
+    about: &'static str,
+    text: &'static str,
+}
+
+/// Every schema. The files are the source; tests hold them against the code.
+const SCHEMAS: &[Schema] = &[
+    Schema {
+        name: "ralph.json",
+        about: "a task as ralph.json, version 2",
+        text: include_str!("../../../../schemas/ralph.schema.json"),
+    },
+    Schema {
+        name: "tasks.json",
+        about: "the stories of a plan",
+        text: include_str!("../../../../schemas/tasks.schema.json"),
+    },
+    Schema {
+        name: "config.json",
+        about: ".ralph/config.json and the user's own configuration",
+        text: include_str!("../../../../schemas/config.schema.json"),
+    },
+    Schema {
+        name: "frontmatter",
+        about: "the frontmatter of ralph_task.md",
+        text: include_str!("../../../../schemas/frontmatter.schema.json"),
+    },
+    Schema {
+        name: "events",
+        about: "one line of a run's events.jsonl",
+        text: include_str!("../../../../schemas/events.schema.json"),
+    },
+];
+
+/// Prints a JSON Schema; without a name, which there are. `docs/TASKS.md` shows how editors use them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph schema                                  the names
+  ralph schema ralph.json > ralph.schema.json")]
+pub struct SchemaArgs {
+    /// Which: ralph.json, tasks.json, config.json, frontmatter or events.
+    pub name: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: SchemaArgs, _folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let Some(name) = args.name else {
+        list(out);
+        return Ok(0);
+    };
+    let names = || SCHEMAS.iter().map(|schema| schema.name);
+    let Some(schema) = SCHEMAS.iter().find(|schema| schema.name == name) else {
+        let hint = match ralph_domain::text::nearest(&name, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        return Err(CommandError::usage(format!("there is no schema `{name}`")).hint(hint));
+    };
+    if out.json {
+        // One value on one line, as everywhere.
+        out.value(&serde_json::from_str::<Value>(schema.text).unwrap_or_default());
+    } else {
+        out.raw(schema.text.as_bytes());
+    }
+    Ok(0)
+}
+
+fn list(out: &Out) {
+    if out.json {
+        let all: Vec<Value> = SCHEMAS.iter().map(|s| json!({ "name": s.name, "about": s.about })).collect();
+        out.value(&all);
+        return;
+    }
+    for schema in SCHEMAS {
+        out.line(format!("{:<12} {}", schema.name, schema.about));
+    }
+}
