@@ -1,0 +1,3 @@
+#!/bin/sh
+# slug.sh TITLE: the title as part of a web address.
+printf '%s\n' "$1"

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Says what differs; exits with 1 where anything does.
+failed=0
+check() {
+    got=$(./slug.sh "$1")
+    if [ "$got" != "$2" ]; then
+        echo "slug of '$1': wanted '$2', got '$got'"
+        failed=1
+    fi
+}
+check 'Hello' 'hello'
+check 'Hello  World' 'hello-world'
+check 'A b: C!' 'a-b-c'
+exit $failed
