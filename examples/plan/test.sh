@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every command that todo.sh knows must do what the PRD says. A command that it does not know yet exits with 2.
 set -u
+sh -n todo.sh || exit 1
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 todo=$(pwd)/todo.sh
 cd "$dir" || exit 1

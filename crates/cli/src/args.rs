@@ -14,19 +14,19 @@ use std::path::PathBuf;
 )]
 pub struct Cli {
     /// Work in this folder instead of the current one.
-    #[arg(short = 'C', long, value_name = "DIR", global = true)]
+    #[arg(short = 'C', long, value_name = "DIR", global = true, help_heading = "Everywhere")]
     pub project_dir: Option<PathBuf>,
     /// Print one JSON value on stdout instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
     /// Say only what went wrong.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub quiet: bool,
     /// Show every step, also when stderr is not a terminal.
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Everywhere")]
     pub verbose: bool,
     /// When to use colour. NO_COLOR is respected.
-    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN", help_heading = "Everywhere")]
     pub color: Color,
     /// What to do.
     #[command(subcommand)]

@@ -310,3 +310,40 @@ fn an_agent_is_kept_to_its_working_folder() {
     assert!(repo.dir.join("packages/a/c.txt").is_file());
     assert!(repo.run_file("iterations/1/prompt.md").contains("keep.txt"), "the file tree is context");
 }
+
+#[test]
+fn a_persons_edit_changes_the_criteria_and_a_bad_one_is_refused() {
+    let env = TestEnv::new(RALPH);
+    // It waits in its second session until the person has spoken.
+    let wait = env.path("spoken");
+    let repo = task_repo(
+        &env,
+        &format!(
+            "echo a > a.txt; echo c > c.txt; sed -i 's/\\[ \\] M1.3/[x] M1.3/' ralph_task.md; [ $i -ne 2 ] || while [ ! -f {} ]; do sleep 0.05; done",
+            wait.display()
+        ),
+    );
+    let child = env.spawn(&repo.dir, RUN);
+    ralph_testkit::env::until("the second session", || {
+        (repo.kinds().iter().filter(|k| *k == "iteration_started").count() == 2).then_some(())
+    });
+    repo.write("bad.md", "no frontmatter");
+    repo.ralph(&["edit", "--file", "bad.md"]);
+    let edited = TASK
+        .replace("b.txt holds the letter b", "c.txt holds the letter c")
+        .replace("grep -q b b.txt", "grep -q c c.txt");
+    repo.write("new.md", &edited);
+    repo.ralph(&["edit", "--file", "new.md"]).exits(0);
+    std::fs::write(&wait, "").unwrap();
+    TestEnv::wait(child).exits(0);
+    let kinds = repo.kinds();
+    assert!(
+        kinds.contains(&"control_refused".to_owned()) && kinds.contains(&"spec_changed".to_owned()),
+        "{kinds:?}"
+    );
+    assert!(
+        repo.read("ralph_task.md").contains("[x] M1.2 c.txt holds the letter c"),
+        "{}",
+        repo.read("ralph_task.md")
+    );
+}

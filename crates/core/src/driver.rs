@@ -6,6 +6,7 @@
 use crate::context::{CancelFlag, Context, Observer};
 use crate::error::DriveError;
 use crate::integrity::Watch;
+use crate::task_book;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
@@ -232,19 +233,33 @@ impl Driver {
         self.spec_version = spec.spec_version;
         let source = spec.task.source.clone();
         let path = spec.workspace.join(&source);
-        let text = spec.task.text.clone();
-        let same =
-            |file: &str| file.replace("\r\n", "\n").trim_end() == text.replace("\r\n", "\n").trim_end();
         let file = std::fs::read_to_string(&path).unwrap_or_default();
+        let text = match &spec.task.raw {
+            // What was marked as done stays marked where the new text has it, too.
+            Some(raw) => task_book::marked(spec.task.dialect, raw, &self.ctx.state.claims),
+            None => spec.task.text.clone(),
+        };
+        let same = |file: &str| file.replace("\r\n", "\n").trim_end() == text.replace("\r\n", "\n").trim_end();
         if !same(&file) {
             // The file follows the person's word, unless somebody changed it meanwhile: that is an agent's doing.
-            let touched = self.workspace.protected_changes()?.iter().any(|c| c.path == source);
-            if touched || !path.is_file() {
+            if !path.is_file() || !self.is_as_before(&file)? {
                 return Ok(());
             }
             ralph_journal::artifacts::write_atomic(&path, text.as_bytes())?;
         }
         Ok(self.workspace.accept_protected(&source)?)
+    }
+
+    /// Whether the task file is still what the version before the edit said, marks aside.
+    fn is_as_before(&mut self, file: &str) -> Result<bool, DriveError> {
+        let spec = &self.ctx.state.spec;
+        let before = self.ctx.run.path().join(format!("spec.v{}.json", spec.spec_version.saturating_sub(1)));
+        let before = std::fs::read(&before).ok().and_then(|text| snapshot::parse_spec(&before, &text).ok());
+        if let Some(before) = before.filter(|before| task_book::has_book(&before.task)) {
+            return Ok(task_book::review(&before.task, &self.ctx.redactor.text(file)).is_ok());
+        }
+        let source = spec.task.source.clone();
+        Ok(!self.workspace.protected_changes()?.iter().any(|c| c.path == source))
     }
 
     /// Agents that an earlier run in this folder put to rest keep resting.

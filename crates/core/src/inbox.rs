@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::DriveError;
 use ralph_domain::control::{Control, Letter};
+use ralph_domain::dialect::adopt::edited;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::ports::StopCause;
@@ -69,6 +70,12 @@ impl Context {
             && self.state.spec.settings.agent(agent).is_none()
         {
             let reason = format!("there is no agent `{agent}` in this run");
+            self.record(EventBody::ControlRefused { id: letter.id, reason, inbox })?;
+            return Ok(());
+        }
+        if let Control::Edit { task } = &letter.control
+            && let Err(reason) = edited(&self.state.spec.task, task)
+        {
             self.record(EventBody::ControlRefused { id: letter.id, reason, inbox })?;
             return Ok(());
         }

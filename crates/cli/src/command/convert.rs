@@ -14,6 +14,7 @@ use crate::{find, task_source};
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::{self, Dialect, names};
 use ralph_domain::text::count;
+use ralph_git::Repo;
 use ralph_journal::artifacts::write_atomic;
 use ralph_journal::layout::RalphDir;
 use serde_json::json;
@@ -130,6 +131,9 @@ fn save(
         } else {
             let text = super::init::task_files::pretty("config.json", &config)?;
             write_atomic(&path, text.as_bytes())?;
+            if let Ok(repo) = Repo::discover(folder) {
+                repo.exclude_ralph_dir()?;
+            }
             names.push(path);
         }
     }

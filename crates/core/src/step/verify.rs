@@ -3,6 +3,7 @@
 use crate::context::{Context, Live};
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::step::judge::read_tail;
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
@@ -14,6 +15,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Bytes of a check's output in which a pattern is looked for.
+const OUTPUT_MAX: u64 = 4 * 1024 * 1024;
 /// Bytes of a check's output that are looked at for prompts, errors and signatures.
 pub(crate) const EXCERPT: usize = 8 * 1024;
 
@@ -86,7 +89,7 @@ pub(crate) fn run_check(
             Some("no test was executed".to_owned())
         }
         (Some(ExecEnd::Exited(0)), _) => match &verifier.expect {
-            Some(Expect::Output { pattern }) if !pattern.matches(&run.excerpt) => {
+            Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
                 Some(format!("its output does not match /{}/", pattern.as_str()))
             }
             _ => None,

@@ -3,6 +3,7 @@
 //! Reading never opens a file: the caller hands in the texts as [`Files`]. What cannot be read unambiguously is an
 //! error with its place and its fix; rules beyond reading are those of [`crate::lint`].
 
+pub mod adopt;
 pub mod checkbox;
 pub mod diagnostic;
 pub mod frontmatter;

@@ -358,7 +358,8 @@ impl RunState {
                 };
             }
             Control::Edit { task } => {
-                self.spec.task.text.clone_from(task);
+                self.spec.take_edit(task);
+                self.checks.retain(|name, _| self.spec.settings.verifiers.iter().any(|v| v.name == *name));
                 self.edit_pending = true;
                 self.candidate = false;
             }

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::task_source::TaskSource;
 use crate::{find, settings};
 use ralph_domain::config::{CommandLine, ConfigFile};
-use ralph_domain::criterion::Check;
+use ralph_domain::criterion::{Check, Criterion, Span};
 use ralph_domain::dialect::{Dialect, TaskFile, prd_tasks};
 use ralph_domain::text::one_line;
 use serde::Serialize;
@@ -49,6 +49,14 @@ impl Draft {
         };
         if matches!(task.dialect, Dialect::Plan | Dialect::PromptMd) {
             configured(&mut task, source)?;
+        }
+        let text = match task.dialect {
+            Dialect::PromptMd => accepted(&mut task, text),
+            _ => text,
+        };
+        if task.dialect == Dialect::Plan {
+            // The requirements are part of the text now.
+            task.context_files.clear();
         }
         let mut draft = Self { task, text, lost: Vec::new() };
         if draft.task.dialect == Dialect::Plan {
@@ -202,6 +210,34 @@ fn configured(task: &mut TaskFile, source: &TaskSource) -> Result<(), CommandErr
         task.global_verify = commands.collect();
     }
     Ok(())
+}
+
+/// What a prompt lists as its acceptance becomes criteria; the text without it.
+fn accepted(task: &mut TaskFile, text: String) -> String {
+    const HEADINGS: &[&str] =
+        &["acceptance", "acceptance criteria", "success criteria", "definition of done", "done when"];
+    let items = markdown::items_of(&text, HEADINGS);
+    if items.is_empty() {
+        return text;
+    }
+    task.criteria = items
+        .into_iter()
+        .enumerate()
+        .map(|(at, text)| Criterion {
+            id: format!("M1.{}", at + 1),
+            text,
+            milestone: None,
+            check: Check::Claimed,
+            ticked: false,
+            place: Span::START,
+        })
+        .collect();
+    markdown::without_sections(&text, HEADINGS)
+}
+
+/// A verifier's command as a person would type it.
+pub fn typed(argv: &[String]) -> String {
+    shell(argv).display()
 }
 
 /// `sh -c LINE` as the line itself.

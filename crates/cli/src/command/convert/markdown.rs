@@ -27,9 +27,23 @@ pub fn without_title(text: &str, title: &str) -> String {
 
 /// The text without the sections of these names (lower case), up to the next heading of the same or a higher level.
 pub fn without_sections(text: &str, names: &[&str]) -> String {
-    let mut out = String::with_capacity(text.len());
+    let lines = sorted(text, names).into_iter().filter(|(inside, _)| !inside).map(|(_, line)| line);
+    lines.collect::<String>().trim().to_owned()
+}
+
+/// The items at the first level of the lists in the sections of these names.
+pub fn items_of(text: &str, names: &[&str]) -> Vec<String> {
+    let inside = sorted(text, names).into_iter().filter(|(inside, _)| *inside).map(|(_, line)| line);
+    let items = inside.filter_map(|line| line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")));
+    let bare = |item: &str| item.trim().trim_start_matches("[ ]").trim_start_matches("[x]").trim().to_owned();
+    items.map(bare).filter(|item| !item.is_empty()).collect()
+}
+
+/// Each line, and whether it stands in a section of these names.
+fn sorted<'a>(text: &'a str, names: &[&str]) -> Vec<(bool, &'a str)> {
+    let mut out = Vec::new();
     let mut fence: Option<&str> = None;
-    let mut skipped: Option<usize> = None;
+    let mut section: Option<usize> = None;
     for line in text.split_inclusive('\n') {
         let bare = line.trim_start();
         let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
@@ -41,18 +55,16 @@ pub fn without_sections(text: &str, names: &[&str]) -> String {
         if fence.is_none()
             && let Some((level, name)) = heading(line)
         {
-            if skipped.is_some_and(|section| level <= section) {
-                skipped = None;
+            if section.is_some_and(|section| level <= section) {
+                section = None;
             }
-            if skipped.is_none() && is_one_of(name, names) {
-                skipped = Some(level);
+            if section.is_none() && is_one_of(name, names) {
+                section = Some(level);
             }
         }
-        if skipped.is_none() {
-            out.push_str(line);
-        }
+        out.push((section.is_some(), line));
     }
-    out.trim().to_owned()
+    out
 }
 
 fn is_one_of(name: &str, names: &[&str]) -> bool {
@@ -75,6 +87,12 @@ mod tests {
             "# T\n\nA\n\n## Notes\n```\n## Constraints\n```\nz"
         );
         assert_eq!(without_sections("## Constraintsx\na", &["constraints"]), "## Constraintsx\na");
+    }
+
+    #[test]
+    fn the_items_of_a_section_are_those_of_its_first_level() {
+        let text = "- a\n## Acceptance\nText\n- b\n  - c\n* [ ] d\n## Other\n- e\n";
+        assert_eq!(items_of(text, &["acceptance"]), ["b", "d"]);
     }
 
     #[test]

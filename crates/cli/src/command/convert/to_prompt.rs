@@ -1,7 +1,7 @@
 //! A task as `PROMPT.md`, with its checks and budgets in `.ralph/config.json`.
 
 use super::Written;
-use super::draft::Draft;
+use super::draft::{Draft, typed};
 use ralph_domain::config::{Completion, VerifierConfig};
 use ralph_domain::criterion::Check;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub fn write(draft: &mut Draft, to: &Path) -> Written {
     let mut text = format!("# {}\n", draft.task.title);
     let mut section = |name: &str, body: String| {
         if !body.trim().is_empty() {
-            text.push_str(&format!("\n## {name}\n\n{body}\n"));
+            text.push_str(&format!("\n## {name}\n\n{}\n", body.trim()));
         }
     };
     if draft.text.starts_with('#') {
@@ -52,7 +52,7 @@ pub fn write(draft: &mut Draft, to: &Path) -> Written {
     }
     section("Acceptance", accepted.join("\n"));
     section("Constraints", draft.task.rules.iter().map(|rule| format!("- {rule}\n")).collect());
-    section("Verification", verifiers.iter().map(|v| format!("- `{}`\n", v.command_line())).collect());
+    section("Verification", verifiers.iter().map(|v| format!("- `{}`\n", typed(&v.command_argv))).collect());
     let mut config = draft.config();
     if !verifiers.is_empty() {
         config.required_verifiers = Some(verifiers.iter().map(|v| v.name.clone()).collect());

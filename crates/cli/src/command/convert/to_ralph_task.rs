@@ -95,8 +95,11 @@ fn frontmatter(draft: &mut Draft) -> String {
         })
     });
     line("test_command", Some(first.as_ref().map_or_else(|| quoted(NO_TESTS), yaml)));
-    if commands.len() > 1 {
-        let rest: Vec<String> = commands.iter().skip(1).map(|c| format!("\n  - {}", yaml(c))).collect();
+    // A box without a check of its own is judged by the commands of the whole task, so they must be named.
+    let is_claimed = task.criteria.iter().any(|c| c.check == Check::Claimed);
+    let skipped = if is_claimed { 0 } else { 1 };
+    if commands.len() > skipped {
+        let rest: Vec<String> = commands.iter().skip(skipped).map(|c| format!("\n  - {}", yaml(c))).collect();
         line("verify_commands", Some(rest.concat()));
     }
     line("pr", pr(draft));
@@ -171,21 +174,15 @@ fn free_id(taken: &mut BTreeSet<String>) -> String {
 /// The check as a shell command.
 fn command(criterion: &Criterion, draft: &mut Draft) -> Option<String> {
     let quote = |text: &str| join_argv(&[text.to_owned()]);
-    let by_grep = "is checked with `grep -E` now, whose patterns differ in details";
     let line = match &criterion.check {
         Check::Command { command } => command.display(),
         Check::FileExists { path } => format!("test -e {}", quote(path)),
         Check::FileContains { path, pattern } => {
-            draft.lose(&criterion.id, by_grep);
-            format!("grep -Eq -- {} {}", quote(pattern.as_str()), quote(path))
+            format!("{} {}", grep(&criterion.id, pattern.as_str(), draft)?, quote(path))
         }
         Check::CommandOutput { command, pattern } => {
-            draft.lose(&criterion.id, by_grep);
-            format!(
-                "out=$({}) && printf '%s\\n' \"$out\" | grep -Eq -- {}",
-                command.display(),
-                quote(pattern.as_str())
-            )
+            let grep = grep(&criterion.id, pattern.as_str(), draft)?;
+            format!("out=$({}) && printf '%s\\n' \"$out\" | {grep}", command.display())
         }
         Check::PrChecksPass | Check::PrApproved | Check::Claimed => return None,
     };
@@ -194,6 +191,23 @@ fn command(criterion: &Criterion, draft: &mut Draft) -> Option<String> {
         return None;
     }
     Some(line)
+}
+
+/// A search for a pattern, as far as `grep -E` knows its parts.
+fn grep(id: &str, pattern: &str, draft: &mut Draft) -> Option<String> {
+    // It looks at single lines anyway.
+    let bare = pattern.strip_prefix("(?m)").unwrap_or(pattern);
+    let (flags, bare) = match bare.strip_prefix("(?i)") {
+        Some(rest) => ("-Eqi", rest),
+        None => ("-Eq", bare),
+    };
+    let bare = bare.replace("\\d", "[0-9]");
+    if bare.contains("(?") || bare.contains("\\n") {
+        draft.lose(id, format!("`grep` cannot look for /{pattern}/: write a check of your own"));
+        return None;
+    }
+    draft.lose(id, "is checked with `grep -E` now, line by line; patterns differ in details");
+    Some(format!("grep {flags} -- {}", join_argv(&[bare])))
 }
 
 fn yaml(command: &CommandLine) -> String {

@@ -2,8 +2,8 @@
 //! what the engine needs.
 
 use crate::error::CommandError;
-use ralph_domain::config::{Completion, ConfigFile, Expect, VerifierConfig};
-use ralph_domain::criterion::{Check, Criterion};
+use ralph_domain::config::ConfigFile;
+use ralph_domain::dialect::adopt::adopt;
 use ralph_domain::dialect::{self, Dialect, Files, TaskFile};
 use ralph_domain::lint::{self, Diagnostic, Facts};
 use ralph_domain::spec::Task;
@@ -78,7 +78,7 @@ fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandErr
         .hint("take it out until then; every other criterion can be checked"));
     }
     let vars = file.vars();
-    Ok(chosen(file.filled(&vars), text))
+    Ok(chosen(file.filled(&vars), &text))
 }
 
 /// The one task file of a folder.
@@ -119,57 +119,8 @@ fn refused(found: &[Diagnostic]) -> CommandError {
     }
 }
 
-fn chosen(file: TaskFile, text: String) -> Chosen {
-    let mut settings = file.settings.clone();
-    let mut verifiers = file.verifiers();
-    verifiers.extend(file.criteria.iter().filter_map(verifier_of));
-    settings.required_verifiers = Some(verifiers.iter().map(|v| v.name.clone()).collect());
-    settings.verifiers = Some(verifiers);
-    settings.completion = Some(match file.completion {
-        dialect::Completion::Promise => Completion::Promise,
-        dialect::Completion::Claim => Completion::Claim,
-        dialect::Completion::Checks => Completion::Checks,
-    });
-    settings.commit_author = settings.commit_author.or_else(|| file.git.commit_author.clone());
-    settings.commit_email = settings.commit_email.or_else(|| file.git.commit_email.clone());
-    // A plan's own prompt has the agent commit its stories.
-    settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
-    let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
-    Chosen {
-        branch: file.git.branch.clone(),
-        base: file.git.base_branch.clone(),
-        settings,
-        task: Task {
-            title: file.title,
-            text: file.goal.replace("\r\n", "\n"),
-            source: file.source,
-            dialect: file.dialect,
-            raw: book.then_some(text),
-            criteria: file.criteria,
-            working_dir: file.git.working_dir,
-            context_files: file.context_files,
-            rules: file.rules,
-        },
-    }
-}
-
-/// The check of a criterion, under the criterion's id.
-fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
-    let command = |argv: Vec<String>| VerifierConfig::command(criterion.id.clone(), argv);
-    match &criterion.check {
-        Check::Command { command: line } => Some(command(line.argv())),
-        Check::CommandOutput { command: line, pattern } => Some(VerifierConfig {
-            expect: Some(Expect::Output { pattern: pattern.clone() }),
-            ..command(line.argv())
-        }),
-        Check::FileExists { path } => Some(VerifierConfig {
-            expect: Some(Expect::FileExists { path: path.clone() }),
-            ..command(Vec::new())
-        }),
-        Check::FileContains { path, pattern } => {
-            let expect = Expect::FileContains { path: path.clone(), pattern: pattern.clone() };
-            Some(VerifierConfig { expect: Some(expect), ..command(Vec::new()) })
-        }
-        Check::PrChecksPass | Check::PrApproved | Check::Claimed => None,
-    }
+fn chosen(file: TaskFile, text: &str) -> Chosen {
+    let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
+    let (task, settings) = adopt(file, text);
+    Chosen { task, settings, branch, base }
 }
