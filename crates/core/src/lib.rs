@@ -6,6 +6,7 @@
 //! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.
 
 mod append_only;
+mod baseline;
 mod changelog;
 pub mod clock;
 mod context;
@@ -16,6 +17,7 @@ mod inbox;
 mod integrity;
 pub mod prompt;
 mod receipt;
+mod result;
 pub mod run_id;
 mod step;
 mod task_book;

@@ -62,15 +62,19 @@ pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), Str
     if task.dialect == Dialect::PromptMd {
         return Ok((Task { text: text.replace("\r\n", "\n"), ..task.clone() }, None));
     }
-    let file = super::parse(task.dialect, &Files::new(&task.source, text)).map_err(|found| match found.first() {
-        Some(first) => format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix),
-        None => "it cannot be read".to_owned(),
-    })?;
+    let file =
+        super::parse(task.dialect, &Files::new(&task.source, text)).map_err(|found| match found.first() {
+            Some(first) => format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix),
+            None => "it cannot be read".to_owned(),
+        })?;
     let vars = file.vars();
     let (new, settings) = adopt(file.filled(&vars), text);
     // A plan's goal stands in its other files, which this edit does not touch.
     let goal = if task.dialect == Dialect::Plan { task.text.clone() } else { new.text.clone() };
-    Ok((Task { text: goal, source: task.source.clone(), working_dir: task.working_dir.clone(), ..new }, Some(settings)))
+    Ok((
+        Task { text: goal, source: task.source.clone(), working_dir: task.working_dir.clone(), ..new },
+        Some(settings),
+    ))
 }
 
 impl RunSpec {
@@ -78,7 +82,9 @@ impl RunSpec {
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
         self.task = task;
-        if let Some(ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. }) = settings {
+        if let Some(ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. }) =
+            settings
+        {
             self.settings.verifiers = verifiers;
             self.settings.required_verifiers = required;
         }

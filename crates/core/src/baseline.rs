@@ -1,0 +1,125 @@
+//! What a run goes by, looked at when it goes on and when a person has spoken: spec, tree, evidence, refs, cooldowns.
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::task_book;
+use ralph_domain::event::EventBody;
+use ralph_domain::id::Digest;
+use ralph_domain::state::RunState;
+use ralph_journal::journal::Places;
+use ralph_journal::snapshot;
+
+impl Driver {
+    /// A person approved: refs and configuration as they are now are the new baseline.
+    pub(crate) fn apply_approval(&mut self) -> Result<(), DriveError> {
+        if !self.ctx.state.approval_pending || self.ctx.state.baseline.is_none() {
+            return Ok(());
+        }
+        self.workspace.accept_refs()?;
+        self.ctx.accept_config()
+    }
+
+    /// Checks judge the recorded tree. Where the files are others now, they are recorded anew first.
+    pub(crate) fn check_tree(&mut self) -> Result<(), DriveError> {
+        let recorded = self
+            .ctx
+            .state
+            .current
+            .as_ref()
+            .is_some_and(|c| c.stage == ralph_domain::state::Stage::Checkpointed);
+        if recorded && Some(self.workspace.tree()?) != self.ctx.state.tree {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Evidence that a power cut damaged is no evidence.
+    pub(crate) fn check_evidence(&mut self) -> Result<(), DriveError> {
+        let state = &self.ctx.state;
+        let Some(digest) = state.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone()) else {
+            return Ok(());
+        };
+        let path = self.ctx.run.proof();
+        let sound = std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == digest);
+        if !sound && state.finished.is_none() {
+            let reason = format!("`{}` is not what was journalled", path.display());
+            self.ctx.record(EventBody::ProofVoided { reason })?;
+        }
+        Ok(())
+    }
+
+    /// The task file that a person's edit names is the new baseline of that file.
+    pub(crate) fn take_edit(&mut self) -> Result<(), DriveError> {
+        let spec = &self.ctx.state.spec;
+        if self.spec_version == spec.spec_version || self.ctx.state.baseline.is_none() {
+            return Ok(());
+        }
+        self.spec_version = spec.spec_version;
+        let source = spec.task.source.clone();
+        let path = spec.workspace.join(&source);
+        let file = std::fs::read_to_string(&path).unwrap_or_default();
+        let text = match &spec.task.raw {
+            // What was marked as done stays marked where the new text has it, too.
+            Some(raw) => task_book::marked(spec.task.dialect, raw, &self.ctx.state.claims),
+            None => spec.task.text.clone(),
+        };
+        let same =
+            |file: &str| file.replace("\r\n", "\n").trim_end() == text.replace("\r\n", "\n").trim_end();
+        if !same(&file) {
+            // The file follows the person's word, unless somebody changed it meanwhile: that is an agent's doing.
+            if !path.is_file() || !self.is_as_before(&file)? {
+                return Ok(());
+            }
+            ralph_journal::artifacts::write_atomic(&path, text.as_bytes())?;
+        }
+        Ok(self.workspace.accept_protected(&source)?)
+    }
+
+    /// Whether the task file is still what the version before the edit said, marks aside.
+    fn is_as_before(&mut self, file: &str) -> Result<bool, DriveError> {
+        let spec = &self.ctx.state.spec;
+        let before = self.ctx.run.path().join(format!("spec.v{}.json", spec.spec_version.saturating_sub(1)));
+        let before = std::fs::read(&before).ok().and_then(|text| snapshot::parse_spec(&before, &text).ok());
+        if let Some(before) = before.filter(|before| task_book::has_book(&before.task)) {
+            return Ok(task_book::review(&before.task, &self.ctx.redactor.text(file)).is_ok());
+        }
+        let source = spec.task.source.clone();
+        Ok(!self.workspace.protected_changes()?.iter().any(|c| c.path == source))
+    }
+
+    /// Agents that an earlier run in this folder put to rest keep resting.
+    pub(crate) fn inherit_cooldowns(&mut self) -> Result<(), DriveError> {
+        #[derive(serde::Deserialize)]
+        struct Entry {
+            cooldown_until: i64,
+            reason: String,
+        }
+        let Ok(text) = std::fs::read(self.ctx.dir.cooldowns()) else { return Ok(()) };
+        let Ok(map) = serde_json::from_slice::<std::collections::BTreeMap<String, Entry>>(&text) else {
+            return Ok(());
+        };
+        let now = self.ctx.clock.now();
+        for (name, entry) in map {
+            let agent = ralph_domain::id::AgentName::new(name);
+            let until = jiff::Timestamp::from_second(entry.cooldown_until).unwrap_or(now);
+            if until > now && self.ctx.state.spec.settings.agent(&agent).is_some() {
+                self.ctx.record(EventBody::CooldownSet { agent, until, reason: entry.reason })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The state over the spec that the journal names by its digest, wherever a copy of that one is left: the file in the
+/// run folder may have been edited while nobody drove the run.
+pub(crate) fn over_named_spec(places: &Places, state: RunState) -> Result<RunState, DriveError> {
+    let Some(digest) = &state.spec_digest else { return Ok(state) };
+    let path = places.dir.spec();
+    if std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == *digest) {
+        return Ok(state);
+    }
+    match snapshot::find_spec(places, digest) {
+        Some(text) => Ok(snapshot::replay(&places.dir, snapshot::parse_spec(&path, &text)?)?),
+        None => Ok(state),
+    }
+}

@@ -1,0 +1,98 @@
+//! The end of a run as one object, with the typed error that belongs to it.
+
+use crate::driver::Driver;
+use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
+use ralph_domain::state::RunState;
+
+impl Driver {
+    pub(crate) fn result(&self, error: Option<RunError>) -> RunResult {
+        let state = &self.ctx.state;
+        let (reason, summary) = match (&error, &state.finished, &state.needs_human) {
+            (Some(error), _, _) => (EndReason::Error, error.message.clone()),
+            (None, Some(end), _) => (end.reason, end.summary.clone()),
+            (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
+            (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
+        };
+        let clean = |text: &str| self.ctx.redactor.text(text).into_owned();
+        let summary = clean(&summary);
+        let error = error.or_else(|| ending_error(reason, &summary, state));
+        let error = error.map(|e| RunError { message: clean(&e.message), ..e });
+        let files = match (&state.baseline, &state.work) {
+            (Some(baseline), Some(work)) => self
+                .workspace
+                .changes(baseline.head.as_str(), work.as_str())
+                .map(|files| {
+                    files
+                        .into_iter()
+                        .filter(|f| !f.path.starts_with(".ralph/"))
+                        .map(|f| clean(&f.path))
+                        .collect()
+                })
+                .unwrap_or_else(|_| state.touched.iter().cloned().collect()),
+            _ => Vec::new(),
+        };
+        RunResult {
+            success: reason == EndReason::Completed,
+            reason,
+            run_id: Some(state.spec.run_id.clone()),
+            run_dir: Some(self.ctx.run.path().to_owned()),
+            iterations: state.iterations,
+            cost_usd: state.totals.cost,
+            cost_basis: state.totals.basis,
+            tokens: state.totals.tokens,
+            elapsed_seconds: state.elapsed().as_secs_f64(),
+            summary,
+            branch: self.result_branch(),
+            pr_url: state.published.as_ref().and_then(|p| p.pr_url.clone()),
+            files_changed: files,
+            error,
+        }
+    }
+}
+
+/// The typed error that belongs to an end without success.
+fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<RunError> {
+    let run = &state.spec.run_id;
+    let (code, hint, recoverable) = match reason {
+        EndReason::Completed | EndReason::Stopped | EndReason::Cancelled => return None,
+        EndReason::MaxIterations => (
+            ErrorCode::MaxIterations,
+            "start again with a larger `--max-iterations`; the work is kept".into(),
+            false,
+        ),
+        EndReason::MaxCost => {
+            (ErrorCode::MaxCost, "start again with a larger `--max-cost`; the work is kept".into(), false)
+        }
+        EndReason::MaxTokens => (
+            ErrorCode::MaxTokens,
+            "start again with a larger `max_tokens_total`; the work is kept".into(),
+            false,
+        ),
+        EndReason::Timeout => {
+            (ErrorCode::Timeout, "start again with more time; the work is kept".into(), false)
+        }
+        EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
+        EndReason::NeedsHuman => {
+            let approve = state.needs_human.as_ref().is_some_and(|n| n.reason.needs_approval());
+            let hint = if approve {
+                format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
+            } else {
+                format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` goes on")
+            };
+            (ErrorCode::NeedsHuman, hint, true)
+        }
+        EndReason::Error if state.dropped.is_empty() => {
+            (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)
+        }
+        EndReason::Error => {
+            (ErrorCode::AuthFailed, "`ralph probe` shows what is wrong with each agent".into(), true)
+        }
+    };
+    Some(RunError {
+        code,
+        message: summary.to_owned(),
+        hint: Some(hint),
+        recoverable,
+        iteration: Some(state.iterations + 1),
+    })
+}
