@@ -11,6 +11,7 @@ use self::draft::{Draft, Lost};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::{find, task_source};
+use ralph_domain::config::ConfigFile;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::{self, Dialect, names};
 use ralph_domain::text::count;
@@ -43,7 +44,7 @@ struct Written {
     /// Paths relative to the folder, and their texts.
     files: Vec<(PathBuf, String)>,
     /// A configuration, written only where there is none.
-    config: Option<ralph_domain::config::ConfigFile>,
+    config: Option<ConfigFile>,
 }
 
 /// Runs the command.
@@ -127,7 +128,8 @@ fn save(
     if let Some(config) = written.config {
         let path = RalphDir::of(&find::top(folder)).config();
         if path.exists() {
-            draft.keep_out_of_config(&config);
+            let there = std::fs::read_to_string(&path).unwrap_or_default();
+            draft.keep_out_of_config(&config, &ConfigFile::parse(&there).unwrap_or_default());
         } else {
             let text = super::init::task_files::pretty("config.json", &config)?;
             write_atomic(&path, text.as_bytes())?;

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, settings};
+use crate::{find, host, settings, task_source};
 use ralph_domain::describe::Tone;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
@@ -72,11 +72,20 @@ fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (Stri
             }
         };
     }
-    if !top.join("PROMPT.md").is_file() {
-        return (
+    match task_source::candidates(top).as_slice() {
+        [] => (
             "set up, no task yet".into(),
-            "write what is to be done, and how to check it, into `PROMPT.md`".into(),
-        );
+            "`ralph init --task` writes one to fill in (or `--json-task`, `--plan`, `--prompt`)".into(),
+        ),
+        [task] => {
+            ("ready".into(), format!("`ralph run --isolation none` starts the loop on {}", task.main_file()))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|task| task.main_file()).collect();
+            (
+                format!("ready, with {}", names.join(" and ")),
+                format!("`ralph run --isolation none {}`", names[0]),
+            )
+        }
     }
-    ("ready".into(), "`ralph run --isolation none` starts the loop on PROMPT.md".into())
 }

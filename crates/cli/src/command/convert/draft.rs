@@ -153,9 +153,11 @@ impl Draft {
     }
 
     /// Names what would have gone into a configuration that is there already.
-    pub fn keep_out_of_config(&mut self, config: &ConfigFile) {
+    pub fn keep_out_of_config(&mut self, config: &ConfigFile, there: &ConfigFile) {
         let value = serde_json::to_value(config).unwrap_or_default();
-        for (key, value) in value.as_object().into_iter().flatten().filter(|(key, _)| *key != "version") {
+        let there = serde_json::to_value(there).unwrap_or_default();
+        let said = value.as_object().into_iter().flatten().filter(|(key, _)| *key != "version");
+        for (key, value) in said.filter(|(key, value)| there.get(key) != Some(value)) {
             let said = one_line(&value.to_string(), 200);
             self.lose(key, format!("belongs into `.ralph/config.json`, which was left as it is: {said}"));
         }

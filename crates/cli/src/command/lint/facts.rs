@@ -1,8 +1,10 @@
 //! What the linter cannot know by itself: which programs exist here, and what the configuration says.
 
+use crate::error::CommandError;
 use crate::find;
 use crate::settings;
 use crate::task_source::TaskSource;
+use ralph_domain::config::ConfigFile;
 use ralph_domain::criterion::Span;
 use ralph_domain::dialect::diagnostic::Lines;
 use ralph_domain::dialect::{Dialect, TaskFile};
@@ -28,10 +30,7 @@ pub fn configuration(source: &TaskSource) -> Configured {
     let loaded = match settings::load(&top) {
         Ok(loaded) => loaded,
         Err(error) => {
-            let fix = error.next().to_owned();
-            let finding =
-                Diagnostic::error("bad-config", ".ralph/config.json", Span::START, error.message, fix);
-            return Configured { diagnostics: vec![finding], ..Configured::default() };
+            return Configured { diagnostics: vec![refused(&top, &error)], ..Configured::default() };
         }
     };
     let file = &loaded.file;
@@ -59,6 +58,20 @@ pub fn configuration(source: &TaskSource) -> Configured {
         }
     }
     Configured { verifiers: Some(resolved.required_verifiers), budget_set: Some(budget_set), diagnostics }
+}
+
+/// What is wrong with a configuration, at its place where it is the repo's own.
+fn refused(top: &Path, error: &CommandError) -> Diagnostic {
+    let name = ".ralph/config.json";
+    let text = std::fs::read_to_string(RalphDir::of(top).config()).unwrap_or_default();
+    match ConfigFile::parse(&text) {
+        Err(e) if !text.is_empty() => {
+            let place = Span { line: e.line.max(1), column: e.column.max(1) };
+            Diagnostic::error("bad-config", name, place, e.message, e.hint)
+        }
+        // Then it is the user's own file, which the message names.
+        _ => Diagnostic::error("bad-config", name, Span::START, &error.message, error.next()),
+    }
 }
 
 /// Programs of the task's checks that exist neither on the path nor in the repo.
