@@ -326,6 +326,35 @@ fn examples_and_what_init_writes_are_valid() {
 }
 
 #[test]
+fn the_action_contract_takes_every_action_and_nothing_else() {
+    let contract = schema("actions");
+    let all = json!({
+        "summary": "what was done",
+        "actions": [
+            {"type": "run", "command": "npm test", "cwd": "web", "timeout_s": 900},
+            {"type": "patch", "path": "src/foo.ts", "patch": "--- a\n+++ b\n"},
+            {"type": "write", "path": ".ralph/guardrails.md", "append": true, "content": "x"},
+            {"type": "commit", "message": "m", "paths": ["src/foo.ts"]},
+            {"type": "rotate", "reason": "r"},
+            {"type": "pause", "reason": "r"},
+            {"type": "stop_success", "reason": "r"},
+            {"type": "stop_failure", "reason": "r"}
+        ],
+        "claims": {"checkboxes_checked": ["M1.1"], "milestones_completed": ["M1"]}
+    });
+    valid(&contract, &all);
+    for bad in [
+        json!({"actions": []}),
+        json!({"summary": "s", "actions": [{"type": "shell", "command": "x"}]}),
+        json!({"summary": "s", "actions": [{"type": "write", "path": "/etc/passwd", "content": "x"}]}),
+        json!({"summary": "s", "actions": [{"type": "run", "command": "x", "sudo": true}]}),
+        json!({"summary": "s", "actions": [], "done": true}),
+    ] {
+        refused(&contract, &bad);
+    }
+}
+
+#[test]
 fn the_command_prints_the_files_of_the_repository() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[]);
@@ -335,6 +364,7 @@ fn the_command_prints_the_files_of_the_repository() {
         ("config.json", "config"),
         ("frontmatter", "frontmatter"),
         ("events", "events"),
+        ("actions", "actions"),
     ] {
         let printed = repo.ralph(&["schema", name]).exits(0);
         assert_eq!(printed.stdout, read(format!("schemas/{file}.schema.json")));

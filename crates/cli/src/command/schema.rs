@@ -39,6 +39,11 @@ const SCHEMAS: &[Schema] = &[
         about: "one line of a run's events.jsonl",
         text: include_str!("../../../../schemas/events.schema.json"),
     },
+    Schema {
+        name: "actions",
+        about: "the answer of an agent of kind `actions` (not built in yet)",
+        text: include_str!("../../../../schemas/actions.schema.json"),
+    },
 ];
 
 /// Prints a JSON Schema; without a name, which there are. `docs/TASKS.md` shows how editors use them.
@@ -47,7 +52,7 @@ const SCHEMAS: &[Schema] = &[
   ralph schema                                  the names
   ralph schema ralph.json > ralph.schema.json")]
 pub struct SchemaArgs {
-    /// Which: ralph.json, tasks.json, config.json, frontmatter or events.
+    /// Which: ralph.json, tasks.json, config.json, frontmatter, events or actions.
     pub name: Option<String>,
 }
 

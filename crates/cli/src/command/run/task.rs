@@ -1,11 +1,13 @@
 //! Which task a run works on: the file that was named, or the one that lies in the folder; read, linted, and turned into
 //! what the engine needs.
 
+use crate::command::lint::look;
 use crate::error::CommandError;
+use crate::task_source::TaskSource;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
 use ralph_domain::dialect::{self, Dialect, Files, TaskFile};
-use ralph_domain::lint::{self, Diagnostic, Facts};
+use ralph_domain::lint::Diagnostic;
 use ralph_domain::spec::Task;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +59,7 @@ fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandErr
             files = files.with(path.display().to_string(), text);
         }
     }
-    let report = lint::lint(dialect, &files, &Facts::default());
+    let report = look(&TaskSource { dialect, folder: folder.to_owned(), files }, &[]);
     if report.refuses() {
         return Err(refused(&report.diagnostics));
     }
@@ -97,7 +99,7 @@ fn read(folder: &Path, name: &Path) -> Result<String, CommandError> {
     let path = folder.join(name);
     let bytes = std::fs::read(&path).map_err(|e| {
         CommandError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
-            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`")
+            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`")
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
