@@ -76,6 +76,8 @@ fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
             })
         }
         "minimum" => value.as_f64().is_none_or(|n| n >= rule.as_f64().unwrap()),
+        "maximum" => value.as_f64().is_none_or(|n| n <= rule.as_f64().unwrap()),
+        "maxItems" => value.as_array().is_none_or(|list| list.len() as u64 <= rule.as_u64().unwrap()),
         "exclusiveMinimum" => value.as_f64().is_none_or(|n| n > rule.as_f64().unwrap()),
         "minLength" => length.is_none_or(|n| n >= rule.as_u64().unwrap()),
         "maxLength" => length.is_none_or(|n| n <= rule.as_u64().unwrap()),
