@@ -347,3 +347,26 @@ fn a_persons_edit_changes_the_criteria_and_a_bad_one_is_refused() {
         repo.read("ralph_task.md")
     );
 }
+
+#[test]
+fn work_may_start_from_another_branch_and_carry_a_ticket() {
+    let env = TestEnv::new(RALPH);
+    let task = json!({"task": "Make c.txt for {{ticket_id}}", "repository": {"branch": "stacked"},
+        "git": {"feature_branch": "feature/{{ticket_id}}"},
+        "acceptance_criteria": [{"type": "file_exists", "path": "c.txt"}, {"type": "file_exists", "path": "below.txt"}]});
+    let repo = TestRepo::new(&env, "repo", &[("ralph.json", &task.to_string())]);
+    repo.git(&["switch", "-q", "-c", "stacked"]);
+    repo.write("below.txt", "x\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "below"]);
+    repo.git(&["switch", "-q", "main"]);
+    with_agent(&repo, "touch c.txt");
+    let refused = repo.ralph(&[RUN, &["--ticket", "ABC-7"]].concat()).exits(2);
+    assert!(refused.stderr.contains("starts from `stacked`"), "{}", refused.stderr);
+    let dir = repo.dir.display().to_string();
+    for place in [&["--worktree"][..], &["--clone", &dir]] {
+        let result = repo.ralph(&[RUN, &["--ticket", "ABC-7", "--json"], place].concat()).exits(0).json();
+        assert!(result["branch"].as_str().unwrap().starts_with("feature/ABC-7"), "{result}");
+    }
+    assert_eq!(repo.git(&["branch", "--show-current"]), "main");
+}

@@ -35,6 +35,9 @@ pub struct RunArgs {
     /// only one. Several run side by side, each in a clone of its own.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// The ticket that `{{ticket_id}}` in a task stands for.
+    #[arg(long, value_name = "ID")]
+    pub ticket: Option<String>,
     /// How many of several tasks run at a time (default 2).
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
@@ -139,6 +142,7 @@ impl RunArgs {
         flag("--max-tokens", self.max_tokens.map(|n| n.to_string()));
         flag("--agents", (!self.agents.is_empty()).then(|| self.agents.join(",")));
         flag("--model", self.model.clone());
+        flag("--ticket", self.ticket.clone());
         self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
         self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
         if self.strict_budget {
@@ -156,8 +160,12 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let mut chosen =
-        task::choose(folder, &top, args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path))?;
+    let mut chosen = task::choose(
+        folder,
+        &top,
+        args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path),
+        args.ticket.as_deref(),
+    )?;
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
     options::require_unfenced(args, &loaded)?;

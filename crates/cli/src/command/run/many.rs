@@ -37,7 +37,7 @@ pub fn run(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
     let home = host::state_home()?;
     for file in &args.files {
         // Whatever is wrong with any of them is told before the first one costs a cent.
-        super::task::choose(folder, &find::top(folder), Some(file))?;
+        super::task::choose(folder, &find::top(folder), Some(file), args.ticket.as_deref())?;
     }
     let logs = home.path().join("many").join(std::process::id().to_string());
     std::fs::create_dir_all(&logs)

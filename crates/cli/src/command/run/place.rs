@@ -53,6 +53,14 @@ pub fn make(
         let path = home.workspace(run_id);
         let branch = args.branch.clone().unwrap_or_else(own);
         let made = place::clone(from, &path, &branch)?;
+        if let Some(base) = &chosen.base {
+            // A fresh clone is ours alone: its new branch may start where the task says.
+            let start = based_on(&made, Some(base))?.head;
+            made.git()
+                .call(["checkout", "-q", "-B", &branch, &start])
+                .run()
+                .map_err(ralph_git::Error::from)?;
+        }
         // A URL may carry a password; the spec is written to disk.
         let from = host::redactor(&origin.top).text(from).into_owned();
         return Ok((Place::Clone { from }, made.top, Some(branch)));

@@ -24,8 +24,15 @@ pub struct Chosen {
 }
 
 /// The task in `folder`: `named`, or the only one there.
-pub fn choose(folder: &Path, top: &Path, named: Option<&Path>) -> Result<Chosen, CommandError> {
-    let mut chosen = read_chosen(folder, named)?;
+///
+/// `ticket` fills `{{ticket_id}}`, over what the file says.
+pub fn choose(
+    folder: &Path,
+    top: &Path,
+    named: Option<&Path>,
+    ticket: Option<&str>,
+) -> Result<Chosen, CommandError> {
+    let mut chosen = read_chosen(folder, named, ticket)?;
     // Paths are kept as seen from the top of the repo, wherever in it the run was started.
     if let Some(below) = folder.strip_prefix(top).ok().filter(|p| !p.as_os_str().is_empty()) {
         let from_top = |path: &str| below.join(path).display().to_string();
@@ -37,7 +44,7 @@ pub fn choose(folder: &Path, top: &Path, named: Option<&Path>) -> Result<Chosen,
     Ok(chosen)
 }
 
-fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandError> {
+fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Result<Chosen, CommandError> {
     let name = match named {
         Some(name) => name.to_owned(),
         None => find(folder)?,
@@ -79,7 +86,10 @@ fn read_chosen(folder: &Path, named: Option<&Path>) -> Result<Chosen, CommandErr
         ))
         .hint("take it out until then; every other criterion can be checked"));
     }
-    let vars = file.vars();
+    let vars = match ticket {
+        Some(ticket) => file.vars().with("ticket_id", ticket),
+        None => file.vars(),
+    };
     Ok(chosen(file.filled(&vars), &text))
 }
 
