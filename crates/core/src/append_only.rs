@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
+use crate::integrity::FileStamp;
 use ralph_domain::event::EventBody;
 use ralph_journal::JournalError;
 use std::fs::{File, OpenOptions};
@@ -16,6 +17,7 @@ const NAMES: [&str; 3] = ["guardrails.md", "errors.log", "activity.log"];
 #[derive(Debug, Default)]
 pub(crate) struct Grown {
     lengths: [Option<u64>; 3],
+    stamps: [Option<FileStamp>; 3],
 }
 
 impl Context {
@@ -26,7 +28,8 @@ impl Context {
     /// Before a session: the copies hold what the files hold.
     pub fn copy_append_only(&self) -> Grown {
         let mut grown = Grown::default();
-        for (name, length) in NAMES.iter().zip(&mut grown.lengths) {
+        for ((name, length), stamp) in NAMES.iter().zip(&mut grown.lengths).zip(&mut grown.stamps) {
+            *stamp = FileStamp::of(&self.dir.join(name));
             let Some(copy) = self.copy_of(name) else { continue };
             // Where a copy cannot be made, the file simply is not watched.
             *length = catch_up(&self.dir.join(name), &copy).ok();
@@ -36,9 +39,13 @@ impl Context {
 
     /// After a session: a file that is no longer what it was, with something added, is put back.
     pub fn check_append_only(&mut self, grown: &Grown) -> Result<(), DriveError> {
-        for (name, length) in NAMES.iter().zip(grown.lengths) {
+        for ((name, length), stamp) in NAMES.iter().zip(grown.lengths).zip(grown.stamps) {
             let (Some(length), Some(copy)) = (length, self.copy_of(name)) else { continue };
             let path = self.dir.join(name);
+            // Untouched, which is the usual case: nothing to compare, however long the log has grown.
+            if stamp.is_some() && FileStamp::of(&path) == stamp {
+                continue;
+            }
             if length == 0 || still_begins_with(&path, &copy, length) {
                 continue;
             }

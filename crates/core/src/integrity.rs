@@ -20,7 +20,7 @@ pub(crate) struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let meta = std::fs::symlink_metadata(path).ok()?;
         Some(Self { ino: meta.ino(), size: meta.size(), ctime: (meta.ctime(), meta.ctime_nsec()) })
