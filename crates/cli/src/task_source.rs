@@ -87,7 +87,8 @@ fn named(folder: &Path, file: &Path) -> Result<TaskSource, CommandError> {
     with_side_files(folder, dialect, &shown, text)
 }
 
-fn with_side_files(
+/// A task whose main file was read already, with the files that belong to it.
+pub fn with_side_files(
     folder: &Path,
     dialect: Dialect,
     name: &str,

@@ -3,10 +3,10 @@
 
 use crate::command::lint::look;
 use crate::error::CommandError;
-use crate::task_source::TaskSource;
+use crate::task_source;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
-use ralph_domain::dialect::{self, Dialect, Files, TaskFile};
+use ralph_domain::dialect::{self, Dialect, TaskFile};
 use ralph_domain::lint::Diagnostic;
 use ralph_domain::spec::Task;
 use std::path::{Path, PathBuf};
@@ -59,14 +59,7 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
         })?;
         return Ok(Chosen { task, settings: ConfigFile::default(), branch: None, base: None });
     }
-    let mut files = Files::new(&shown, &text);
-    for side in dialect.side_files() {
-        let path = name.with_file_name(side);
-        if let Ok(text) = std::fs::read_to_string(folder.join(&path)) {
-            files = files.with(path.display().to_string(), text);
-        }
-    }
-    let report = look(&TaskSource { dialect, folder: folder.to_owned(), files }, &[]);
+    let report = look(&task_source::with_side_files(folder, dialect, &shown, text.clone())?, &[]);
     if report.refuses() {
         return Err(refused(&report.diagnostics));
     }
@@ -95,8 +88,7 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
 
 /// The one task file of a folder.
 fn find(folder: &Path) -> Result<PathBuf, CommandError> {
-    let names: Vec<&str> =
-        Dialect::ALL.iter().map(|d| d.main_file()).filter(|n| folder.join(n).is_file()).collect();
+    let names: Vec<&str> = task_source::candidates(folder).into_iter().map(Dialect::main_file).collect();
     match names.as_slice() {
         [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
         [one] => Ok(PathBuf::from(one)),
