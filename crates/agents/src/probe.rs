@@ -96,6 +96,9 @@ fn session(
         budget_left: None,
         config,
         now,
+        stable: &[],
+        protected: &[],
+        folder: std::path::Path::new(""),
     };
     let report = CliAgent::new(config.clone()).session_with_prompt_bytes(&request, sandbox, sink);
     if needs_file {

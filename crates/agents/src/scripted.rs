@@ -10,7 +10,7 @@ use ralph_domain::id::AgentName;
 use ralph_domain::money::{Tokens, Usage, Usd};
 use ralph_domain::ports::{
     Agent, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport,
-    SessionRequest, SessionSink, StopCause, Stream, WriteMode,
+    SessionRequest, SessionSink, StopCause, Stream, Wishes, WriteMode,
 };
 use ralph_domain::text;
 use serde_json::{Value, json};
@@ -84,6 +84,7 @@ fn report(number: usize, end: SessionEnd, turn: &Turn, duration: Duration) -> Se
         usage,
         duration,
         survivors: 0,
+        wishes: Wishes::default(),
     }
 }
 

@@ -120,6 +120,9 @@ fn agents(spec: &RunSpec) -> Result<Vec<Box<dyn Agent>>, CommandError> {
     for config in &spec.settings.agents {
         match config.kind {
             AgentKind::Cli => agents.push(Box::new(CliAgent::new(config.clone()))),
+            AgentKind::Actions | AgentKind::Tools => {
+                return Err(CommandError::environment(format!("agent `{}` cannot work yet", config.name)));
+            }
             AgentKind::Scripted => {
                 let name = config.script.clone().unwrap_or_default();
                 let path = spec.origin.join(&name);

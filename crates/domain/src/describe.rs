@@ -75,6 +75,11 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let tone = if matches!(end, SessionEnd::Completed) { Tone::Muted } else { Tone::Attention };
             (tone, text)
         }
+        EventBody::ActionStarted { .. } => return None,
+        EventBody::ActionFinished { number, ok, result, .. } => {
+            let tone = if *ok { Tone::Muted } else { Tone::Attention };
+            (tone, format!("action {number}: {result}"))
+        }
         EventBody::Checkpointed { again: true, .. } => return None,
         EventBody::Checkpointed { files_total, added, removed, dirty_touched, .. } => {
             let mut text = match files_total {

@@ -19,6 +19,7 @@ pub mod dialect;
 pub mod event;
 pub mod id;
 pub mod lint;
+pub mod model;
 pub mod money;
 pub mod outcome;
 pub mod ports;

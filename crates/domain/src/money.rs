@@ -136,6 +136,9 @@ pub struct Usage {
     pub cost: Option<Usd>,
     /// How the cost is known.
     pub basis: CostBasis,
+    /// What reading from a cache saved against the price of fresh input, less what writing to it cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Usd>,
     /// The model that the agent says it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -152,6 +155,7 @@ impl Usage {
             tokens: Some(Tokens::default()),
             cost: Some(Usd::ZERO),
             basis: CostBasis::Reported,
+            saved: None,
             model: None,
         }
     }

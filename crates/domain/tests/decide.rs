@@ -100,6 +100,8 @@ impl Run {
             exit_code: Some(0),
             response: None,
             survivors: 0,
+            claims: Vec::new(),
+            ask: None,
         })
     }
 
@@ -368,6 +370,8 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         exit_code: None,
         response: None,
         survivors: 0,
+        claims: Vec::new(),
+        ask: None,
     });
     let warnings = budget_warnings(&run.0);
     assert!(

@@ -134,6 +134,7 @@ pub(super) fn usage(result: Option<&Value>, seen: &Seen) -> Usage {
     }
     let cost = result["total_cost_usd"].as_f64().filter(|cost| listed && *cost >= 0.0).map(Usd::from_dollars);
     Usage {
+        saved: None,
         tokens: result.get("usage").or(result.get("modelUsage")).map(|_| tokens),
         cost,
         basis: if cost.is_some() { CostBasis::Reported } else { CostBasis::Unknown },

@@ -160,6 +160,9 @@ mod tests {
             budget_left: None,
             config,
             now: "2026-11-15T03:00:00Z".parse().unwrap(),
+            stable: &[],
+            protected: &[],
+            folder: std::path::Path::new(""),
         };
         change(&mut request);
         build(&request, true)

@@ -19,7 +19,7 @@ use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
     Agent, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
-    StopCause, Stream,
+    StopCause, Stream, Wishes,
 };
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -91,6 +91,7 @@ impl CliAgent {
             duration: outcome.duration,
             exit_code: outcome.end.code(),
             survivors: outcome.survivors,
+            wishes: Wishes::default(),
         })
     }
 }
@@ -134,6 +135,7 @@ fn not_started(error: &CommandError) -> SessionReport {
         duration: Duration::ZERO,
         exit_code: None,
         survivors: 0,
+        wishes: Wishes::default(),
     }
 }
 

@@ -106,6 +106,9 @@ impl Sandbox for Canned {
     fn list(&self, _: &Path) -> Result<Vec<String>, SandboxError> {
         Ok(Vec::new())
     }
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Err(SandboxError::Broken("not in this test".into()))
+    }
     fn beside(&self, _: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         Err(SandboxError::Broken("not in this test".into()))
     }
@@ -168,6 +171,9 @@ pub fn play(
         budget_left: None,
         config,
         now: NOW.parse().unwrap(),
+        stable: &[],
+        protected: &[],
+        folder: std::path::Path::new(""),
     };
     agent.session(&request, sandbox, told).unwrap()
 }

@@ -70,6 +70,8 @@ impl Driver {
         let promise = spec.settings.completion_promise.clone();
         let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.totals.cost);
         let cwd = spec.task.working_dir.clone().map(std::path::PathBuf::from).unwrap_or_default();
+        let stable = Vec::new();
+        let protected = Vec::new();
         let request = SessionRequest {
             run: &run_id,
             iteration,
@@ -82,6 +84,9 @@ impl Driver {
             budget_left: (left > Usd::ZERO).then_some(left),
             config: &config,
             now: self.ctx.clock.now(),
+            stable: &stable,
+            protected: &protected,
+            folder: &folder,
         };
         let log = OutputLog::create(&folder.join("output.log"), self.ctx.redactor.clone())?;
         let actions = artifacts_file(&folder.join("actions.jsonl"))?;
@@ -129,6 +134,8 @@ impl Driver {
             exit_code: report.exit_code,
             response: Some(response),
             survivors: report.survivors,
+            claims: report.wishes.claims,
+            ask: report.wishes.ask,
         })?;
         Ok(())
     }
@@ -147,6 +154,8 @@ impl Driver {
             exit_code: None,
             response: None,
             survivors: 0,
+            claims: Vec::new(),
+            ask: None,
         })?;
         Ok(())
     }

@@ -81,6 +81,7 @@ impl Agent for FnAgent {
             duration: Duration::from_millis(5),
             exit_code: Some(0),
             survivors: 0,
+            wishes: ralph_domain::ports::Wishes::default(),
         })
     }
 }

@@ -47,6 +47,24 @@ pub struct AgentConfig {
     /// The script of a `scripted` agent: a file in the repo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// Kinds `actions` and `tools`: the model profile; the configured default where absent.
+    #[serde(default, alias = "model_profile", skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Kinds `actions` and `tools`: the profile that takes over where the first cannot answer.
+    #[serde(default, alias = "model_profile_fallback", skip_serializing_if = "Option::is_none")]
+    pub fallback_profile: Option<String>,
+    /// Kind `tools`: tokens after which a session is ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens_per_iteration: Option<u64>,
+    /// Kinds `actions` and `tools`: replaces the built-in system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Kind `actions`: further calls that may mend an answer which breaks the contract.
+    #[serde(default = "default_repairs")]
+    pub max_repairs: u32,
+    /// Kind `tools`: offer only the tools that the calling program brings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disable_default_tools: bool,
 }
 
 pub(super) fn default_timeout() -> u64 {
@@ -58,6 +76,12 @@ fn default_idle() -> u64 {
 fn default_empty_retries() -> u32 {
     2
 }
+fn default_repairs() -> u32 {
+    2
+}
+
+/// Tokens after which a session of kind `tools` is ended, unless configured.
+pub const MAX_TOKENS_PER_ITERATION: u64 = 100_000;
 
 impl AgentConfig {
     /// A `cli` agent with every default.
@@ -76,7 +100,17 @@ impl AgentConfig {
             model_argv: Vec::new(),
             env: BTreeMap::new(),
             script: None,
+            profile: None,
+            fallback_profile: None,
+            max_tokens_per_iteration: None,
+            system_prompt: None,
+            max_repairs: default_repairs(),
+            disable_default_tools: false,
         }
+    }
+    /// An agent whose model the engine calls itself.
+    pub fn model(name: &str, kind: AgentKind, profile: &str) -> Self {
+        Self { kind, profile: Some(profile.to_owned()), ..Self::command(name, &[]) }
     }
     /// Longest session.
     pub fn timeout(&self) -> Duration {
@@ -97,6 +131,17 @@ pub enum AgentKind {
     Cli,
     /// A script of edits, played without any model: demos and tests.
     Scripted,
+    /// One model call per session, which answers with strict JSON actions.
+    Actions,
+    /// A model with managed tools, until it stops.
+    Tools,
+}
+
+impl AgentKind {
+    /// Whether the engine itself calls a model for it.
+    pub fn calls_model(self) -> bool {
+        matches!(self, Self::Actions | Self::Tools)
+    }
 }
 
 /// How the prompt reaches a command.

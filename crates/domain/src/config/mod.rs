@@ -5,11 +5,16 @@
 //! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
 
 mod agent;
+mod models;
 mod parse;
 mod policy;
 mod settings;
 
-pub use agent::{AgentConfig, AgentKind, AgentSelection, OutputFormat, PromptMode, RateLimitDetection};
+pub use agent::{
+    AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
+    RateLimitDetection,
+};
+pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{
     CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,

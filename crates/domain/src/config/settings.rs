@@ -1,8 +1,8 @@
 //! From files to settings: layers are merged, defaults filled in, and the result is what a run is frozen with.
 
 use super::{
-    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, Isolation, OnStuck, StuckConfig,
-    VerifierConfig,
+    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, Isolation, Models, OnStuck,
+    StuckConfig, VerifierConfig,
 };
 use crate::budget::Budgets;
 use crate::id::AgentName;
@@ -108,6 +108,7 @@ impl ConfigFile {
             on_stuck: self.on_stuck.unwrap_or_default(),
             isolation: self.isolation.unwrap_or_default(),
             default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
+            models: Models::default(),
         }
     }
 }
@@ -169,6 +170,9 @@ pub struct Settings {
     pub isolation: Isolation,
     /// Cooldown without a named reset time.
     pub default_cooldown: Duration,
+    /// Model profiles.
+    #[serde(default)]
+    pub models: Models,
 }
 
 impl Settings {

@@ -10,7 +10,7 @@ use crate::control::Letter;
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
 use crate::money::Usage;
 use crate::outcome::{EndReason, HumanReason};
-use crate::ports::Baseline;
+use crate::ports::{Ask, Baseline};
 use crate::protect::ProtectedChange;
 use crate::stuck::Signals;
 use jiff::Timestamp;
@@ -92,6 +92,39 @@ pub enum EventBody {
         /// Processes left behind and ended.
         #[serde(default, skip_serializing_if = "is_zero_u32")]
         survivors: u32,
+        /// Ids of criteria that the agent says are met, where it says so outside the task's file.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        claims: Vec<String>,
+        /// What the agent asks for instead of going on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<Ask>,
+    },
+    /// A managed action of a session begins.
+    ActionStarted {
+        /// Its iteration.
+        iteration: u32,
+        /// Its place in the session, from 1.
+        number: u32,
+        /// What it is: `run`, `patch`, `write`, … or a tool's name.
+        action: String,
+        /// On what, in one line.
+        what: String,
+    },
+    /// It is over.
+    ActionFinished {
+        /// Its iteration.
+        iteration: u32,
+        /// Its place in the session.
+        number: u32,
+        /// Whether it worked.
+        ok: bool,
+        /// What came of it, in one line.
+        result: String,
+        /// Exit code of a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// How long it took.
+        duration_ms: u64,
     },
     /// The tree is recorded.
     Checkpointed {
@@ -355,6 +388,8 @@ impl EventBody {
             Self::Prepared { .. } => "prepared",
             Self::IterationStarted { .. } => "iteration_started",
             Self::SessionEnded { .. } => "session_ended",
+            Self::ActionStarted { .. } => "action_started",
+            Self::ActionFinished { .. } => "action_finished",
             Self::Checkpointed { .. } => "checkpointed",
             Self::CheckFinished { .. } => "check_finished",
             Self::ProtectedChanged { .. } => "protected_changed",

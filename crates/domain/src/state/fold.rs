@@ -213,7 +213,11 @@ impl RunState {
                 self.finished = Some(Finished { reason: *reason, summary: summary.clone(), at });
             }
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
-            EventBody::Restored { .. } | EventBody::Notice { .. } | EventBody::Unknown => {}
+            EventBody::ActionStarted { .. }
+            | EventBody::ActionFinished { .. }
+            | EventBody::Restored { .. }
+            | EventBody::Notice { .. }
+            | EventBody::Unknown => {}
         }
     }
 

@@ -44,12 +44,22 @@ impl LocalOptions {
             env_remove: Vec::new(),
         }
     }
+
+    fn duplicate(&self) -> std::io::Result<Self> {
+        Ok(Self {
+            run_id: self.run_id.clone(),
+            guard_exe: self.guard_exe.clone(),
+            guard_args: self.guard_args.clone(),
+            lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
+            env_remove: self.env_remove.clone(),
+        })
+    }
 }
 
 /// Runs commands on this machine, under a guard, in one folder.
 ///
 /// Sandboxes made with [`Sandbox::beside`] share the guard; it runs one command at a time, so a second one waits for
-/// its turn (its sink is polled meanwhile). A sink must not run a command itself. The guard ends with the last of the sandboxes.
+/// its turn (its sink is polled meanwhile). One made with [`Sandbox::lane`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
     root: PathBuf,
@@ -180,6 +190,22 @@ impl Sandbox for LocalSandbox {
 
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
         files::list(&self.root, path)
+    }
+
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let options = self
+            .shared
+            .options
+            .duplicate()
+            .map_err(|error| SandboxError::Broken(format!("the lock cannot be shared: {error}")))?;
+        // Its guard starts with its first command.
+        let shared = Shared {
+            options,
+            env: self.shared.env.clone(),
+            slot: Mutex::new(Slot::default()),
+            freed: Condvar::new(),
+        };
+        Ok(Box::new(Self { root: self.root.clone(), shared: Arc::new(shared) }))
     }
 
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {

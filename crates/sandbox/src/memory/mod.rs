@@ -181,6 +181,10 @@ impl Sandbox for MemorySandbox {
         Ok(self.files(|files| files.list(&name)))
     }
 
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(Box::new(self.clone()))
+    }
+
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         lock(&self.state).folders.entry(root.to_owned()).or_default();
         Ok(Box::new(Self { root: root.to_owned(), ..self.clone() }))

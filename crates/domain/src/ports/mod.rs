@@ -1,0 +1,45 @@
+//! The ports: what the engine needs of the outside world, as small blocking traits over plain data.
+//!
+//! They block on purpose: a run is one thread that does one thing at a time, and a blocking call with a callback that
+//! may say "stop" is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
+
+mod agent;
+mod sandbox;
+mod workspace;
+
+pub use agent::{
+    ActionEnd, ActionStart, Agent, Ask, FINAL_MESSAGE_MAX, PutAway, SessionReport, SessionRequest,
+    SessionSink, Wishes,
+};
+pub use sandbox::{
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream, WriteMode,
+};
+pub use workspace::{Baseline, Checkpoint, CheckpointRequest, Workspace, WorkspaceError};
+
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// Where the engine's time comes from.
+pub trait Clock: Send + Sync {
+    /// The current instant, to the millisecond.
+    fn now(&self) -> Timestamp;
+    /// A monotonic reading, for durations.
+    fn elapsed(&self) -> Duration;
+    /// Lets this much time pass. Callers wait in small steps, so that a person's word is heard meanwhile.
+    fn pause(&self, length: Duration);
+}
+
+/// A check that is code of the calling program (the library's custom completion). It looks at the workspace through the
+/// sandbox it is given and says why the work is not done. A closure is one.
+///
+/// An implementer guarantees: the same files give the same answer; it may block, on an async runtime of its own if need be.
+pub trait CustomCheck: Send {
+    /// Whether the check passes; `Err` says in words why not.
+    fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String>;
+}
+
+impl<F: Fn(&dyn Sandbox) -> Result<(), String> + Send> CustomCheck for F {
+    fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String> {
+        self(sandbox)
+    }
+}

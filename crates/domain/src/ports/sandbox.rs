@@ -1,0 +1,193 @@
+//! The port to where commands run.
+
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the agent's tree lives and where commands run.
+///
+/// An implementer guarantees: when `exec` returns, no process it started is alive, whatever way it ended; paths given
+/// to the file methods are relative to [`Sandbox::root`] and never lead out of it; `exec` calls its sink's
+/// [`ExecSink::poll`] at least every 250 ms.
+pub trait Sandbox: Send {
+    /// `local`, `memory`, ….
+    fn kind(&self) -> &'static str;
+    /// The workspace's folder as commands inside see it.
+    fn root(&self) -> &Path;
+    /// Runs one command to its end.
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>;
+    /// A file's bytes; `None` where there is no such file.
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError>;
+    /// Writes or appends a file, making its folders.
+    fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError>;
+    /// Removes a file; no error where there is none.
+    fn remove(&self, path: &Path) -> Result<(), SandboxError>;
+    /// Names in a folder, sorted.
+    fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError>;
+    /// The same sandbox with a way of its own to run commands, so that one more can run beside those of `self`: for
+    /// processes in the background and for several commands at once. What runs there ends when it is dropped, at the
+    /// latest with this process.
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
+    /// The same kind of sandbox over another folder, for clean checkouts.
+    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Replace the file.
+    Replace,
+    /// Add to its end.
+    Append,
+}
+
+/// One command.
+#[derive(Debug, Clone)]
+pub struct ExecRequest {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Folder below the root to run in.
+    pub cwd: PathBuf,
+    /// Variables added to the environment.
+    pub env: Vec<(String, String)>,
+    /// What stands on standard input.
+    pub stdin: Stdin,
+    /// Longest run.
+    pub timeout: Option<Duration>,
+    /// Longest silence on both output streams.
+    pub idle_timeout: Option<Duration>,
+    /// Time between the polite signal and the final one.
+    pub grace: Duration,
+}
+
+impl ExecRequest {
+    /// A command with nothing on stdin, the sandbox's environment and no time-out.
+    pub fn new(argv: Vec<String>) -> Self {
+        Self {
+            argv,
+            cwd: PathBuf::new(),
+            env: Vec::new(),
+            stdin: Stdin::Empty,
+            timeout: None,
+            idle_timeout: None,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What a command reads on standard input.
+#[derive(Debug, Clone)]
+pub enum Stdin {
+    /// End of file at once.
+    Empty,
+    /// These bytes, then end of file.
+    Bytes(Vec<u8>),
+    /// A file of the host, opened for reading.
+    File(PathBuf),
+}
+
+/// Which output stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Receives a command's output and may end it.
+pub trait ExecSink {
+    /// Bytes as they came, in order per stream.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// Called often; `Break` ends the command and everything it started.
+    fn poll(&mut self) -> ControlFlow<StopCause>;
+}
+
+/// Why the engine ended a command before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// The run is cancelled.
+    Cancelled,
+    /// A person asked for a fresh session.
+    Rotated,
+    /// A person skips this agent.
+    Skipped,
+    /// The agent's own output shows that going on is hopeless (a long rate limit).
+    Hopeless,
+    /// A budget or deadline ended during the session.
+    Budget,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecEnd {
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signaled(i32),
+    /// It ran past its time.
+    TimedOut,
+    /// It was silent for too long.
+    IdleTimedOut,
+    /// The sink said stop.
+    Stopped(StopCause),
+    /// The process that watches over it died; everything it had started is gone.
+    GuardLost,
+}
+
+impl ExecEnd {
+    /// The exit code as a shell would show it.
+    pub fn code(self) -> Option<i32> {
+        match self {
+            Self::Exited(code) => Some(code),
+            Self::Signaled(signal) => Some(128 + signal),
+            _ => None,
+        }
+    }
+    /// Whether the command exited with 0.
+    pub fn success(self) -> bool {
+        self == Self::Exited(0)
+    }
+}
+
+/// The end of a command.
+#[derive(Debug, Clone, Copy)]
+pub struct ExecOutcome {
+    /// How it ended.
+    pub end: ExecEnd,
+    /// How long it took.
+    pub duration: Duration,
+    /// Processes it had left behind, ended by the sandbox.
+    pub survivors: u32,
+}
+
+/// A sandbox could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The program does not exist or cannot be started.
+    #[error("cannot start `{program}`: {reason}")]
+    CannotStart {
+        /// What was to be started.
+        program: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A path that leads out of the workspace, or into `.git`.
+    #[error("`{0}` is outside the workspace")]
+    OutsideWorkspace(PathBuf),
+    /// A file operation failed.
+    #[error("cannot {verb} `{path}`: {reason}")]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        reason: String,
+    },
+    /// The sandbox itself is broken or gone.
+    #[error("the sandbox failed: {0}")]
+    Broken(String),
+}

@@ -1,0 +1,103 @@
+//! The port to the agent's tree and its history.
+
+use crate::event::{FileChange, RefMove};
+use crate::id::{AgentName, CommitId, TreeId};
+use crate::protect::ProtectedChange;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The agent's tree and its history: snapshots, commits, diffs and the refs that must not move.
+///
+/// An implementer guarantees: the user's index, stash, other branches and unrelated files are never changed; every
+/// method can be repeated after a crash without doubling its effect.
+pub trait Workspace: Send {
+    /// Takes the start snapshot (`refs/ralph/<run>/start`) unless it exists, and remembers refs and protected files.
+    fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError>;
+    /// Goes on from a baseline that an earlier process recorded.
+    fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError>;
+    /// Records the tree as it is now: tree, commit on `refs/ralph/<run>/work`, list of changes.
+    fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError>;
+    /// The tree as it is now, without a commit. Cheap when nothing changed.
+    fn tree(&mut self) -> Result<TreeId, WorkspaceError>;
+    /// Refs that moved since they were last accepted, other than by this run.
+    fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError>;
+    /// Takes the refs as they are now for the new baseline (a person approved).
+    fn accept_refs(&mut self) -> Result<(), WorkspaceError>;
+    /// Protected paths that differ from the start of the run.
+    fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError>;
+    /// Takes a protected path as it is now for its baseline (the engine itself or a person's journalled edit changed it).
+    fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError>;
+    /// The patch between two trees or commits, at most `max` bytes.
+    fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError>;
+    /// The changes between two trees or commits.
+    fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError>;
+    /// A clean checkout of `commit` in the empty folder `into`; ignored and untracked files are not there.
+    fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError>;
+}
+
+/// The state at the start of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The commit that `HEAD` named.
+    pub head: CommitId,
+    /// The branch, unless detached.
+    pub branch: Option<String>,
+    /// The snapshot commit.
+    pub start: CommitId,
+    /// Its tree.
+    pub tree: TreeId,
+    /// Files that were dirty or untracked.
+    #[serde(default)]
+    pub dirty: Vec<String>,
+    /// How many were dirty in all, where the list is cut.
+    #[serde(default)]
+    pub dirty_total: usize,
+    /// Files too large for the snapshot, left alone.
+    #[serde(default)]
+    pub left_out: Vec<String>,
+}
+
+/// What a checkpoint is asked for.
+#[derive(Debug, Clone)]
+pub struct CheckpointRequest<'a> {
+    /// The iteration it closes.
+    pub iteration: u32,
+    /// The agent who worked.
+    pub agent: &'a AgentName,
+    /// Commit message without trailers.
+    pub message: &'a str,
+    /// When.
+    pub at: Timestamp,
+    /// Whether the run's branch moves with it, too.
+    pub on_branch: bool,
+}
+
+/// A recorded tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The tree of the workspace, user's unrelated changes included.
+    pub tree: TreeId,
+    /// The work commit; `None` where nothing has changed since the last one.
+    pub commit: Option<CommitId>,
+    /// Files changed since the previous checkpoint.
+    pub files: Vec<FileChange>,
+    /// Files that were dirty at the start and that the agent has edited.
+    pub dirty_touched: Vec<String>,
+    /// Protected paths that differ from the start of the run.
+    pub protected: Vec<ProtectedChange>,
+    /// Whether an earlier process had already made this commit.
+    pub reused: bool,
+}
+
+/// Git could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {reason}")]
+pub struct WorkspaceError {
+    /// What was tried.
+    pub what: String,
+    /// Why it failed, with git's last words.
+    pub reason: String,
+    /// What to do, where something can be done.
+    pub hint: Option<String>,
+}
