@@ -135,6 +135,9 @@ fn between(state: &RunState) -> Step {
     if state.candidate {
         return Step::Prove;
     }
+    if let Some(question) = &state.question {
+        return Step::AskPerson(question.clone());
+    }
     if let Some(by) = &state.stop_by {
         return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
     }

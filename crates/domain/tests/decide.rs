@@ -9,7 +9,7 @@ use ralph_domain::event::{CheckResult, Event, EventBody, FileChange, RefMove, Ru
 use ralph_domain::id::{Digest, Seq};
 use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::ports::{Baseline, StopCause};
+use ralph_domain::ports::{Ask, Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{Place, RunSpec, Task};
 use ralph_domain::state::RunState;
@@ -89,6 +89,10 @@ impl Run {
     }
 
     fn ended(&mut self, end: SessionEnd, promised: bool) -> &mut Self {
+        self.ended_asking(end, promised, None)
+    }
+
+    fn ended_asking(&mut self, end: SessionEnd, promised: bool, ask: Option<Ask>) -> &mut Self {
         let iteration = self.0.iterations + 1;
         self.event(EventBody::SessionEnded {
             iteration,
@@ -101,7 +105,8 @@ impl Run {
             response: None,
             survivors: 0,
             claims: Vec::new(),
-            ask: None,
+            ask,
+            commit_message: None,
         })
     }
 
@@ -372,6 +377,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         survivors: 0,
         claims: Vec::new(),
         ask: None,
+        commit_message: None,
     });
     let warnings = budget_warnings(&run.0);
     assert!(
@@ -522,4 +528,46 @@ fn a_long_run_keeps_a_bounded_state() {
         }
     }
     assert!(sizes[1] < sizes[0] + sizes[0] / 5, "{sizes:?}");
+}
+
+fn asking(run: &mut Run, tree: &str, ask: Ask) {
+    run.started().ended_asking(SessionEnd::Completed, false, Some(ask)).checkpointed(tree);
+    run.checked("tests", false);
+    run.judged();
+}
+
+#[test]
+fn an_agents_question_goes_to_a_person_once_its_work_is_judged() {
+    let mut run = Run::prepared();
+    asking(&mut run, "t1", Ask::Pause { reason: "which database?".into() });
+    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert_eq!(need.reason, HumanReason::AgentAsks);
+    assert!(need.message.contains("which database?") && !need.reason.needs_approval());
+    run.event(EventBody::NeedsHuman { reason: need.reason, message: need.message });
+    assert_eq!(decide(&run.0), Step::AwaitPerson);
+}
+
+#[test]
+fn that_it_cannot_be_done_must_be_said_twice_in_a_row() {
+    let give_up = || Ask::GiveUp { reason: "no network".into() };
+    let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
+    asking(&mut run, "t1", give_up());
+    assert!(matches!(decide(&run.0), Step::Work { .. }), "once is a word, not evidence");
+    assert!(
+        run.0.nudges.iter().any(|n| n.contains("no network")),
+        "the next session is told: {:?}",
+        run.0.nudges
+    );
+    run.iteration("t2", false, false, true);
+    asking(&mut run, "t3", give_up());
+    assert!(matches!(decide(&run.0), Step::Work { .. }), "a session between did not say so");
+    asking(&mut run, "t4", give_up());
+    assert!(matches!(decide(&run.0), Step::AskPerson(_)));
+}
+
+#[test]
+fn a_wish_for_a_fresh_session_is_no_more_than_that() {
+    let mut run = Run::prepared();
+    asking(&mut run, "t1", Ask::Rotate { reason: "context is full".into() });
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
 }

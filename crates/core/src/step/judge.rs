@@ -6,6 +6,7 @@ use crate::{changelog, receipt};
 use ralph_domain::decide::{budget_warnings, judge};
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::Digest;
+use ralph_domain::ports::PutAway;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::{self, Signals, Trace};
 use ralph_domain::text::tail;
@@ -60,6 +61,7 @@ impl Driver {
             self.ctx.record(warning)?;
         }
         self.ctx.flush()?;
+        self.agents.iter().for_each(|agent| agent.put_away(PutAway::Idle));
         self.ctx.boundary("judge.after");
         Ok(())
     }

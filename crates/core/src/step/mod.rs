@@ -6,6 +6,7 @@ pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
 pub(crate) mod publish;
+pub(crate) mod recorder;
 pub(crate) mod tick;
 pub(crate) mod verify;
 pub(crate) mod wait;

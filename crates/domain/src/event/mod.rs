@@ -98,6 +98,9 @@ pub enum EventBody {
         /// What the agent asks for instead of going on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Ask>,
+        /// The message the agent would like for the iteration's commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit_message: Option<String>,
     },
     /// A managed action of a session begins.
     ActionStarted {

@@ -64,6 +64,9 @@ pub struct SessionFacts {
     pub duration_ms: u64,
     /// Exit code.
     pub exit_code: Option<i32>,
+    /// The message the agent would like for the iteration's commit.
+    #[serde(default)]
+    pub commit_message: Option<String>,
 }
 
 /// What an iteration changed.
@@ -92,6 +95,9 @@ pub struct Totals {
     pub basis: CostBasis,
     /// Tokens.
     pub tokens: Tokens,
+    /// What reading from caches saved.
+    #[serde(default)]
+    pub saved: Usd,
     /// Working time: sessions, checks, proofs.
     pub working_ms: u64,
     /// Time spent waiting for limits.

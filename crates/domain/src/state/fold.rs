@@ -8,6 +8,7 @@ use crate::control::{Control, Letter};
 use crate::event::{Event, EventBody, Rung, SessionEnd, Verdict};
 use crate::id::Digest;
 use crate::outcome::HumanReason;
+use crate::ports::Ask;
 use crate::select::Cooldown;
 use crate::stuck::{Trace, WINDOW};
 use jiff::Timestamp;
@@ -51,7 +52,18 @@ impl RunState {
                     protected: Vec::new(),
                 });
             }
-            EventBody::SessionEnded { end, promised, message, usage, duration_ms, exit_code, .. } => {
+            EventBody::SessionEnded {
+                end,
+                promised,
+                message,
+                usage,
+                duration_ms,
+                exit_code,
+                claims,
+                ask,
+                commit_message,
+                ..
+            } => {
                 self.session_ended(SessionFacts {
                     end: end.clone(),
                     promised: *promised,
@@ -59,7 +71,10 @@ impl RunState {
                     usage: usage.clone(),
                     duration_ms: *duration_ms,
                     exit_code: *exit_code,
+                    commit_message: commit_message.clone(),
                 });
+                self.claimed_in_words.extend(claims.iter().cloned());
+                self.asked(ask.as_ref());
             }
             EventBody::Checkpointed { tree, commit, files, files_total, added, removed, .. } => {
                 self.tree = Some(tree.clone());
@@ -170,6 +185,7 @@ impl RunState {
             }
             EventBody::NeedsHuman { reason, message } => {
                 self.alarm = None;
+                self.question = None;
                 self.needs_human = Some(NeedsHuman { reason: *reason, message: message.clone() });
             }
             EventBody::ProofStarted { commit, clean } => {
@@ -229,6 +245,7 @@ impl RunState {
         // An interrupted session may have cost something nobody can know, but it does not make the rest a guess.
         let counts = session.end != SessionEnd::Interrupted;
         self.totals.cost += cost;
+        self.totals.saved += session.usage.saved.unwrap_or_default();
         self.totals.tokens += tokens;
         if counts {
             self.totals.basis = self.totals.basis.max(session.usage.basis);
@@ -257,6 +274,29 @@ impl RunState {
             current.stage = Stage::Worked;
             current.session = Some(session);
         }
+    }
+
+    /// An agent would rather not go on. A question goes to a person; "it cannot be done" must be said twice in a row,
+    /// by sessions that know nothing of each other but this.
+    fn asked(&mut self, ask: Option<&Ask>) {
+        let Some(agent) = self.current.as_ref().map(|c| c.agent.clone()) else { return };
+        let said_before = std::mem::take(&mut self.gave_up);
+        let message = match ask {
+            None | Some(Ask::Rotate { .. }) => return,
+            Some(Ask::Pause { reason }) => format!("{agent} asks: {reason}"),
+            Some(Ask::GiveUp { reason }) if said_before => {
+                format!("two sessions in a row say that it cannot be done; {agent}: {reason}")
+            }
+            Some(Ask::GiveUp { reason }) => {
+                self.gave_up = true;
+                self.nudges.push(format!(
+                    "The last session ({agent}) said that the task cannot be done: {reason}. Find out whether that \
+                     is so. If you find a way, take it; if you come to the same end, say so."
+                ));
+                return;
+            }
+        };
+        self.question = Some(NeedsHuman { reason: HumanReason::AgentAsks, message });
     }
 
     fn iteration_ended(

@@ -71,6 +71,9 @@ pub struct RunState {
     pub work: Option<CommitId>,
     /// Criteria that the agent says are done.
     pub claims: BTreeSet<String>,
+    /// Criteria that agents claimed in words, not in the task file.
+    #[serde(default)]
+    pub claimed_in_words: BTreeSet<String>,
     /// Criteria in the task file that nobody claims, stories that the agent added included.
     pub unclaimed: BTreeSet<String>,
     /// Criteria that are met, by the engine's own checks.
@@ -117,6 +120,12 @@ pub struct RunState {
     pub cancel_by: Option<String>,
     /// A person is needed.
     pub needs_human: Option<NeedsHuman>,
+    /// An agent asks for a person; it is passed on once the iteration is judged.
+    #[serde(default)]
+    pub question: Option<NeedsHuman>,
+    /// The last session said that the task cannot be done.
+    #[serde(default)]
+    pub gave_up: bool,
     /// Something was noticed that needs a person, not yet asked.
     pub alarm: Option<NeedsHuman>,
     /// Promise and checks hold on this commit; the final check is due.
@@ -160,6 +169,7 @@ impl RunState {
             tree: None,
             work: None,
             claims: BTreeSet::new(),
+            claimed_in_words: BTreeSet::new(),
             unclaimed: BTreeSet::new(),
             met: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -183,6 +193,8 @@ impl RunState {
             stop_by: None,
             cancel_by: None,
             needs_human: None,
+            question: None,
+            gave_up: false,
             alarm: None,
             candidate: false,
             proof: None,

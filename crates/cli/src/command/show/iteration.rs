@@ -33,6 +33,8 @@ struct Receipt {
     promised: bool,
     message: String,
     tokens: Option<Tokens>,
+    #[serde(default)]
+    saved_usd: Option<Usd>,
     cost_usd: Option<Usd>,
     cost_basis: CostBasis,
     commit: Option<String>,
@@ -113,7 +115,11 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &Story, out: &Out) {
     if let Some(tokens) = receipt.tokens {
         let (input, output, cached) =
             (short_count(tokens.input), short_count(tokens.output), short_count(tokens.cached));
-        row(out, "tokens", &format!("{input} in, {output} out, {cached} from cache"));
+        let saved = match receipt.saved_usd {
+            Some(saved) if saved > Usd::ZERO => format!(" (saved {saved})"),
+            _ => String::new(),
+        };
+        row(out, "tokens", &format!("{input} in, {output} out, {cached} from cache{saved}"));
     }
     let commit = receipt
         .commit
