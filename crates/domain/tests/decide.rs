@@ -13,7 +13,7 @@ use ralph_domain::ports::{Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{Place, RunSpec, Task};
 use ralph_domain::state::RunState;
-use ralph_domain::stuck::Signals;
+use ralph_domain::stuck::{Evidence, Signals};
 
 struct Run(RunState);
 
@@ -100,6 +100,7 @@ impl Run {
             exit_code: Some(0),
             response: None,
             survivors: 0,
+            denials: 0,
         })
     }
 
@@ -150,7 +151,14 @@ impl Run {
         let verdict = judge(&self.0);
         let iteration = self.0.iterations + 1;
         let (signals, receipt) = (Signals::default(), Digest::of(b"r"));
-        self.event(EventBody::IterationEnded { iteration, verdict, signals, failure: None, receipt });
+        self.event(EventBody::IterationEnded {
+            iteration,
+            verdict,
+            signals,
+            failure: None,
+            receipt,
+            evidence: Evidence::default(),
+        });
         verdict
     }
 
@@ -368,6 +376,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         exit_code: None,
         response: None,
         survivors: 0,
+        denials: 0,
     });
     let warnings = budget_warnings(&run.0);
     assert!(

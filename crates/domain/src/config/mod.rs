@@ -8,13 +8,13 @@ mod agent;
 mod parse;
 mod policy;
 mod settings;
+mod stuck;
 
 pub use agent::{AgentConfig, AgentKind, AgentSelection, OutputFormat, PromptMode, RateLimitDetection};
 pub use parse::{ConfigError, TOP_KEYS};
-pub use policy::{
-    CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,
-};
+pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;
+pub use stuck::{StuckConfig, StuckWeights};
 
 use crate::id::AgentName;
 use crate::money::Usd;

@@ -64,6 +64,9 @@ pub struct SessionFacts {
     pub duration_ms: u64,
     /// Exit code.
     pub exit_code: Option<i32>,
+    /// Tool uses that were denied.
+    #[serde(default)]
+    pub denials: u32,
 }
 
 /// What an iteration changed.
@@ -81,6 +84,9 @@ pub struct ChangeFacts {
     pub removed: u64,
     /// For the stuck rules.
     pub contents: Vec<(String, String)>,
+    /// For the stuck rules: changed lines of each of `contents`.
+    #[serde(default)]
+    pub sizes: Vec<u64>,
 }
 
 /// Sums over the run's life; a resume never resets them.

@@ -9,7 +9,7 @@ use crate::event::{Event, EventBody, Rung, SessionEnd, Verdict};
 use crate::id::Digest;
 use crate::outcome::HumanReason;
 use crate::select::Cooldown;
-use crate::stuck::{Trace, WINDOW};
+use crate::stuck::{Evidence, Signals, Trace, WINDOW};
 use jiff::Timestamp;
 
 impl RunState {
@@ -51,7 +51,16 @@ impl RunState {
                     protected: Vec::new(),
                 });
             }
-            EventBody::SessionEnded { end, promised, message, usage, duration_ms, exit_code, .. } => {
+            EventBody::SessionEnded {
+                end,
+                promised,
+                message,
+                usage,
+                duration_ms,
+                exit_code,
+                denials,
+                ..
+            } => {
                 self.session_ended(SessionFacts {
                     end: end.clone(),
                     promised: *promised,
@@ -59,6 +68,7 @@ impl RunState {
                     usage: usage.clone(),
                     duration_ms: *duration_ms,
                     exit_code: *exit_code,
+                    denials: *denials,
                 });
             }
             EventBody::Checkpointed { tree, commit, files, files_total, added, removed, .. } => {
@@ -83,6 +93,7 @@ impl RunState {
                         added: *added,
                         removed: *removed,
                         contents: Trace::files_of(files),
+                        sizes: Trace::sizes_of(files),
                     });
                 }
             }
@@ -103,8 +114,9 @@ impl RunState {
                 self.unclaimed = open.iter().cloned().collect();
             }
             EventBody::Ticked { met, .. } => self.met = met.iter().cloned().collect(),
-            EventBody::IterationEnded { iteration, verdict, signals, failure, .. } => {
-                self.iteration_ended(*iteration, *verdict, signals.loop_score, failure.clone(), at);
+            EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
+                self.keep_trace(failure.clone(), evidence.clone());
+                self.iteration_ended(*iteration, *verdict, signals, at);
             }
             EventBody::IterationVoided { .. } => self.current = None,
             EventBody::CooldownSet { agent, until, reason } => {
@@ -255,14 +267,16 @@ impl RunState {
         }
     }
 
-    fn iteration_ended(
-        &mut self,
-        iteration: u32,
-        verdict: Verdict,
-        score: f64,
-        failure: Option<Digest>,
-        at: Timestamp,
-    ) {
+    /// Remembers what the stuck rules need of the iteration that ends; the window stays short.
+    fn keep_trace(&mut self, failure: Option<Digest>, evidence: Evidence) {
+        let trace = self.current.as_ref().and_then(|c| Trace::of(self, c, failure, evidence));
+        self.traces.extend(trace);
+        if self.traces.len() > WINDOW {
+            self.traces.pop_front();
+        }
+    }
+
+    fn iteration_ended(&mut self, iteration: u32, verdict: Verdict, signals: &Signals, at: Timestamp) {
         self.iterations = iteration;
         self.attempts = 0;
         self.interruptions = 0;
@@ -291,7 +305,7 @@ impl RunState {
             removed,
             cost: session.as_ref().and_then(|s| s.usage.cost),
             duration_ms: session.as_ref().map_or(0, |s| s.duration_ms),
-            loop_score: score,
+            loop_score: signals.loop_score,
             tests,
             commit: change.as_ref().and_then(|c| c.commit.clone()),
             ended_at: at,
@@ -299,21 +313,10 @@ impl RunState {
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
-        if let Some(change) = change {
-            self.traces.push_back(Trace {
-                iteration,
-                tree: change.tree,
-                failure,
-                lines: added + removed,
-                changed: files > 0,
-                files: change.contents,
-            });
-            if self.traces.len() > WINDOW {
-                self.traces.pop_front();
-            }
-        }
         // Real progress closes the gutter: the window is full again, and nothing in it points to circling.
-        if score == 0.0 && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize {
+        if signals.loop_score == 0.0
+            && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize
+        {
             self.gutters = 0;
             self.rung = None;
         }
