@@ -104,6 +104,7 @@ impl Driver {
     ) -> Result<(), DriveError> {
         let folder = self.ctx.iteration_dir(iteration)?;
         let mut response = report.response;
+        let denials = response["permission_denials"].as_array().map_or(0, |all| all.len() as u32);
         self.ctx.redactor.json(&mut response);
         let response = artifacts::write(
             &folder.join("response.json"),
@@ -129,6 +130,7 @@ impl Driver {
             exit_code: report.exit_code,
             response: Some(response),
             survivors: report.survivors,
+            denials,
         })?;
         Ok(())
     }
@@ -147,6 +149,7 @@ impl Driver {
             exit_code: None,
             response: None,
             survivors: 0,
+            denials: 0,
         })?;
         Ok(())
     }

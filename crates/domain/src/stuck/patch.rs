@@ -46,6 +46,8 @@ impl PatchSketch {
                 in_hunk = false;
             } else if line.starts_with("@@") {
                 in_hunk = true;
+            } else if in_work && !in_hunk && is_whole(line) {
+                whole.substance += 1;
             } else if in_work && in_hunk {
                 match line.as_bytes().first() {
                     Some(b'+') => file.line(&line[1..], true),
@@ -101,6 +103,13 @@ impl File {
     }
 }
 
+/// A change without lines: of a binary file, of a name or of a mode.
+fn is_whole(line: &str) -> bool {
+    ["Binary files ", "GIT binary patch", "rename to ", "new mode "]
+        .iter()
+        .any(|start| line.starts_with(start))
+}
+
 /// A line that is a comment in most languages. `#[…]`, `#include`, `#define` and `*x = 1` are none.
 fn is_comment(text: &str) -> bool {
     ["//", "/*", "*/", "<!--", "\"\"\"", "'''", "-- ", ";; "].iter().any(|start| text.starts_with(start))
@@ -148,6 +157,8 @@ mod tests {
     fn code_has_substance_even_beside_layout() {
         assert_eq!(PatchSketch::read(&diff("a.rs", "-let x = 1;\n+let x = 2;")).substance, 2);
         assert_eq!(PatchSketch::read(&diff("a.c", "+#include <a.h>\n+*p = 1;")).substance, 2);
+        let binary = "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n";
+        assert_eq!(PatchSketch::read(binary).substance, 1);
         let both = diff("a.rs", "-  a();\n+a();") + &diff("b.rs", "+b();");
         assert_eq!(PatchSketch::read(&both).substance, 1);
     }
