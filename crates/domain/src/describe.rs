@@ -118,7 +118,12 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::Ticked { met, .. } => (Tone::Good, format!("met: {}", met.join(", "))),
         EventBody::IterationEnded { iteration, verdict, signals, .. } => {
             let score = if signals.loop_score > 0.0 {
-                format!(", loop score {:.1}", signals.loop_score)
+                let seen: Vec<String> = signals
+                    .seen()
+                    .map(|(signal, weight, words)| format!("{} {weight:.1}: {words}", signal.name()))
+                    .collect();
+                let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join("; ")) };
+                format!(", loop score {:.1}{seen}", signals.loop_score)
             } else {
                 String::new()
             };

@@ -13,7 +13,7 @@ use ralph_domain::ports::{Ask, Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{Place, RunSpec, Task};
 use ralph_domain::state::RunState;
-use ralph_domain::stuck::Signals;
+use ralph_domain::stuck::{Evidence, Signals};
 
 struct Run(RunState);
 
@@ -107,6 +107,7 @@ impl Run {
             claims: Vec::new(),
             ask,
             commit_message: None,
+            denials: 0,
         })
     }
 
@@ -157,7 +158,14 @@ impl Run {
         let verdict = judge(&self.0);
         let iteration = self.0.iterations + 1;
         let (signals, receipt) = (Signals::default(), Digest::of(b"r"));
-        self.event(EventBody::IterationEnded { iteration, verdict, signals, failure: None, receipt });
+        self.event(EventBody::IterationEnded {
+            iteration,
+            verdict,
+            signals,
+            failure: None,
+            receipt,
+            evidence: Evidence::default(),
+        });
         verdict
     }
 
@@ -378,6 +386,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         claims: Vec::new(),
         ask: None,
         commit_message: None,
+        denials: 0,
     });
     let warnings = budget_warnings(&run.0);
     assert!(

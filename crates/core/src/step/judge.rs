@@ -2,13 +2,14 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::step::evidence;
 use crate::{changelog, receipt};
 use ralph_domain::decide::{budget_warnings, judge};
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::PutAway;
 use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::{self, Signals, Trace};
+use ralph_domain::stuck::{self, Evidence, Signals, Trace};
 use ralph_domain::text::tail;
 use ralph_journal::artifacts;
 use std::fmt::Write as _;
@@ -25,7 +26,8 @@ impl Driver {
         let folder = self.ctx.iteration_dir(iteration)?;
         let verdict = judge(&self.ctx.state);
         let failure = failure_signature(&self.ctx.state, &current, self.ctx.run.path());
-        let signals = score(&self.ctx.state, &current, failure.clone());
+        let evidence = evidence::read(&self.ctx.state, &current, self.ctx.run.path(), &folder);
+        let signals = score(&self.ctx.state, &current, failure.clone(), evidence.clone());
         artifacts::write(
             &folder.join("test_output.txt"),
             test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes(),
@@ -43,7 +45,7 @@ impl Driver {
         let stuck = !self.ctx.state.spec.settings.stuck_detection.disabled
             && signals.loop_score >= gutter_at
             && verdict != ralph_domain::event::Verdict::Candidate;
-        let (loop_score, evidence) = (signals.loop_score, signals.evidence.clone());
+        let (loop_score, seen) = (signals.loop_score, signals.evidence.clone());
         if self.tick(iteration)? {
             self.checkpoint()?;
         }
@@ -53,9 +55,10 @@ impl Driver {
             signals,
             failure,
             receipt: digest,
+            evidence,
         })?;
         if stuck {
-            self.ctx.record(EventBody::Gutter { iteration, loop_score, evidence })?;
+            self.ctx.record(EventBody::Gutter { iteration, loop_score, evidence: seen })?;
         }
         for warning in budget_warnings(&self.ctx.state) {
             self.ctx.record(warning)?;
@@ -67,18 +70,12 @@ impl Driver {
     }
 }
 
-fn score(state: &RunState, current: &Current, failure: Option<Digest>) -> Signals {
-    let Some(change) = &current.change else { return Signals::default() };
+fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence: Evidence) -> Signals {
+    let Some(newest) = Trace::of(state, current, failure, evidence) else { return Signals::default() };
     let mut traces: Vec<Trace> = state.traces.iter().cloned().collect();
-    traces.push(Trace {
-        iteration: current.iteration,
-        tree: change.tree.clone(),
-        failure,
-        lines: change.added + change.removed,
-        changed: change.files > 0,
-        files: change.contents.clone(),
-    });
-    stuck::score(&traces, state.spec.settings.stuck_detection.threshold)
+    traces.push(newest);
+    let settings = &state.spec.settings;
+    stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
 }
 
 /// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.

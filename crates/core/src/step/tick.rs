@@ -80,7 +80,7 @@ impl Driver {
 }
 
 /// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.
-fn met(state: &RunState) -> BTreeSet<String> {
+pub(super) fn met(state: &RunState) -> BTreeSet<String> {
     let task = &state.spec.task;
     let passes =
         |name: &str| state.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.tree.as_ref());

@@ -106,6 +106,7 @@ impl Driver {
     ) -> Result<(), DriveError> {
         let folder = self.ctx.iteration_dir(iteration)?;
         let mut response = report.response;
+        let denials = response["permission_denials"].as_array().map_or(0, |all| all.len() as u32);
         self.ctx.redactor.json(&mut response);
         let response = artifacts::write(
             &folder.join("response.json"),
@@ -138,6 +139,7 @@ impl Driver {
             commit_message: wishes
                 .commit_message
                 .map(|m| head(&self.ctx.redactor.text(&m), COMMIT_MESSAGE_MAX).to_owned()),
+            denials,
         })?;
         Ok(())
     }
@@ -159,6 +161,7 @@ impl Driver {
             claims: Vec::new(),
             ask: None,
             commit_message: None,
+            denials: 0,
         })?;
         Ok(())
     }

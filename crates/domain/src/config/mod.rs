@@ -9,6 +9,7 @@ mod models;
 mod parse;
 mod policy;
 mod settings;
+mod stuck;
 
 pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
@@ -16,10 +17,9 @@ pub use agent::{
 };
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use parse::{ConfigError, TOP_KEYS};
-pub use policy::{
-    CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,
-};
+pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;
+pub use stuck::{StuckConfig, StuckWeights};
 
 use crate::id::AgentName;
 use crate::money::Usd;

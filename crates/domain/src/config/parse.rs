@@ -168,6 +168,9 @@ impl ConfigFile {
                 ));
             }
         }
+        if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
+            return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
         if self.max_iterations == Some(0) {
             return Err((
                 "max_iterations",

@@ -12,7 +12,7 @@ use crate::money::Usage;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::{Ask, Baseline};
 use crate::protect::ProtectedChange;
-use crate::stuck::Signals;
+use crate::stuck::{Evidence, Signals};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,9 @@ pub enum EventBody {
         /// Processes left behind and ended.
         #[serde(default, skip_serializing_if = "is_zero_u32")]
         survivors: u32,
+        /// Tool uses that were denied.
+        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        denials: u32,
         /// Ids of criteria that the agent says are met, where it says so outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         claims: Vec<String>,
@@ -197,6 +200,9 @@ pub enum EventBody {
         failure: Option<Digest>,
         /// Digest of `receipt.json`.
         receipt: Digest,
+        /// What the stuck rules read from the outputs, for the iterations to come.
+        #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+        evidence: Evidence,
     },
     /// A session ended without counting as an iteration.
     IterationVoided {

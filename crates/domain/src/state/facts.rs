@@ -67,6 +67,9 @@ pub struct SessionFacts {
     /// The message the agent would like for the iteration's commit.
     #[serde(default)]
     pub commit_message: Option<String>,
+    /// Tool uses that were denied.
+    #[serde(default)]
+    pub denials: u32,
 }
 
 /// What an iteration changed.
@@ -84,6 +87,9 @@ pub struct ChangeFacts {
     pub removed: u64,
     /// For the stuck rules.
     pub contents: Vec<(String, String)>,
+    /// For the stuck rules: changed lines of each of `contents`.
+    #[serde(default)]
+    pub sizes: Vec<u64>,
 }
 
 /// Sums over the run's life; a resume never resets them.

@@ -10,7 +10,7 @@ use crate::id::Digest;
 use crate::outcome::HumanReason;
 use crate::ports::Ask;
 use crate::select::Cooldown;
-use crate::stuck::{Trace, WINDOW};
+use crate::stuck::{Evidence, Signals, Trace, WINDOW};
 use jiff::Timestamp;
 
 impl RunState {
@@ -62,6 +62,7 @@ impl RunState {
                 claims,
                 ask,
                 commit_message,
+                denials,
                 ..
             } => {
                 self.session_ended(SessionFacts {
@@ -72,6 +73,7 @@ impl RunState {
                     duration_ms: *duration_ms,
                     exit_code: *exit_code,
                     commit_message: commit_message.clone(),
+                    denials: *denials,
                 });
                 self.claimed_in_words.extend(claims.iter().cloned());
                 self.asked(ask.as_ref());
@@ -98,6 +100,7 @@ impl RunState {
                         added: *added,
                         removed: *removed,
                         contents: Trace::files_of(files),
+                        sizes: Trace::sizes_of(files),
                     });
                 }
             }
@@ -118,8 +121,9 @@ impl RunState {
                 self.unclaimed = open.iter().cloned().collect();
             }
             EventBody::Ticked { met, .. } => self.met = met.iter().cloned().collect(),
-            EventBody::IterationEnded { iteration, verdict, signals, failure, .. } => {
-                self.iteration_ended(*iteration, *verdict, signals.loop_score, failure.clone(), at);
+            EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
+                self.keep_trace(failure.clone(), evidence.clone());
+                self.iteration_ended(*iteration, *verdict, signals, at);
             }
             EventBody::IterationVoided { .. } => self.current = None,
             EventBody::CooldownSet { agent, until, reason } => {
@@ -299,14 +303,16 @@ impl RunState {
         self.question = Some(NeedsHuman { reason: HumanReason::AgentAsks, message });
     }
 
-    fn iteration_ended(
-        &mut self,
-        iteration: u32,
-        verdict: Verdict,
-        score: f64,
-        failure: Option<Digest>,
-        at: Timestamp,
-    ) {
+    /// Remembers what the stuck rules need of the iteration that ends; the window stays short.
+    fn keep_trace(&mut self, failure: Option<Digest>, evidence: Evidence) {
+        let trace = self.current.as_ref().and_then(|c| Trace::of(self, c, failure, evidence));
+        self.traces.extend(trace);
+        if self.traces.len() > WINDOW {
+            self.traces.pop_front();
+        }
+    }
+
+    fn iteration_ended(&mut self, iteration: u32, verdict: Verdict, signals: &Signals, at: Timestamp) {
         self.iterations = iteration;
         self.attempts = 0;
         self.interruptions = 0;
@@ -335,7 +341,7 @@ impl RunState {
             removed,
             cost: session.as_ref().and_then(|s| s.usage.cost),
             duration_ms: session.as_ref().map_or(0, |s| s.duration_ms),
-            loop_score: score,
+            loop_score: signals.loop_score,
             tests,
             commit: change.as_ref().and_then(|c| c.commit.clone()),
             ended_at: at,
@@ -343,21 +349,10 @@ impl RunState {
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
-        if let Some(change) = change {
-            self.traces.push_back(Trace {
-                iteration,
-                tree: change.tree,
-                failure,
-                lines: added + removed,
-                changed: files > 0,
-                files: change.contents,
-            });
-            if self.traces.len() > WINDOW {
-                self.traces.pop_front();
-            }
-        }
         // Real progress closes the gutter: the window is full again, and nothing in it points to circling.
-        if score == 0.0 && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize {
+        if signals.loop_score == 0.0
+            && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize
+        {
             self.gutters = 0;
             self.rung = None;
         }
