@@ -9,7 +9,7 @@ use ralph_domain::state::RunState;
 use support::{Machine, three_sessions};
 
 fn assemble(state: &RunState, files: &Files) -> String {
-    prompt::assemble(state, files, AgentKind::Cli, "").text
+    prompt::assemble(state, files, AgentKind::Cli, None, "").text
 }
 
 fn after_two_iterations() -> (Machine, RunState) {
@@ -105,7 +105,7 @@ fn ordinary(kind: AgentKind, preamble: &str, iteration: u32) -> Prompt {
         )],
         ..Files::default()
     };
-    prompt::assemble(&state, &files, kind, preamble)
+    prompt::assemble(&state, &files, kind, None, preamble)
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
     let mut state = RunState::new(machine.spec());
     state.spec.task.text = format!("log in with {secret} and go on");
     let files = Files { guardrails: format!("never print {secret}"), ..Files::default() };
-    let prompt = prompt::assemble(&state, &files, AgentKind::Cli, "").redacted(&redactor);
+    let prompt = prompt::assemble(&state, &files, AgentKind::Cli, None, "").redacted(&redactor);
     assert!(!prompt.text.contains(secret));
     assert!(prompt.text[prompt.stable[0]..].starts_with("\n# Guardrails"));
     assert!(prompt.text[prompt.stable[1]..].starts_with("\n# What has changed"));

@@ -75,7 +75,7 @@ impl Run {
     }
 
     fn started(&mut self) -> &mut Self {
-        let Step::Work { iteration, attempt, agent, model, skipped } = decide(&self.0) else {
+        let Step::Work { iteration, attempt, agent, model, role, skipped } = decide(&self.0) else {
             panic!("no work comes next, but {:?}", decide(&self.0))
         };
         self.event(EventBody::IterationStarted {
@@ -85,6 +85,7 @@ impl Run {
             model,
             prompt: Digest::of(b"p"),
             skipped,
+            role,
         })
     }
 
@@ -107,6 +108,7 @@ impl Run {
             claims: Vec::new(),
             ask,
             commit_message: None,
+            findings: None,
             denials: 0,
         })
     }
@@ -386,6 +388,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         claims: Vec::new(),
         ask: None,
         commit_message: None,
+        findings: None,
         denials: 0,
     });
     let warnings = budget_warnings(&run.0);
@@ -410,41 +413,6 @@ fn time_and_deadline_end_a_run() {
     assert!(matches!(decide(&run.0), Step::Work { .. }));
     run.0.tick(Timestamp::from_second(50).unwrap());
     assert_eq!(run.finish_reason(), EndReason::Timeout);
-}
-
-fn gutter(run: &mut Run) {
-    let iteration = run.0.iterations;
-    run.event(EventBody::Gutter { iteration, loop_score: 0.8, evidence: vec!["same failure".into()] });
-}
-
-#[test]
-fn a_gutter_rotates_once_then_asks_a_person() {
-    let mut run = Run::new(|c| c.max_iterations = Some(30)).and_prepared();
-    run.iteration("t1", false, false, true);
-    gutter(&mut run);
-    assert_eq!(decide(&run.0), Step::Mitigate { rung: Rung::Rotate });
-    run.event(EventBody::Mitigated { rung: Rung::Rotate, detail: "tried".into() });
-    assert_eq!(run.0.nudges, ["tried"]);
-    run.iteration("t1", false, false, true);
-    gutter(&mut run);
-    assert_eq!(decide(&run.0), Step::Mitigate { rung: Rung::Pause });
-    run.event(EventBody::Mitigated { rung: Rung::Pause, detail: String::new() });
-    run.event(EventBody::NeedsHuman { reason: HumanReason::Stuck, message: "m".into() });
-    assert_eq!((decide(&run.0), run.0.status()), (Step::AwaitPerson, "needs you"));
-    run.control(Control::Resume);
-    assert!(matches!(decide(&run.0), Step::Work { .. }), "a person's resume goes on");
-    run.iteration("t1", false, false, true);
-    gutter(&mut run);
-    assert_eq!(run.finish_reason(), EndReason::Stuck, "the third gutter in a row ends it");
-}
-
-#[test]
-fn a_gutter_may_fail_the_run_by_policy() {
-    let mut run = Run::new(|c| c.on_stuck = Some(OnStuck::Fail)).and_prepared();
-    gutter(&mut run);
-    run.event(EventBody::Mitigated { rung: Rung::Rotate, detail: String::new() });
-    gutter(&mut run);
-    assert_eq!(run.finish_reason(), EndReason::Stuck);
 }
 
 #[test]

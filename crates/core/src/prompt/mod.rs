@@ -6,7 +6,7 @@ mod parts;
 
 pub use files::Files;
 
-use ralph_domain::config::{AgentKind, Completion};
+use ralph_domain::config::{AgentKind, Completion, Role};
 use ralph_domain::dialect::Dialect;
 use ralph_domain::dialect::template::{self, Vars};
 use ralph_domain::redact::Redactor;
@@ -54,7 +54,13 @@ impl Prompt {
 
 /// The prompt for the next session of an agent of this kind, whose own words come first. Same state and files, same
 /// bytes.
-pub fn assemble(state: &RunState, files: &Files, kind: AgentKind, preamble: &str) -> Prompt {
+pub fn assemble(
+    state: &RunState,
+    files: &Files,
+    kind: AgentKind,
+    role: Option<Role>,
+    preamble: &str,
+) -> Prompt {
     let mut out = String::with_capacity(16 * 1024);
     if !preamble.is_empty() {
         out.push_str(preamble.trim_end());
@@ -79,6 +85,10 @@ pub fn assemble(state: &RunState, files: &Files, kind: AgentKind, preamble: &str
     );
     section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, ".ralph/notes.md"));
     let changes_slowly = out.len();
+    if let Some(role) = role {
+        section(&mut out, "Your role", role.instruction());
+        section(&mut out, "Findings of other sessions", &parts::findings(state));
+    }
     section(&mut out, "Recent errors", &cut_tail(&files.errors, 2 * PART_MAX, ".ralph/errors.log"));
     section(&mut out, "What has changed", &parts::changes(state));
     section(&mut out, "Checks", &parts::checks(state, files));

@@ -51,6 +51,21 @@ pub(super) fn changes(state: &RunState) -> String {
     text
 }
 
+/// What sessions in other roles left for this one.
+pub(super) fn findings(state: &RunState) -> String {
+    let mut text = String::new();
+    for found in &state.findings {
+        let _ = writeln!(
+            text,
+            "## {} (iteration {})\n\n{}\n",
+            found.role.as_str(),
+            found.iteration,
+            found.text.trim()
+        );
+    }
+    text
+}
+
 pub(super) fn checks(state: &RunState, files: &Files) -> String {
     let mut text = String::new();
     for verifier in &state.spec.settings.verifiers {

@@ -4,9 +4,11 @@ use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::step::evidence;
 use crate::{changelog, receipt};
+use ralph_domain::config::Role;
 use ralph_domain::decide::{budget_warnings, judge};
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::Digest;
+use ralph_domain::ladder;
 use ralph_domain::ports::PutAway;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::{self, Evidence, Signals, Trace};
@@ -41,11 +43,7 @@ impl Driver {
         let digest = artifacts::write(&folder.join("receipt.json"), &receipt)?;
         self.ctx.boundary("judge.receipt");
         changelog::append(&self.ctx, &current, verdict)?;
-        let gutter_at = self.ctx.state.spec.settings.gutter_score;
-        let stuck = !self.ctx.state.spec.settings.stuck_detection.disabled
-            && signals.loop_score >= gutter_at
-            && verdict != ralph_domain::event::Verdict::Candidate;
-        let (loop_score, seen) = (signals.loop_score, signals.evidence.clone());
+        let seen = signals.clone();
         if self.tick(iteration)? {
             self.checkpoint()?;
         }
@@ -57,8 +55,13 @@ impl Driver {
             receipt: digest,
             evidence,
         })?;
-        if stuck {
-            self.ctx.record(EventBody::Gutter { iteration, loop_score, evidence: seen })?;
+        for news in ladder::notice(&self.ctx.state, iteration, verdict, &seen) {
+            self.ctx.record(news)?;
+            self.ask_advisor(seen.kinds(), seen.loop_score, &seen.evidence)?;
+        }
+        if let Some(rest) = ladder::breaker(&self.ctx.state, &current.agent, self.ctx.clock.now()) {
+            self.ctx.record(rest)?;
+            self.ctx.save_cooldowns()?;
         }
         for warning in budget_warnings(&self.ctx.state) {
             self.ctx.record(warning)?;
@@ -71,6 +74,10 @@ impl Driver {
 }
 
 fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence: Evidence) -> Signals {
+    // Who only reads is not silent.
+    if current.role.is_some_and(Role::only_reads) {
+        return Signals::default();
+    }
     let Some(newest) = Trace::of(state, current, failure, evidence) else { return Signals::default() };
     let mut traces: Vec<Trace> = state.traces.iter().cloned().collect();
     traces.push(newest);

@@ -1,6 +1,7 @@
 //! The steps, one file each: perform the effect, journal what happened.
 
 pub(crate) mod checkpoint;
+pub(crate) mod consult;
 pub(crate) mod evidence;
 pub(crate) mod judge;
 pub(crate) mod mitigate;

@@ -5,19 +5,22 @@ use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::{prompt, task_book};
 use ralph_domain::claim::promises;
+use ralph_domain::config::Role;
 use ralph_domain::decide::consequences;
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{Usage, Usd};
 use ralph_domain::ports::{Ask, SessionReport, SessionRequest, Wishes};
 use ralph_domain::spec::RunSpec;
-use ralph_domain::text::{head, one_line};
+use ralph_domain::text::{head, one_line, tail};
 use ralph_journal::artifacts::{self, OutputLog};
 
 /// Characters of the final message that the journal keeps.
 const MESSAGE_MAX: usize = 300;
 /// Characters of a commit message that an agent asks for.
 const COMMIT_MESSAGE_MAX: usize = 2000;
+/// Bytes of what a reviewer, tester or documenter leaves for the builder.
+const FINDINGS_MAX: usize = 8000;
 
 impl Driver {
     pub(crate) fn work(
@@ -26,6 +29,7 @@ impl Driver {
         attempt: u32,
         name: &AgentName,
         model: Option<&str>,
+        role: Option<Role>,
         skipped: Vec<String>,
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
@@ -44,7 +48,7 @@ impl Driver {
             .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
         let folder = self.ctx.iteration_dir(iteration)?;
         let files = prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state);
-        let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, &agent.preamble());
+        let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, role, &agent.preamble());
         let prompt::Prompt { text, stable } = prompt.redacted(&self.ctx.redactor);
         let prompt_file = folder.join("prompt.md");
         let digest = artifacts::write(&prompt_file, text.as_bytes())?;
@@ -58,6 +62,7 @@ impl Driver {
             model: model.map(str::to_owned),
             prompt: digest,
             skipped,
+            role,
         })?;
         // Whatever was journalled before is on the disk before money is spent again.
         self.ctx.journal.barrier()?;
@@ -124,6 +129,10 @@ impl Driver {
             self.ctx
                 .error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
         }
+        let role = self.ctx.state.current.as_ref().and_then(|c| c.role);
+        let findings = role
+            .filter(|role| completed && *role != Role::Builder)
+            .map(|_| tail(self.ctx.redactor.text(&report.final_message).trim(), FINDINGS_MAX).to_owned());
         self.ctx.record(EventBody::SessionEnded {
             iteration,
             end: clean(report.end),
@@ -139,6 +148,7 @@ impl Driver {
             commit_message: wishes
                 .commit_message
                 .map(|m| head(&self.ctx.redactor.text(&m), COMMIT_MESSAGE_MAX).to_owned()),
+            findings,
             denials,
         })?;
         Ok(())
@@ -161,6 +171,7 @@ impl Driver {
             claims: Vec::new(),
             ask: None,
             commit_message: None,
+            findings: None,
             denials: 0,
         })?;
         Ok(())

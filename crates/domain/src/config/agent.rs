@@ -202,4 +202,6 @@ pub enum AgentSelection {
     RoundRobin,
     /// The first that is free.
     Priority,
+    /// By the pipeline of `roles`.
+    Roles,
 }

@@ -1,5 +1,6 @@
 //! The parts of a run's state.
 
+use crate::config::Role;
 use crate::event::{SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, Digest, TreeId};
 use crate::money::{CostBasis, Tokens, Usage, Usd};
@@ -23,6 +24,9 @@ pub struct Current {
     pub prompt: Digest,
     /// Agents that were passed over.
     pub skipped: Vec<String>,
+    /// In which role.
+    #[serde(default)]
+    pub role: Option<Role>,
     /// When it began.
     pub started_at: Timestamp,
     /// How far it is.
@@ -70,6 +74,17 @@ pub struct SessionFacts {
     /// Tool uses that were denied.
     #[serde(default)]
     pub denials: u32,
+}
+
+/// What a session in another role left for the builder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Its iteration.
+    pub iteration: u32,
+    /// Its role.
+    pub role: Role,
+    /// In words.
+    pub text: String,
 }
 
 /// What an iteration changed.
