@@ -41,6 +41,10 @@ pub(super) fn only_object(text: &str) -> Result<Map<String, Value>, IntakeError>
             _ => start + 1,
         };
     }
+    // `{ }` of code in the words around it.
+    if found.iter().any(|map| !map.is_empty()) {
+        found.retain(|map| !map.is_empty());
+    }
     let is_contract = |map: &Map<String, Value>| map.contains_key("actions") || map.contains_key("summary");
     match (found.len(), broken) {
         (1, None) => found.pop().ok_or(IntakeError::NoObject),

@@ -115,7 +115,10 @@ impl Agent for ActionsAgent {
                 };
                 let end = performer.perform(&contract.actions, &inputs);
                 told.done = performer.done;
-                told.done.wishes.claims = claims(&contract);
+                // What a session claims that did not come to its end is cut off somewhere.
+                if end.is_none() {
+                    told.done.wishes.claims = claims(&contract);
+                }
                 told.summary = contract.summary;
                 sink.output(Stream::Stdout, format!("{}\n", told.final_message()).as_bytes());
                 end.unwrap_or(SessionEnd::Completed)
