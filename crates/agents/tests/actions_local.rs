@@ -14,6 +14,7 @@
 mod model;
 
 use model::{Fake, Session};
+use ralph_agents::actions::patch::{Patched, apply};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::ports::{SessionReport, StopCause};
 use ralph_sandbox::{LocalOptions, LocalSandbox};
@@ -34,6 +35,7 @@ const TESTS: &[(&str, fn())] = &[
     ("cancel_ends_a_command_at_once", cancel_ends_a_command_at_once),
     ("patches_work_on_real_files_and_keep_their_mode", patches_work_on_real_files_and_keep_their_mode),
     ("a_planted_link_in_the_records_is_not_followed", a_planted_link_in_the_records_is_not_followed),
+    ("what_git_writes_is_applied_as_git_means_it", what_git_writes_is_applied_as_git_means_it),
 ];
 
 fn main() -> ExitCode {
@@ -238,4 +240,55 @@ fn a_planted_link_in_the_records_is_not_followed() {
     );
     machine.assert_outside_untouched();
     assert_eq!(read(&machine.records.join("action-2.log")), "evil\n");
+}
+
+fn what_git_writes_is_applied_as_git_means_it() {
+    let machine = machine();
+    let mut seed = 1u64;
+    let mut next = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..60 {
+        // Few different lines, so that most of them stand in several places.
+        let old: Vec<String> = (0..next(60)).map(|_| format!("line {}", next(6))).collect();
+        let mut new = old.clone();
+        for _ in 0..=next(4) {
+            let at = next(new.len() as u64 + 1) as usize;
+            match next(3) {
+                0 => new.insert(at, format!("new {}", next(3))),
+                _ if at == new.len() => new.push("end".into()),
+                1 => drop(new.remove(at)),
+                _ => new[at] = format!("changed {}", next(3)),
+            }
+        }
+        let mut text = |lines: &[String]| match (lines.is_empty(), next(4)) {
+            (true, _) => String::new(),
+            (false, 0) => lines.join("\n"),
+            (false, _) => lines.join("\n") + "\n",
+        };
+        pairs.push((text(&old), text(&new)));
+    }
+    for folder in ["a", "b"] {
+        std::fs::create_dir(machine.work.join(folder)).unwrap();
+    }
+    for (n, (old, new)) in pairs.iter().enumerate() {
+        std::fs::write(machine.work.join(format!("a/{n}")), old).unwrap();
+        std::fs::write(machine.work.join(format!("b/{n}")), new).unwrap();
+    }
+    let diffs = "for n in a/*; do n=${n#a/}; git diff --no-index --no-prefix a/$n b/$n > $n.diff; done; true";
+    let mut session = machine.session();
+    machine.play(&mut session, json!([{ "type": "run", "command": diffs }]));
+    let mut applied = 0;
+    for (n, (old, new)) in pairs.iter().enumerate().filter(|(_, (old, new))| old != new) {
+        let diff = read(&machine.work.join(format!("{n}.diff")));
+        let name = n.to_string();
+        match apply(Path::new(&name), &diff, Some(old.as_bytes())) {
+            Ok(Patched::Content(bytes, _)) => assert_eq!(String::from_utf8(bytes).unwrap(), *new, "{diff}"),
+            other => panic!("{other:?}: {diff}"),
+        }
+        applied += 1;
+    }
+    assert!(applied > 40, "{applied}");
 }

@@ -196,7 +196,7 @@ fn all<'l>(
         while same > 0 && (same == want.len() || *line != want[same]) {
             same = back[same - 1];
         }
-        if want.first().is_some() && *line == want[same] {
+        if !want.is_empty() && *line == want[same] {
             same += 1;
         }
         (same == want.len()).then(|| at + 1 - want.len())
