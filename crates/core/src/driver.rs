@@ -58,6 +58,8 @@ pub struct Driver {
     pub(crate) workspace: Box<dyn Workspace>,
     pub(crate) agents: Vec<Box<dyn Agent>>,
     pub(crate) helpers: Helpers,
+    /// The profile that the doctor uses this time, where a person named one.
+    pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
     pub(crate) spec_version: u32,
 }
@@ -135,6 +137,7 @@ impl Driver {
             workspace: parts.workspace,
             agents: parts.agents,
             helpers: parts.helpers,
+            doctor_profile: None,
             spec_version: 1,
         }
     }

@@ -259,7 +259,10 @@ fn roles_take_turns_and_findings_reach_the_builder() {
         }
         assert!(request.prompt.contains("You are the builder"));
         write(sandbox, &format!("work-{}.txt", request.iteration), "a\nnew\npiece\n");
-        completed(["parser for dates", "", "router with new tree", "", "clock that can be seeded"][request.iteration as usize - 1])
+        completed(
+            ["parser for dates", "", "router with new tree", "", "clock that can be seeded"]
+                [request.iteration as usize - 1],
+        )
     });
     machine.agents = vec!["a", "b"];
     machine.config.agents = Some(

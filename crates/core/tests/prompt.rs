@@ -66,6 +66,8 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     let big = "a line of text that repeats\n".repeat(100_000);
     let files = Files {
         context: Vec::new(),
+        tree: String::new(),
+        results: String::new(),
         guardrails: big.clone(),
         progress: big.clone(),
         notes: big.clone(),

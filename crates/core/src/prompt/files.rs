@@ -1,13 +1,17 @@
 //! What a prompt takes from files: read once, bounded.
 
 use ralph_domain::state::RunState;
+use ralph_domain::text::{one_line, tail};
 use ralph_journal::layout::{RalphDir, RunDir};
+use std::fmt::Write as _;
 use std::path::Path;
 
 use super::{CHECK_MAX, PART_MAX};
 
 const CONTEXT_MAX: usize = 50 * 1024;
 const TREE_MAX: usize = 200;
+/// What a session is shown of the last one's actions.
+const RESULTS_MAX: usize = 16 * 1024;
 /// The errors of a long run are shown from a place of this grid on, so that their beginning stays the same over many
 /// sessions and a provider's cache holds.
 const ERRORS_GRID: u64 = 8 * 1024;
@@ -17,6 +21,8 @@ const ERRORS_GRID: u64 = 8 * 1024;
 pub struct Files {
     /// Files that the task wants shown, and the list of files of its working folder.
     pub context: Vec<(String, String)>,
+    /// Names of the workspace's files, for sessions that cannot look around.
+    pub tree: String,
     /// `.ralph/guardrails.md`.
     pub guardrails: String,
     /// `.ralph/progress.md`.
@@ -25,6 +31,8 @@ pub struct Files {
     pub notes: String,
     /// The end of `.ralph/errors.log`.
     pub errors: String,
+    /// What the last session's actions came to, where it was one of kind `actions`: such a session sees no output itself.
+    pub results: String,
     /// The end of each failing check's log: name, why, log path, text.
     pub failing: Vec<(String, String, String, String)>,
 }
@@ -44,13 +52,54 @@ impl Files {
             .collect();
         Self {
             context: context(state),
+            tree: match state.spec.task.working_dir {
+                Some(_) => String::new(),
+                None => {
+                    let mut names = Vec::new();
+                    tree(&state.spec.workspace, "", &mut names);
+                    names.join("\n")
+                }
+            },
             guardrails: text("guardrails.md"),
             progress: text("progress.md"),
             notes: text("notes.md"),
             errors: recent_errors(&dir.errors_log()),
+            results: state.history.back().map(|last| results(run, last.iteration)).unwrap_or_default(),
             failing,
         }
     }
+}
+
+/// The results of an `actions` session, each with the end of its output.
+fn results(run: &RunDir, iteration: u32) -> String {
+    let path = run.iteration(iteration).join("response.json");
+    let Ok(text) = std::fs::read_to_string(path) else { return String::new() };
+    let Ok(response) = serde_json::from_str::<serde_json::Value>(&text) else { return String::new() };
+    if response["format"] != "actions" {
+        return String::new();
+    }
+    let results = response["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let each = RESULTS_MAX / results.len().max(1);
+    let mut out = String::new();
+    for (at, result) in results.iter().enumerate() {
+        let input = &response["answer"]["actions"][at];
+        let word = |key: &str| result[key].as_str().unwrap_or_default();
+        let what = ["command", "path", "message", "reason"]
+            .iter()
+            .find_map(|key| input[*key].as_str())
+            .unwrap_or_default();
+        let end = match (result["ok"].as_bool(), result["exit_code"].as_i64()) {
+            (Some(true), _) => "done".to_owned(),
+            (_, Some(code)) => format!("exit code {code}"),
+            _ => "failed or skipped".to_owned(),
+        };
+        let heading = format!("{}. {} `{}`: {end}", result["n"], word("type"), one_line(what, 160));
+        let _ = writeln!(out, "{heading}");
+        for line in tail(word("result").trim_end(), each.max(200)).lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    out
 }
 
 /// Context files, together below 50 kB, and what is in the working folder.

@@ -84,6 +84,9 @@ pub fn assemble(
         &cut_head(untitled(&files.progress), PART_MAX, ".ralph/progress.md"),
     );
     section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, ".ralph/notes.md"));
+    if kind == AgentKind::Actions {
+        section(&mut out, "Files of the workspace (the first 200)", &files.tree);
+    }
     let changes_slowly = out.len();
     if let Some(role) = role {
         section(&mut out, "Your role", role.instruction());
@@ -91,6 +94,9 @@ pub fn assemble(
     }
     section(&mut out, "Recent errors", &cut_tail(&files.errors, 2 * PART_MAX, ".ralph/errors.log"));
     section(&mut out, "What has changed", &parts::changes(state));
+    if kind == AgentKind::Actions {
+        section(&mut out, "What the last session's actions came to", &files.results);
+    }
     section(&mut out, "Checks", &parts::checks(state, files));
     section(&mut out, "Where the run stands", &parts::standing(state));
     if !state.nudges.is_empty() {

@@ -22,13 +22,25 @@ const CRITIC_TIMEOUT: Duration = Duration::from_secs(300);
 const DIAGNOSTICS_MAX: usize = 64 * 1024;
 
 impl Driver {
+    /// The doctor reads a run that nobody drives; the run itself does not go on.
+    pub fn consult_doctor(mut self, profile: Option<&str>) -> Result<(), DriveError> {
+        if let Some(name) = profile {
+            self.doctor_profile = Some(name.to_owned());
+        }
+        self.diagnose()?;
+        self.ctx.settle()?;
+        self.clear_marker();
+        Ok(())
+    }
+
     /// The doctor reads the run and writes its report.
     pub(crate) fn diagnose(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("diagnose.before");
         let state = &self.ctx.state;
         let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
         let doctor = &state.spec.settings.doctor;
-        let profile = doctor.profile.as_deref().and_then(|name| state.spec.settings.models.get(name));
+        let wanted = self.doctor_profile.as_deref().or(doctor.profile.as_deref());
+        let profile = wanted.and_then(|name| state.spec.settings.models.get(name));
         let client = self.helpers.client.clone();
         let model = client.as_deref().zip(profile.as_ref());
         let (iteration, apply) = (state.iterations, doctor.apply);
