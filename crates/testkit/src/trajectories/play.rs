@@ -41,11 +41,15 @@ pub struct Played {
 
 /// Plays every step of a scene.
 pub fn play(scene: &Scene) -> Vec<Played> {
-    let folder = tempfile::Builder::new().prefix("ralph-trajectory-").tempdir().expect("a temporary folder");
+    // In memory where that is possible: thousands of small commits are slow on a disk.
+    let memory = Path::new("/dev/shm");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("ralph-trajectory-");
+    let folder = builder.tempdir_in(memory).or_else(|_| builder.tempdir()).expect("a temporary folder");
     let dir = folder.path();
     shell(
         dir,
-        "git init -q -b main && git config user.name t && git config user.email t@example.com && git commit -q --allow-empty -m start",
+        "git init -q -b main && git config user.name t && git config user.email t@example.com && git config gc.auto 0 && git config core.fsync none && git commit -q --allow-empty -m start",
     );
     let mut rng = scene.rng.clone();
     let other = rng.chance(50);
