@@ -26,6 +26,7 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
     Evidence {
         failing: failing::failing_tests(&output),
         problems: failing::problems(&output),
+        gap: failing::gap(&output),
         met: tick::met(state).len() as u32,
         plan: plan::shingles(message),
         patch: changed.then(|| sketch(&folder.join("git_diff.patch"))).flatten(),

@@ -21,13 +21,14 @@ pub(super) fn idle(traces: &[Trace], config: &StuckConfig) -> Option<String> {
 /// file.
 fn is_inert(traces: &[Trace], at: usize, config: &StuckConfig) -> bool {
     let trace = &traces[at];
-    if !trace.changed || trace.lines < config.min_lines {
+    if !trace.changed {
         return true;
     }
+    let small = trace.lines < config.min_lines;
     let known = |path: &str| {
-        traces[..at].iter().any(|t| !t.has_substance() && t.files.iter().any(|(p, _)| p == path))
+        traces[..at].iter().any(|t| (small || !t.has_substance()) && t.files.iter().any(|(p, _)| p == path))
     };
-    !trace.has_substance() && trace.work_files().all(known)
+    (small || !trace.has_substance()) && trace.work_files().all(known)
 }
 
 #[cfg(test)]

@@ -203,3 +203,34 @@ pub fn rewrite_of_a_file(s: &mut Scene) {
     s.step();
     s.good_start(1, 3);
 }
+
+/// Tests are written for a while, all red; then the code.
+pub fn many_tests_first(s: &mut Scene) {
+    s.good_start(1, 2);
+    let test = s.eco.test("core");
+    for _ in 0..4 {
+        s.fail_new();
+        s.fail_new();
+        s.add_lines(&test, 12);
+        s.step();
+    }
+    let path = s.source("core");
+    while !s.failed.is_empty() {
+        s.mend();
+        s.mend();
+        s.add_lines(&path, 14);
+        s.step();
+    }
+}
+
+/// A measured number comes nearer to its limit, in the same function.
+pub fn towards_a_limit(s: &mut Scene) {
+    let path = s.source("core");
+    s.add_lines(&path, 10);
+    let mut measured = s.rng.between(400, 500);
+    while measured > 200 {
+        s.rewrite_tail(&path, 8);
+        s.step_with(Check::Plain(format!("p99 {measured}ms exceeds the limit of 200ms"), false));
+        measured = measured.saturating_sub(s.rng.between(20, 45));
+    }
+}

@@ -233,3 +233,13 @@ pub fn hiccups(s: &mut Scene) {
     s.step().end = SessionEnd::TimedOut;
     s.good_start(3, 4);
 }
+
+/// One or two lines at a time, each in another file; everything passes.
+pub fn small_fixes(s: &mut Scene) {
+    s.good_start(1, 2);
+    for n in 0..8 {
+        let path = s.source(&format!("page{n}"));
+        s.add_lines(&path, 2);
+        s.step();
+    }
+}

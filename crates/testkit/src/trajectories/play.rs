@@ -180,6 +180,7 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
         evidence: Evidence {
             failing: failing::failing_tests(failing_output),
             problems: failing::problems(failing_output),
+            gap: failing::gap(failing_output),
             met: step.met,
             plan: plan::shingles(&step.message),
             patch: changed.then(|| PatchSketch::read(&diff.patch)),

@@ -60,6 +60,8 @@ pub struct Scene {
     pub steps: Vec<Step>,
     /// The first iteration that circles, from 0.
     pub onset: Option<usize>,
+    /// Whether its sessions tell their work in new words each time.
+    rewords: bool,
     serial: usize,
 }
 
@@ -74,8 +76,10 @@ impl Scene {
             failed: Vec::new(),
             steps: Vec::new(),
             onset: None,
+            rewords: true,
             serial: 0,
         };
+        scene.rewords = scene.rng.chance(50);
         for stem in ["core", "api", "store", "util"] {
             let lines = scene.rng.between(12, 30);
             scene.add_lines(&eco.source(stem), lines);
@@ -237,7 +241,10 @@ impl Scene {
 
     /// Ends the iteration with another check.
     pub fn step_with(&mut self, check: Check) -> &mut Step {
-        let message = self.words();
+        let mut message = self.words();
+        if let Some(at) = self.onset.filter(|at| !self.rewords && *at < self.steps.len()) {
+            message.clone_from(&self.steps[at].message);
+        }
         let cost = self.rng.between(5, 40) as f64 / 100.0;
         let met = self.steps.last().map_or(0, |s| s.met);
         self.steps.push(Step {

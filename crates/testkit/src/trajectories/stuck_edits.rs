@@ -288,3 +288,33 @@ pub fn same_plan(s: &mut Scene) {
         s.step().message = format!("{plan} (attempt {n})");
     }
 }
+
+/// Every change breaks one test more.
+pub fn worse_and_worse(s: &mut Scene) {
+    for _ in 0..6 {
+        let test = s.new_test();
+        s.passed.push(test);
+    }
+    s.good_start(1, 2);
+    let path = s.source("core");
+    s.circles_from_here();
+    for n in 0..LONG.min(s.passed.len()) {
+        s.rewrite_from(&path, n, 3);
+        let name = s.passed.remove(0);
+        s.failed.push(Failing { name, says: "assert expected entry to be ready but it was missing".into() });
+        s.step();
+    }
+}
+
+/// A limit that never comes nearer.
+pub fn limit_out_of_reach(s: &mut Scene) {
+    s.good_start(1, 2);
+    let path = s.source("api");
+    s.add_lines(&path, 8);
+    s.circles_from_here();
+    for _ in 0..LONG {
+        s.rewrite_tail(&path, 6);
+        let measured = s.rng.between(308, 313);
+        s.step_with(Check::Plain(format!("p99 {measured}ms exceeds the limit of 200ms"), false));
+    }
+}

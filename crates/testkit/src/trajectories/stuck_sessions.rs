@@ -112,12 +112,17 @@ pub fn repeated_calls(s: &mut Scene) {
         1 => ("Bash", "ls -la build"),
         _ => ("Grep", "fn open"),
     };
+    let timed = s.rng.chance(50);
     s.circles_from_here();
     for _ in 0..LONG {
         let times = s.rng.between(4, 9);
         let calls = (0..times)
             .map(|_| {
-                let result = format!("12:{:02}:{:02} 3 entries found", s.rng.below(60), s.rng.below(60));
+                let result = if !timed {
+                    "3 entries found".to_owned()
+                } else {
+                    format!("12:{:02}:{:02} 3 entries found", s.rng.below(60), s.rng.below(60))
+                };
                 tool(name, input, &result, false)
             })
             .collect();
