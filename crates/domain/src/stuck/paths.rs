@@ -26,6 +26,12 @@ pub fn is_notes(path: &str) -> bool {
     (prose && named) || extension == "log" || path.starts_with(".ralph/")
 }
 
+/// Text for people: `#` begins a heading there, and `*` an item.
+pub fn is_prose(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, e)| e).to_ascii_lowercase();
+    matches!(extension.as_str(), "md" | "mdx" | "txt" | "rst" | "adoc")
+}
+
 /// Written by a tool: lock files, snapshots, build results. They flip by themselves.
 pub fn is_generated(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
