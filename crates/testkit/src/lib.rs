@@ -2,6 +2,7 @@
 
 pub mod env;
 pub mod repo;
+pub mod trajectories;
 
 pub use env::{Finished, TestEnv};
 pub use repo::TestRepo;

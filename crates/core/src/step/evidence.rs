@@ -26,6 +26,7 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
     Evidence {
         failing: failing::failing_tests(&output),
         problems: failing::problems(&output),
+        gap: failing::gap(&output),
         met: tick::met(state).len() as u32,
         plan: plan::shingles(message),
         patch: changed.then(|| sketch(&folder.join("git_diff.patch"))).flatten(),
@@ -33,10 +34,16 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
     }
 }
 
-/// What the patch is made of; a file that was lost says nothing.
+/// What the patch is made of; one that was lost, or of which too little was read, says nothing.
 fn sketch(path: &Path) -> Option<PatchSketch> {
     let patch = read_head(path);
-    (!patch.trim().is_empty()).then(|| PatchSketch::read(&patch))
+    if patch.trim().is_empty() {
+        return None;
+    }
+    let sketch = PatchSketch::read(&patch);
+    // Behind a flood of generated lines there may be work that was not read.
+    let cut = patch.len() as u64 >= FILE_MAX;
+    (!cut || sketch.substance > 0).then_some(sketch)
 }
 
 /// Feeds the session's actions to the watch. A line that also tells the result of its call is weighed with it.

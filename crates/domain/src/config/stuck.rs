@@ -108,6 +108,8 @@ pub struct StuckWeights {
     pub rework: f64,
     /// Tests do not get better.
     pub plateau: f64,
+    /// Fewer and fewer tests pass.
+    pub decline: f64,
     /// The same plan with the same result.
     pub same_plan: f64,
     /// Sessions that end without an answer, or refuse.
@@ -132,6 +134,7 @@ impl Default for StuckWeights {
             churn: 0.3,
             rework: 0.7,
             plateau: 0.3,
+            decline: 0.7,
             same_plan: 0.2,
             empty: 0.7,
             denied: 0.7,
@@ -154,6 +157,7 @@ impl StuckWeights {
             Signal::Churn => self.churn,
             Signal::Rework => self.rework,
             Signal::Plateau => self.plateau,
+            Signal::Decline => self.decline,
             Signal::SamePlan => self.same_plan,
             Signal::Empty => self.empty,
             Signal::Denied => self.denied,

@@ -86,6 +86,36 @@ pub fn problems(output: &str) -> Option<u64> {
     found
 }
 
+/// How far a measured number is from its limit, in thousandths, where a check says so: `coverage 71.2 % is below the
+/// required 80 %`, `p99 312 ms exceeds the limit of 200 ms`. The first such line counts.
+pub fn gap(output: &str) -> Option<u64> {
+    const WORDS: [&str; 8] =
+        ["limit", "budget", "threshold", "required", "exceeds", "at least", "at most", "target of"];
+    output.lines().filter(|line| line.len() <= 300).find_map(|line| {
+        let line = line.to_ascii_lowercase();
+        let at = WORDS.iter().filter_map(|word| line.find(word)).min()?;
+        let (before, after) = (numbers(&line[..at]), numbers(&line[at..]));
+        let (a, b) = match (before.last(), after.as_slice()) {
+            (Some(measured), [limit, ..]) => (*measured, *limit),
+            (None, [limit, measured, ..]) => (*measured, *limit),
+            _ => return None,
+        };
+        Some(((a - b).abs() * 1000.0).min(1e15) as u64)
+    })
+}
+
+/// Numbers that stand alone or before a unit. A time of day or a version is none.
+fn numbers(line: &str) -> Vec<f64> {
+    line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | ':' | '-' | '_' | '/')))
+        .filter_map(|word| {
+            let end = word.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(word.len());
+            let unit = &word[end..];
+            let plain = end > 0 && unit.len() <= 3 && unit.chars().all(char::is_alphabetic);
+            plain.then(|| word[..end].trim_end_matches('.').parse().ok()).flatten()
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +144,14 @@ mod tests {
         assert_eq!(problems("✖ 7 problems (7 errors, 0 warnings)\n"), Some(7));
         assert_eq!(problems("error: could not compile `a` due to 3 previous errors\n"), Some(3));
         assert_eq!(problems("nothing here\n5 errors\n"), None);
+    }
+
+    #[test]
+    fn the_way_to_a_limit_is_measured() {
+        assert_eq!(gap("coverage 71.5 % is below the required 80 %\n"), Some(8500));
+        assert_eq!(gap("[12:00:01] p99 312ms exceeds the limit of 200ms (took 17 ms)\n"), Some(112_000));
+        assert_eq!(gap("Required test coverage of 80% not reached. Total coverage: 71.5%\n"), Some(8500));
+        assert_eq!(gap("expected 3 but was 4\n"), None);
+        assert_eq!(gap("rate limit of the api\n"), None);
     }
 }

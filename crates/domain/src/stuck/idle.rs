@@ -17,14 +17,18 @@ pub(super) fn idle(traces: &[Trace], config: &StuckConfig) -> Option<String> {
         .then(|| format!("{inert} iterations in a row changed nothing of substance in the code"))
 }
 
-/// Whether a trace moved nothing. Layout that reaches files not touched before does move: a formatter goes from file to file.
+/// Whether a trace moved nothing. Layout that reaches a file for the first time does move: a formatter goes from file to
+/// file.
 fn is_inert(traces: &[Trace], at: usize, config: &StuckConfig) -> bool {
     let trace = &traces[at];
-    if !trace.changed || trace.lines < config.min_lines {
+    if !trace.changed {
         return true;
     }
-    let known = |path: &str| traces[..at].iter().any(|t| t.files.iter().any(|(p, _)| p == path));
-    !trace.has_substance() && trace.work_files().all(known)
+    let small = trace.lines < config.min_lines;
+    let known = |path: &str| {
+        traces[..at].iter().any(|t| (small || !t.has_substance()) && t.files.iter().any(|(p, _)| p == path))
+    };
+    (small || !trace.has_substance()) && trace.work_files().all(known)
 }
 
 #[cfg(test)]
@@ -48,7 +52,7 @@ mod tests {
     fn a_formatter_that_goes_from_file_to_file_is_not_idle() {
         let config = StuckConfig::default();
         let pass = |same: bool| -> Vec<Trace> {
-            (1..=7)
+            (1..=8)
                 .map(|n| {
                     let file = if same { "a.rs".to_owned() } else { format!("f{n}.rs") };
                     sketched(in_files(trace(n, &format!("t{n}"), None, 30), &[(&file, 30)]), 0, &[], &[])

@@ -7,6 +7,7 @@
 mod churn;
 mod cost;
 mod cycle;
+mod decline;
 mod denied;
 mod empty;
 pub mod failing;
@@ -87,6 +88,7 @@ fn rule(
         Signal::Churn => churn::churn(tries, traces, config),
         Signal::Rework => rework::rework(view, config),
         Signal::Plateau => plateau::plateau(tries, traces, config),
+        Signal::Decline => decline::decline(view, config),
         Signal::SamePlan => plan::same_plan(view, config),
         Signal::Empty => empty::empty(view, config),
         Signal::Denied => denied::denied(view, config),

@@ -36,13 +36,13 @@ impl PatchSketch {
         let mut whole = Self::default();
         let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
         let mut file = File::default();
-        let mut in_work = true;
+        let (mut in_work, mut in_prose) = (true, false);
         let mut in_hunk = false;
         for line in crate::text::head(patch, PATCH_MAX).lines() {
             if line.starts_with("diff --git ") {
                 whole.take(std::mem::take(&mut file), &mut added, &mut removed);
-                in_work =
-                    line.rsplit(" b/").next().is_some_and(|path| paths::is_work(path.trim_matches('"')));
+                let path = line.rsplit(" b/").next().unwrap_or_default().trim_matches('"');
+                (in_work, in_prose) = (paths::is_work(path), paths::is_prose(path));
                 in_hunk = false;
             } else if line.starts_with("@@") {
                 in_hunk = true;
@@ -50,8 +50,8 @@ impl PatchSketch {
                 whole.substance += 1;
             } else if in_work && in_hunk {
                 match line.as_bytes().first() {
-                    Some(b'+') => file.line(&line[1..], true),
-                    Some(b'-') => file.line(&line[1..], false),
+                    Some(b'+') => file.line(&line[1..], true, in_prose),
+                    Some(b'-') => file.line(&line[1..], false, in_prose),
                     _ => {}
                 }
             }
@@ -86,9 +86,9 @@ impl PatchSketch {
 }
 
 impl File {
-    fn line(&mut self, text: &str, new: bool) {
+    fn line(&mut self, text: &str, new: bool, prose: bool) {
         let text = text.trim();
-        if text.is_empty() || is_comment(text) {
+        if text.is_empty() || (!prose && is_comment(text)) {
             return;
         }
         let stream = &mut self.stream[usize::from(new)];
@@ -157,6 +157,7 @@ mod tests {
     fn code_has_substance_even_beside_layout() {
         assert_eq!(PatchSketch::read(&diff("a.rs", "-let x = 1;\n+let x = 2;")).substance, 2);
         assert_eq!(PatchSketch::read(&diff("a.c", "+#include <a.h>\n+*p = 1;")).substance, 2);
+        assert_eq!(PatchSketch::read(&diff("docs/guide.md", "+# Start\n+* one")).substance, 2, "no comments");
         let binary = "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n";
         assert_eq!(PatchSketch::read(binary).substance, 1);
         let both = diff("a.rs", "-  a();\n+a();") + &diff("b.rs", "+b();");

@@ -1,12 +1,35 @@
 //! What a path says of a file: notes that agents keep for themselves, and files that a tool writes.
 
-/// Prose: plans, notes, progress files. A planning iteration writes them; a run that writes nothing else stands still.
+/// Notes that agents keep for themselves: plans, progress files, memories. A planning iteration writes them; a run that
+/// writes nothing else stands still. A manual or a readme is no note: it may be the task.
 pub fn is_notes(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let extension = name.rsplit_once('.').map_or("", |(_, e)| e).to_ascii_lowercase();
-    matches!(extension.as_str(), "md" | "mdx" | "txt" | "rst" | "adoc" | "log")
-        || matches!(name, "NOTES" | "TODO" | "PLAN" | "CHANGELOG" | "README")
-        || path.starts_with(".ralph/")
+    const WORDS: [&str; 14] = [
+        "plan",
+        "note",
+        "notes",
+        "progress",
+        "todo",
+        "journal",
+        "scratch",
+        "memory",
+        "status",
+        "thoughts",
+        "changelog",
+        "agents",
+        "claude",
+        "worklog",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    let prose = matches!(extension, "" | "md" | "txt" | "rst" | "log");
+    let named = stem.split(|c: char| !c.is_alphanumeric()).any(|word| WORDS.contains(&word));
+    (prose && named) || extension == "log" || path.starts_with(".ralph/")
+}
+
+/// Text for people: `#` begins a heading there, and `*` an item.
+pub fn is_prose(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, e)| e).to_ascii_lowercase();
+    matches!(extension.as_str(), "md" | "mdx" | "txt" | "rst" | "adoc")
 }
 
 /// Written by a tool: lock files, snapshots, build results. They flip by themselves.
@@ -34,13 +57,15 @@ mod tests {
 
     #[test]
     fn notes_generated_files_and_work_are_told_apart() {
-        for path in ["PLAN.md", "docs/a.rst", "progress.txt", ".ralph/progress.md"] {
+        for path in ["PLAN.md", "docs/fix_plan.md", "progress.txt", ".ralph/progress.md", "debug.log"] {
             assert!(is_notes(path) && !is_work(path), "{path}");
         }
         for path in ["Cargo.lock", "web/package-lock.json", "api/generated/x.ts", "a.pb.go", "go.sum"] {
             assert!(is_generated(path) && !is_work(path), "{path}");
         }
-        for path in ["src/lib.rs", "tests/test_a.py", "Makefile", "src/generator.rs"] {
+        for path in
+            ["src/lib.rs", "tests/test_a.py", "Makefile", "src/generator.rs", "docs/guide.md", "src/plan.rs"]
+        {
             assert!(is_work(path), "{path}");
         }
     }

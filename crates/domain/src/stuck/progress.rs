@@ -30,6 +30,13 @@ pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
     {
         return Some(format!("{now} problems are left, {before} before"));
     }
+    let gap = previous.iter().filter_map(|t| t.evidence.gap).min();
+    // Measured numbers tremble; a hundredth is no step.
+    if let (Some(now), Some(before)) = (trace.evidence.gap, gap)
+        && now < before - before / 50
+    {
+        return Some("a measured number is nearer to its limit than before".into());
+    }
     let counted = trace.tests.is_some() && previous.iter().any(|t| t.tests.is_some());
     if !counted && trace.changed && trace.failure.is_none() && previous.iter().all(|t| t.failure.is_some()) {
         return Some("the checks pass for the first time".into());

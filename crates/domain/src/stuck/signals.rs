@@ -23,6 +23,8 @@ pub enum Signal {
     Rework,
     /// Tests do not get better.
     Plateau,
+    /// Fewer and fewer tests pass.
+    Decline,
     /// The same plan with the same result.
     SamePlan,
     /// Sessions that end without an answer, or refuse.
@@ -37,7 +39,7 @@ pub enum Signal {
 
 impl Signal {
     /// Every signal, in the order of [`Signals`].
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RepeatedFailure,
         Self::Stagnation,
         Self::Thrash,
@@ -47,6 +49,7 @@ impl Signal {
         Self::Churn,
         Self::Rework,
         Self::Plateau,
+        Self::Decline,
         Self::SamePlan,
         Self::Empty,
         Self::Denied,
@@ -66,6 +69,7 @@ impl Signal {
             Self::Churn => "churn",
             Self::Rework => "rework",
             Self::Plateau => "plateau",
+            Self::Decline => "decline",
             Self::SamePlan => "same_plan",
             Self::Empty => "empty",
             Self::Denied => "denied",
@@ -87,6 +91,7 @@ impl Signal {
             | Self::Churn
             | Self::Rework
             | Self::Plateau
+            | Self::Decline
             | Self::CostBurn => StuckKind::NoProgress,
         }
     }
@@ -149,6 +154,9 @@ pub struct Signals {
     /// Tests do not get better.
     #[serde(skip_serializing_if = "is_zero")]
     pub plateau: f64,
+    /// Fewer and fewer tests pass.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub decline: f64,
     /// The same plan with the same result.
     #[serde(skip_serializing_if = "is_zero")]
     pub same_plan: f64,
@@ -191,6 +199,7 @@ impl Signals {
             Signal::Churn => self.churn,
             Signal::Rework => self.rework,
             Signal::Plateau => self.plateau,
+            Signal::Decline => self.decline,
             Signal::SamePlan => self.same_plan,
             Signal::Empty => self.empty,
             Signal::Denied => self.denied,
@@ -210,6 +219,7 @@ impl Signals {
             Signal::Churn => &mut self.churn,
             Signal::Rework => &mut self.rework,
             Signal::Plateau => &mut self.plateau,
+            Signal::Decline => &mut self.decline,
             Signal::SamePlan => &mut self.same_plan,
             Signal::Empty => &mut self.empty,
             Signal::Denied => &mut self.denied,

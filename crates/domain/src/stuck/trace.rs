@@ -22,6 +22,9 @@ pub struct Evidence {
     /// Problems that a compiler or linter counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<u64>,
+    /// How far a measured number is from its limit, in thousandths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<u64>,
     /// Criteria that are met.
     #[serde(skip_serializing_if = "is_zero")]
     pub met: u32,
