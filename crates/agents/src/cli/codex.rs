@@ -2,16 +2,14 @@
 
 use super::activity::{relative, unwrapped};
 use super::parser::{
-    Close, Notes, Parsed, Parser, STDERR_MAX, ended_by_engine, ended_without_result, failed_after_success,
-    final_message, with_dropped,
+    Close, Notes, Parsed, ended_by_engine, ended_without_result, failed_after_success, final_message,
 };
+use super::stream::Events;
 use super::words;
-use crate::bounded::{self, RESPONSE_MAX, Tail};
-use crate::objects::Objects;
+use crate::bounded::RESPONSE_MAX;
 use crate::scan::{Cursor, fold};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::{Tokens, Usage};
-use ralph_domain::ports::Stream;
 use ralph_domain::text;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,9 +19,8 @@ const HOPELESS_ATTEMPT: u32 = 3;
 /// So many tries in a row without a network, and codex would go on for ever.
 const HOPELESS_OFFLINE: u32 = 10;
 
-pub(crate) struct CodexParser {
-    objects: Objects,
-    stderr: Tail,
+#[derive(Default)]
+pub(crate) struct CodexEvents {
     started: bool,
     thread: Option<String>,
     /// The last `agent_message`.
@@ -110,56 +107,7 @@ impl CodexUsage {
     }
 }
 
-impl CodexParser {
-    pub(crate) fn new() -> Self {
-        Self {
-            objects: Objects::new(),
-            stderr: Tail::new(STDERR_MAX),
-            started: false,
-            thread: None,
-            message: String::new(),
-            done: 0,
-            announced: String::new(),
-            trouble: None,
-            offline: 0,
-            turn: None,
-            usage: None,
-        }
-    }
-
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
-        let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
-        match event.kind.as_str() {
-            "thread.started" => {
-                self.started = true;
-                self.thread = event.thread_id;
-            }
-            "turn.started" => {
-                self.started = true;
-                self.turn = None;
-            }
-            "turn.completed" => {
-                self.trouble = None;
-                *notes.hopeless = false;
-                self.usage = event.usage.or(self.usage);
-                self.turn = Some(Turn::Completed);
-            }
-            "turn.failed" => {
-                *notes.hopeless = false;
-                self.usage = event.usage.or(self.usage);
-                let words = event.error.map(|error| error.message).unwrap_or_default();
-                self.turn = Some(Turn::Failed(words));
-            }
-            "error" => self.error(event.message.unwrap_or_default(), notes),
-            "item.started" | "item.updated" | "item.completed" => {
-                if let Some(item) = event.item {
-                    self.item(&event.kind, item, notes);
-                }
-            }
-            _ => {}
-        }
-    }
-
+impl CodexEvents {
     /// Each retry is an error event; the turn goes on unless `turn.failed` follows.
     fn error(&mut self, words: String, notes: &mut Notes<'_>) {
         self.started = true;
@@ -231,18 +179,41 @@ impl CodexParser {
     }
 }
 
-impl Parser for CodexParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
-        if stream == Stream::Stderr {
-            return self.stderr.push(bytes);
+impl Events for CodexEvents {
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
+        match event.kind.as_str() {
+            "thread.started" => {
+                self.started = true;
+                self.thread = event.thread_id;
+            }
+            "turn.started" => {
+                self.started = true;
+                self.turn = None;
+            }
+            "turn.completed" => {
+                self.trouble = None;
+                *notes.hopeless = false;
+                self.usage = event.usage.or(self.usage);
+                self.turn = Some(Turn::Completed);
+            }
+            "turn.failed" => {
+                *notes.hopeless = false;
+                self.usage = event.usage.or(self.usage);
+                let words = event.error.map(|error| error.message).unwrap_or_default();
+                self.turn = Some(Turn::Failed(words));
+            }
+            "error" => self.error(event.message.unwrap_or_default(), notes),
+            "item.started" | "item.updated" | "item.completed" => {
+                if let Some(item) = event.item {
+                    self.item(&event.kind, item, notes);
+                }
+            }
+            _ => {}
         }
-        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
-        objects.feed(bytes, |object| self.event(object, notes));
-        self.objects = objects;
     }
 
-    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
-        let stderr = self.stderr.text();
+    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed {
         // An error that is no limit and no outage explains nothing about an end without a result.
         let trouble = self
             .trouble
@@ -257,7 +228,7 @@ impl Parser for CodexParser {
             } else {
                 SessionEnd::Completed
             }),
-            None => ended_without_result(close, self.started, &stderr, trouble),
+            None => ended_without_result(close, self.started, stderr, trouble),
         });
         let usage = Usage { tokens: self.usage.map(CodexUsage::tokens), ..Usage::unknown() };
         let error = match &self.turn {
@@ -273,7 +244,6 @@ impl Parser for CodexParser {
             "exit_code": close.exec.code(),
             "stderr_tail": stderr,
         });
-        let response = bounded::value(with_dropped(response, self.objects.dropped()), RESPONSE_MAX);
-        Parsed { end, final_message: self.message, usage, response }
+        Parsed { end, final_message: self.message, usage, counted_over: self.thread, response }
     }
 }

@@ -2,15 +2,15 @@
 //! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Close, Notes, Parsed, Parser, REASON_MAX, STDERR_MAX, append_bounded, ended_by_engine,
-    ended_without_result, failed_after_success, final_message, last_lines, no_result, with_dropped,
+    Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    failed_after_success, final_message, last_lines, no_result,
 };
+use super::stream::Events;
 use super::words;
-use crate::bounded::{self, RESPONSE_MAX, Tail};
-use crate::objects::Objects;
+use crate::bounded::RESPONSE_MAX;
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::{Tokens, Usage};
-use ralph_domain::ports::{ExecEnd, Stream};
+use ralph_domain::ports::ExecEnd;
 use ralph_domain::text;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,9 +21,8 @@ const STATUSES: [u16; 12] = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 5
 /// How many warnings are kept.
 const WARNINGS_MAX: usize = 16;
 
-pub(crate) struct GeminiParser {
-    objects: Objects,
-    stderr: Tail,
+#[derive(Default)]
+pub(crate) struct GeminiEvents {
     started: bool,
     model: Option<String>,
     /// The message that is being said: deltas are joined, a tool use ends it.
@@ -50,62 +49,7 @@ struct Event<'a> {
     message: Option<String>,
 }
 
-impl GeminiParser {
-    pub(crate) fn new() -> Self {
-        Self {
-            objects: Objects::new(),
-            stderr: Tail::new(STDERR_MAX),
-            started: false,
-            model: None,
-            message: String::new(),
-            message_open: false,
-            tools: 0,
-            warnings: Vec::new(),
-            result: None,
-        }
-    }
-
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
-        let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else { return };
-        match &*event.kind {
-            "init" => {
-                self.started = true;
-                self.model = event.model;
-            }
-            "message" if event.role == "assistant" => {
-                if !(event.delta && self.message_open) {
-                    self.message.clear();
-                }
-                append_bounded(&mut self.message, event.content.as_deref().unwrap_or_default());
-                self.message_open = true;
-            }
-            "tool_use" => {
-                self.tools += 1;
-                self.message_open = false;
-                let name = event.tool_name.unwrap_or_default();
-                notes.tool("tool_use", &name, event.parameters.unwrap_or_default());
-            }
-            "error" => {
-                let words = event.message.unwrap_or_default();
-                notes.activity(&words);
-                if self.warnings.len() < WARNINGS_MAX {
-                    self.warnings.push(text::one_line(&words, REASON_MAX));
-                }
-            }
-            // The one object of `json` has no type.
-            "result" | "" => {
-                if let Ok(result) = serde_json::from_slice::<Value>(bytes) {
-                    let is_document =
-                        ["response", "stats", "error"].iter().any(|key| result.get(key).is_some());
-                    if event.kind == "result" || is_document {
-                        self.take_result(result);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
+impl GeminiEvents {
     fn take_result(&mut self, result: Value) {
         self.started = true;
         if let Some(response) = result["response"].as_str() {
@@ -222,24 +166,55 @@ fn tokens(stats: &Value) -> Option<(Tokens, Option<String>)> {
     Some((sum, main.map(|(name, _)| name.clone())))
 }
 
-impl Parser for GeminiParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
-        if stream == Stream::Stderr {
-            return self.stderr.push(bytes);
+impl Events for GeminiEvents {
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else { return };
+        match &*event.kind {
+            "init" => {
+                self.started = true;
+                self.model = event.model;
+            }
+            "message" if event.role == "assistant" => {
+                if !(event.delta && self.message_open) {
+                    self.message.clear();
+                }
+                append_bounded(&mut self.message, event.content.as_deref().unwrap_or_default());
+                self.message_open = true;
+            }
+            "tool_use" => {
+                self.tools += 1;
+                self.message_open = false;
+                let name = event.tool_name.unwrap_or_default();
+                notes.tool("tool_use", &name, event.parameters.unwrap_or_default());
+            }
+            "error" => {
+                let words = event.message.unwrap_or_default();
+                notes.activity(&words);
+                if self.warnings.len() < WARNINGS_MAX {
+                    self.warnings.push(text::one_line(&words, REASON_MAX));
+                }
+            }
+            // The one object of `json` has no type.
+            "result" | "" => {
+                if let Ok(result) = serde_json::from_slice::<Value>(bytes) {
+                    let is_document =
+                        ["response", "stats", "error"].iter().any(|key| result.get(key).is_some());
+                    if event.kind == "result" || is_document {
+                        self.take_result(result);
+                    }
+                }
+            }
+            _ => {}
         }
-        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
-        objects.feed(bytes, |object| self.event(object, notes));
-        self.objects = objects;
     }
 
-    fn finish(mut self: Box<Self>, close: &Close<'_>) -> Parsed {
-        let stderr = self.stderr.text();
+    fn finish(mut self, stderr: &str, close: &Close<'_>) -> Parsed {
         let mut error = self.result.as_ref().and_then(|r| r.get("error")).filter(|e| e.is_object()).cloned();
         if error.is_none() && self.result.is_none() && !close.exec.success() {
-            error = stderr_error(&stderr);
+            error = stderr_error(stderr);
         }
         let end =
-            ended_by_engine(close.exec, None).unwrap_or_else(|| self.judge(error.as_ref(), &stderr, close));
+            ended_by_engine(close.exec, None).unwrap_or_else(|| self.judge(error.as_ref(), stderr, close));
         let counted = self.result.as_ref().and_then(|result| tokens(&result["stats"]));
         let (tokens, model) = counted.map_or((None, None), |(tokens, model)| (Some(tokens), model));
         let usage = Usage { tokens, model: model.or_else(|| self.model.take()), ..Usage::unknown() };
@@ -252,9 +227,8 @@ impl Parser for GeminiParser {
                 }
                 result
             }
-            None => no_result("gemini", error.as_ref(), &stderr, close),
+            None => no_result("gemini", error.as_ref(), stderr, close),
         };
-        let response = with_dropped(response, self.objects.dropped());
-        Parsed { end, final_message, usage, response: bounded::value(response, RESPONSE_MAX) }
+        Parsed { end, final_message, usage, counted_over: None, response }
     }
 }

@@ -6,11 +6,14 @@ mod claude_result;
 mod codex;
 mod command;
 mod gemini;
+mod ledger;
 mod parser;
+mod stream;
 mod text;
 mod words;
 
 use self::command::CommandError;
+use self::ledger::Ledger;
 use self::parser::{Close, Notes, Parser};
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
@@ -24,6 +27,7 @@ use ralph_domain::ports::{
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An agent that is an installed command.
@@ -31,12 +35,13 @@ use std::time::Duration;
 pub struct CliAgent {
     config: AgentConfig,
     as_root: bool,
+    ledger: Arc<Ledger>,
 }
 
 impl CliAgent {
     /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
     pub fn new(config: AgentConfig) -> Self {
-        Self { config, as_root: nix::unistd::Uid::effective().is_root() }
+        Self { config, as_root: nix::unistd::Uid::effective().is_root(), ledger: Arc::default() }
     }
     /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
@@ -83,10 +88,17 @@ impl CliAgent {
             patterns: &request.config.rate_limit_detection.patterns,
         };
         let parsed = pump.parser.finish(&close);
+        let mut usage = match &parsed.counted_over {
+            Some(session) => self.ledger.since(session, parsed.usage),
+            None => parsed.usage,
+        };
+        if usage.model.is_none() {
+            usage.model = command::model(request).map(str::to_owned);
+        }
         Ok(SessionReport {
             end: parsed.end,
             final_message: parsed.final_message,
-            usage: parsed.usage,
+            usage,
             response: parsed.response,
             duration: outcome.duration,
             exit_code: outcome.end.code(),
@@ -112,10 +124,14 @@ impl Agent for CliAgent {
 fn parser_for(format: OutputFormat) -> Box<dyn Parser> {
     match format {
         OutputFormat::Text => Box::new(text::TextParser::new()),
-        OutputFormat::ClaudeJson | OutputFormat::ClaudeStreamJson => Box::new(claude::ClaudeParser::new()),
-        OutputFormat::CodexJson => Box::new(codex::CodexParser::new()),
-        OutputFormat::GeminiJson => Box::new(gemini::GeminiParser::new()),
+        OutputFormat::ClaudeJson | OutputFormat::ClaudeStreamJson => json_parser::<claude::ClaudeEvents>(),
+        OutputFormat::CodexJson => json_parser::<codex::CodexEvents>(),
+        OutputFormat::GeminiJson => json_parser::<gemini::GeminiEvents>(),
     }
+}
+
+fn json_parser<E: stream::Events + Default + 'static>() -> Box<dyn Parser> {
+    Box::new(stream::JsonParser::new(E::default()))
 }
 
 /// Waits that an agent announces count from its end, which is the session's start plus its length.
