@@ -239,7 +239,9 @@ mod tests {
     #[test]
     fn the_leading_type_is_read_without_parsing() {
         assert_eq!(leading_type(b"{\"type\":\"user\",\"x\":1}"), Some("user"));
-        for other in ["{}", "{ \"type\":\"user\"}", "{\"type\":1}", "{\"type\":\"us\\u0065r\"}", "{\"type\":\"us"] {
+        for other in
+            ["{}", "{ \"type\":\"user\"}", "{\"type\":1}", "{\"type\":\"us\\u0065r\"}", "{\"type\":\"us"]
+        {
             assert_eq!(leading_type(other.as_bytes()), None, "{other}");
         }
     }

@@ -2,7 +2,7 @@
 //! All three are the same events; the last one is the result.
 
 use super::activity::only_looks;
-use super::claude_result::{Seen, judge, usage};
+use super::claude_result::{Seen, judge, tokens_of, usage};
 use super::parser::{
     Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result, final_message,
     no_result,
@@ -90,6 +90,11 @@ struct Block {
 }
 
 impl ClaudeEvents {
+    /// Output tokens of the last message.
+    pub(super) fn last_output(&self) -> u64 {
+        self.seen.last_output
+    }
+
     fn retrying(&mut self, retry: Retry, notes: &mut Notes<'_>) {
         self.seen.started = true;
         if *notes.hopeless {
@@ -127,7 +132,9 @@ impl ClaudeEvents {
         if fresh {
             self.last_message = message.id;
             if let Some(usage) = &message.usage {
-                self.seen.tokens += super::claude_result::tokens_of(usage);
+                let tokens = tokens_of(usage);
+                self.seen.last_output = tokens.output;
+                self.seen.tokens += tokens;
             }
         }
         if let Some(model) = message.model {

@@ -23,6 +23,8 @@ pub(super) struct Seen {
     pub(super) model: Option<String>,
     /// Tokens counted message by message: a lower bound, for sessions that end without a result.
     pub(super) tokens: Tokens,
+    /// Output tokens of the last message.
+    pub(super) last_output: u64,
     /// The plan's limit rejected a request.
     pub(super) rejected: bool,
     /// When it resets, in epoch seconds.

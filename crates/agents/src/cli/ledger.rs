@@ -29,10 +29,8 @@ impl Ledger {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let place = heard.iter().position(|(id, _)| id == session);
         let before = place.and_then(|at| heard.remove(at)).map(|(_, total)| total).unwrap_or_default();
-        let now = Total {
-            tokens: usage.tokens.unwrap_or(before.tokens),
-            cost: usage.cost.unwrap_or(before.cost),
-        };
+        let now =
+            Total { tokens: usage.tokens.unwrap_or(before.tokens), cost: usage.cost.unwrap_or(before.cost) };
         let tokens = less(now.tokens, before.tokens);
         let cost = (now.cost >= before.cost).then(|| now.cost.saturating_sub(before.cost));
         heard.push_back((session.to_owned(), now));

@@ -7,7 +7,9 @@ mod codex;
 mod command;
 mod gemini;
 mod ledger;
+mod opencode;
 mod parser;
+mod qwen;
 mod stream;
 mod text;
 mod words;
@@ -21,8 +23,8 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
-    StopCause, Stream,
+    Agent, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest,
+    SessionSink, StopCause, Stream,
 };
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -75,36 +77,32 @@ impl CliAgent {
             Err(error) => return Ok(not_started(&error)),
         };
         adapt(&mut exec);
-        let mut pump = Pump {
-            parser: parser_for(request.config.output_format),
-            sink,
-            root: sandbox.root(),
-            hopeless: false,
-        };
+        let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
         let outcome = sandbox.exec(&exec, &mut pump)?;
-        let close = Close {
-            exec: outcome.end,
-            now: later(request.now, outcome.duration),
-            patterns: &request.config.rate_limit_detection.patterns,
-        };
-        let parsed = pump.parser.finish(&close);
-        let mut usage = match &parsed.counted_over {
-            Some(session) => self.ledger.since(session, parsed.usage),
-            None => parsed.usage,
-        };
-        if usage.model.is_none() {
-            usage.model = command::model(request).map(str::to_owned);
+        let mut report = pump.report(&request.config.rate_limit_detection.patterns, &outcome, request.now);
+        if let Some(session) = report.counted_over {
+            report.session.usage = self.ledger.since(&session, report.session.usage);
         }
-        Ok(SessionReport {
-            end: parsed.end,
-            final_message: parsed.final_message,
-            usage,
-            response: parsed.response,
-            duration: outcome.duration,
-            exit_code: outcome.end.code(),
-            survivors: outcome.survivors,
-        })
+        let mut report = report.session;
+        if report.usage.model.is_none() {
+            report.usage.model = command::model(request).map(str::to_owned);
+        }
+        Ok(report)
     }
+}
+
+/// Reads recorded output the way a session does, whatever the pieces it comes in. Totals that a CLI counts on over a
+/// resumed session stay totals.
+pub fn replay<'a>(
+    format: OutputFormat,
+    pieces: impl IntoIterator<Item = (Stream, &'a [u8])>,
+    outcome: &ExecOutcome,
+    started: Timestamp,
+    sink: &mut dyn SessionSink,
+) -> SessionReport {
+    let mut pump = Pump::new(format, Path::new("/"), sink);
+    pieces.into_iter().for_each(|(stream, bytes)| pump.output(stream, bytes));
+    pump.report(&[], outcome, started).session
 }
 
 impl Agent for CliAgent {
@@ -127,6 +125,8 @@ fn parser_for(format: OutputFormat) -> Box<dyn Parser> {
         OutputFormat::ClaudeJson | OutputFormat::ClaudeStreamJson => json_parser::<claude::ClaudeEvents>(),
         OutputFormat::CodexJson => json_parser::<codex::CodexEvents>(),
         OutputFormat::GeminiJson => json_parser::<gemini::GeminiEvents>(),
+        OutputFormat::OpencodeJson => json_parser::<opencode::OpencodeEvents>(),
+        OutputFormat::QwenJson => json_parser::<qwen::QwenEvents>(),
     }
 }
 
@@ -159,6 +159,33 @@ struct Pump<'a> {
     sink: &'a mut dyn SessionSink,
     root: &'a Path,
     hopeless: bool,
+}
+
+/// A report, and the session over which its usage is counted up.
+struct Counted {
+    session: SessionReport,
+    counted_over: Option<String>,
+}
+
+impl<'a> Pump<'a> {
+    fn new(format: OutputFormat, root: &'a Path, sink: &'a mut dyn SessionSink) -> Self {
+        Self { parser: parser_for(format), sink, root, hopeless: false }
+    }
+
+    fn report(self, patterns: &[String], outcome: &ExecOutcome, started: Timestamp) -> Counted {
+        let close = Close { exec: outcome.end, now: later(started, outcome.duration), patterns };
+        let parsed = self.parser.finish(&close);
+        let session = SessionReport {
+            end: parsed.end,
+            final_message: parsed.final_message,
+            usage: parsed.usage,
+            response: parsed.response,
+            duration: outcome.duration,
+            exit_code: outcome.end.code(),
+            survivors: outcome.survivors,
+        };
+        Counted { session, counted_over: parsed.counted_over }
+    }
 }
 
 impl ExecSink for Pump<'_> {

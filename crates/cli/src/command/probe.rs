@@ -46,7 +46,7 @@ pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
     let agents = chosen(&names, configured(&top)?)?;
     if agents.is_empty() {
         return Err(CommandError::environment(
-            "there is no agent to try: none is configured, and neither claude, codex nor gemini is installed",
+            "there is no agent to try: none is configured, and none of claude, codex, gemini, opencode, qwen is installed",
         )
         .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
     }
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(names(&[]).unwrap(), ["mine"]);
         assert_eq!(names(&["codex", "mine"]).unwrap(), ["codex", "mine"]);
         let error = names(&["emacs"]).unwrap_err();
-        assert_eq!(error.hint.as_deref(), Some("known here: mine, claude, codex, gemini"));
+        assert_eq!(error.hint.as_deref(), Some("known here: mine, claude, codex, gemini, opencode, qwen"));
     }
 
     #[test]
