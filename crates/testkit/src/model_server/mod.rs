@@ -157,13 +157,13 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        for stream in self.shared.connections().values() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-        // Wakes the thread that waits for connections.
+        // Wakes the thread that waits for connections. Once it is gone, no connection comes that nobody would end.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
+        }
+        for stream in self.shared.connections().values() {
+            let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
