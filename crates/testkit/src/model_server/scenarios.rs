@@ -64,6 +64,19 @@ fn spoken(text: &str) -> Script {
     Script::turns([Action::text(text)])
 }
 
+/// Numbers, since a client that looks for loops stops at a text that repeats itself.
+fn huge_line() -> String {
+    let mut line = String::with_capacity(HUGE + 8);
+    for number in 0_u32.. {
+        if line.len() >= HUGE {
+            break;
+        }
+        line.push_str(&number.to_string());
+        line.push(' ');
+    }
+    line
+}
+
 /// The built-in scenario of this name.
 pub(super) fn built_in(name: &str) -> Option<Script> {
     let always = |kind| Some(failing(Fault::always(kind)));
@@ -104,7 +117,7 @@ pub(super) fn built_in(name: &str) -> Option<Script> {
         "refusal" => Some(Script::turns([
             Turn::from(Action::text("I cannot help with that.")).with_stop(Stop::Refusal)
         ])),
-        "hugeline" => Some(spoken(&format!("{}\n{DONE}", "x".repeat(HUGE)))),
+        "hugeline" => Some(spoken(&format!("{}\n{DONE}", huge_line()))),
         "slowfirst" => always(Kind::SlowFirst { ms: SLOW_MS }),
         "stall" => always(Kind::Stall { ms: 600_000 }),
         "garbled" => always(Kind::Garbled),

@@ -79,7 +79,11 @@ pub(super) fn events(reply: &Reply, ask: &Ask) -> Vec<Event> {
 
 /// The first event of an answer, then this error, as a stream that began well tells it.
 pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Event> {
-    let mut events = events(reply, ask);
+    let mut events = match ask.wire {
+        // Its first event may be the whole answer.
+        Wire::Gemini => vec![gemini::begun(reply)],
+        _ => events(reply, ask),
+    };
     events.truncate(1);
     events.push(match ask.wire {
         Wire::Anthropic => Event::named("error", error),
