@@ -138,8 +138,12 @@ pub fn login_hint(name: &str) -> Option<&'static str> {
         }
         "codex" => Some("run `codex login`, or set OPENAI_API_KEY"),
         "gemini" => Some("run `gemini` once and choose how to log in, or set GEMINI_API_KEY"),
-        "opencode" => Some("run `opencode auth login`, or set the key of your provider (ANTHROPIC_API_KEY, OPENAI_API_KEY)"),
-        "qwen" => Some("run `qwen` once and use /auth, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL"),
+        "opencode" => Some(
+            "run `opencode auth login`, or set the key of your provider (ANTHROPIC_API_KEY, OPENAI_API_KEY)",
+        ),
+        "qwen" => {
+            Some("run `qwen` once and use /auth, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL")
+        }
         _ => None,
     }
 }
@@ -190,7 +194,10 @@ mod tests {
     #[test]
     fn an_old_cli_is_told_with_its_mend() {
         let (message, fix) = too_old("claude", "2.1.197 (Claude Code)").unwrap();
-        assert!(message.starts_with("2.1.197 is older than 2.1.325") && message.contains("Node 20"), "{message}");
+        assert!(
+            message.starts_with("2.1.197 is older than 2.1.325") && message.contains("Node 20"),
+            "{message}"
+        );
         assert_eq!(fix, "npm install -g @anthropic-ai/claude-code@2.1.325");
         assert!(too_old("codex", "codex-cli 0.99.0").unwrap().1.ends_with("@openai/codex@0.166.0"));
         for fine in ["codex-cli 0.166.0", "codex-cli 1.0.0", "no number", ""] {

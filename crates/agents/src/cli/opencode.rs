@@ -149,9 +149,7 @@ impl OpencodeEvents {
         }
         match self.finish.as_str() {
             "" | "tool-calls" => ended_without_result(close, self.started, stderr, None),
-            "content-filter" => {
-                SessionEnd::Refused { reason: text::one_line(&self.message, REASON_MAX) }
-            }
+            "content-filter" => SessionEnd::Refused { reason: text::one_line(&self.message, REASON_MAX) },
             _ => failed_after_success(close.exec).unwrap_or_else(|| {
                 let did_nothing = self.message.trim().is_empty() && self.tools == 0;
                 if did_nothing { SessionEnd::Empty } else { SessionEnd::Completed }

@@ -26,7 +26,8 @@ fn api_error(message: &str) -> Option<&str> {
 }
 
 fn judge(words: &str, close: &Close<'_>) -> SessionEnd {
-    let status = Cursor::new(words).whole().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n));
+    let status =
+        Cursor::new(words).whole().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n));
     match words::classify(words, status, close) {
         SessionEnd::Failed { reason } if reason.contains("stream ended without") => {
             SessionEnd::Overloaded { reason }

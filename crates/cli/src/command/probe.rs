@@ -200,8 +200,15 @@ mod tests {
     fn common_causes_get_their_own_hint() {
         let hint = |status, message: &str| {
             let (message, hint) = (message.to_owned(), Some("as before".to_owned()));
-            let mut report =
-                ProbeReport { name: "gemini".into(), ok: false, status, seconds: 1.0, message, hint };
+            let mut report = ProbeReport {
+                name: "gemini".into(),
+                ok: false,
+                status,
+                end: None,
+                seconds: 1.0,
+                message,
+                hint,
+            };
             mend(&mut report);
             report.hint.unwrap()
         };
@@ -219,6 +226,7 @@ mod tests {
             name: "codex".into(),
             ok: false,
             status: ProbeStatus::Auth,
+            end: None,
             seconds: 1.0,
             message: "bad key sk-very-secret-value-123456".into(),
             hint: None,

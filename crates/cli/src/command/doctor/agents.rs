@@ -113,10 +113,12 @@ fn installed(name: &str, program: &Path, scratch: Option<&Scratch>) -> Check {
                 Check::ok(Area::Agents, name, format!("{place}, {version}"))
             }
         },
-        Ok(ExecEnd::TimedOut) => {
-            Check::warn(Area::Agents, name, format!("{place} did not tell its version within {} s", PATIENCE.as_secs()))
-                .fix(format!("run `{name} --version` by hand to see why"))
-        }
+        Ok(ExecEnd::TimedOut) => Check::warn(
+            Area::Agents,
+            name,
+            format!("{place} did not tell its version within {} s", PATIENCE.as_secs()),
+        )
+        .fix(format!("run `{name} --version` by hand to see why")),
         Ok(_) if said.contains("node") => {
             Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
                 .why("it needs Node.js, and finds it through PATH")
