@@ -47,6 +47,10 @@ pub(super) fn judge(result: &Value, message: &str, seen: &Seen, close: &Close<'_
     if subtype == "error_max_budget_usd" || terminal == "budget_exhausted" {
         return SessionEnd::Stopped { cause: StopCause::Budget };
     }
+    if result["stop_reason"] == "refusal" {
+        // The provider's word for it stands in `result`, marked as an API error without a status.
+        return SessionEnd::Refused { reason };
+    }
     if subtype == "error_max_turns" {
         return SessionEnd::Failed { reason };
     }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 /// So many refusals in a row will not become a yes; codex would sleep out a `Retry-After` of an hour.
 const HOPELESS_ATTEMPT: u32 = 3;
-/// So many tries in a row without a network, and codex would go on for ever.
-const HOPELESS_OFFLINE: u32 = 10;
+/// So many tries in a row without a network (about half a minute), and codex would go on for ever.
+const HOPELESS_OFFLINE: u32 = 3;
 
 #[derive(Default)]
 pub(crate) struct CodexEvents {
@@ -115,8 +115,10 @@ impl CodexEvents {
         if let Some(rest) = folded.strip_prefix("reconnecting... ") {
             notes.activity(&words);
             self.offline = if rest.starts_with("waiting for network") { self.offline + 1 } else { 0 };
-            let attempt = Cursor::new(rest).whole().unwrap_or(0);
-            let refused = attempt >= HOPELESS_ATTEMPT && crate::limits::looks_limited(&words);
+            let mut cursor = Cursor::new(rest);
+            let attempt = cursor.whole().unwrap_or(0);
+            let last = cursor.eat("/") && cursor.whole().is_some_and(|of| attempt >= of);
+            let refused = (attempt >= HOPELESS_ATTEMPT || last) && crate::limits::looks_limited(&words);
             if refused || self.offline >= HOPELESS_OFFLINE {
                 *notes.hopeless = true;
             }
@@ -180,6 +182,10 @@ impl CodexEvents {
 }
 
 impl Events for CodexEvents {
+    fn waiting(&self) -> bool {
+        self.trouble.is_some() && self.turn.is_none()
+    }
+
     fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
         let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
         match event.kind.as_str() {

@@ -8,6 +8,8 @@ use super::parser::{
 use super::stream::Events;
 use super::words;
 use crate::bounded::RESPONSE_MAX;
+use crate::limits;
+use crate::scan::{Cursor, ends_of, fold};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::{Tokens, Usage};
 use ralph_domain::ports::ExecEnd;
@@ -20,6 +22,10 @@ use std::borrow::Cow;
 const STATUSES: [u16; 12] = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529, 499];
 /// How many warnings are kept.
 const WARNINGS_MAX: usize = 16;
+/// So many refusals in a row will not become a yes within the CLI's remaining tries.
+const HOPELESS_ATTEMPT: u32 = 3;
+/// A wait for the provider longer than this outlasts its use: another agent can work meanwhile.
+const HOPELESS_DELAY_MS: f64 = 60_000.0;
 
 #[derive(Default)]
 pub(crate) struct GeminiEvents {
@@ -30,6 +36,8 @@ pub(crate) struct GeminiEvents {
     message_open: bool,
     tools: u64,
     warnings: Vec<String>,
+    /// The last failed try that the CLI spoke of on stderr, while nothing has followed it.
+    trouble: Option<String>,
     /// The `result` event, or the one object of `json`.
     result: Option<Value>,
 }
@@ -50,6 +58,18 @@ struct Event<'a> {
 }
 
 impl GeminiEvents {
+    /// Something came after all: the wait is over.
+    fn going_on(&mut self, notes: &mut Notes<'_>) {
+        self.trouble = None;
+        *notes.hopeless = false;
+    }
+
+    /// A limit or an outage that was the last thing heard.
+    fn waited_for(&self, close: &Close<'_>) -> Option<SessionEnd> {
+        let end = words::classify(self.trouble.as_deref()?, None, close);
+        matches!(end, SessionEnd::RateLimited { .. } | SessionEnd::Overloaded { .. }).then_some(end)
+    }
+
     fn take_result(&mut self, result: Value) {
         self.started = true;
         if let Some(response) = result["response"].as_str() {
@@ -72,7 +92,7 @@ impl GeminiEvents {
                 Some(end) => end,
                 None => match status_of(close.exec) {
                     Some(status) => words::classify(&last_lines(stderr), Some(status), close),
-                    None => ended_without_result(close, self.started, stderr, None),
+                    None => ended_without_result(close, self.started, stderr, self.waited_for(close)),
                 },
             };
         };
@@ -175,6 +195,7 @@ impl Events for GeminiEvents {
                 self.model = event.model;
             }
             "message" if event.role == "assistant" => {
+                self.going_on(notes);
                 if !(event.delta && self.message_open) {
                     self.message.clear();
                 }
@@ -182,6 +203,7 @@ impl Events for GeminiEvents {
                 self.message_open = true;
             }
             "tool_use" => {
+                self.going_on(notes);
                 self.tools += 1;
                 self.message_open = false;
                 let name = event.tool_name.unwrap_or_default();
@@ -200,6 +222,7 @@ impl Events for GeminiEvents {
                     let is_document =
                         ["response", "stats", "error"].iter().any(|key| result.get(key).is_some());
                     if event.kind == "result" || is_document {
+                        self.going_on(notes);
                         self.take_result(result);
                     }
                 }
@@ -208,13 +231,39 @@ impl Events for GeminiEvents {
         }
     }
 
+    /// `Attempt 2 failed: … Retrying after 5258ms...`, possibly over several lines.
+    fn complaint(&mut self, line: &str, notes: &mut Notes<'_>) {
+        let folded = fold(line);
+        let mut cursor = Cursor::new(&folded);
+        let attempt = cursor.eat("attempt ").then(|| cursor.whole()).flatten();
+        if let Some(attempt) = attempt.filter(|_| cursor.eat(" failed")) {
+            notes.activity(line);
+            self.trouble = Some(line.to_owned());
+            *notes.hopeless |= attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line);
+        }
+        let delay = ends_of(&folded, "retrying after ").find_map(|end| {
+            let mut cursor = Cursor::new(&folded[end..]);
+            cursor.decimal().filter(|_| cursor.eat("ms"))
+        });
+        if let (Some(trouble), Some(delay)) = (&mut self.trouble, delay)
+            && delay > HOPELESS_DELAY_MS
+        {
+            trouble.push_str(&format!(" Retrying in {:.0}s.", delay / 1000.0));
+            *notes.hopeless = true;
+        }
+    }
+
+    fn waiting(&self) -> bool {
+        self.trouble.is_some()
+    }
+
     fn finish(mut self, stderr: &str, close: &Close<'_>) -> Parsed {
         let mut error = self.result.as_ref().and_then(|r| r.get("error")).filter(|e| e.is_object()).cloned();
         if error.is_none() && self.result.is_none() && !close.exec.success() {
             error = stderr_error(stderr);
         }
-        let end =
-            ended_by_engine(close.exec, None).unwrap_or_else(|| self.judge(error.as_ref(), stderr, close));
+        let end = ended_by_engine(close.exec, self.waited_for(close))
+            .unwrap_or_else(|| self.judge(error.as_ref(), stderr, close));
         let counted = self.result.as_ref().and_then(|result| tokens(&result["stats"]));
         let (tokens, model) = counted.map_or((None, None), |(tokens, model)| (Some(tokens), model));
         let usage = Usage { tokens, model: model.or_else(|| self.model.take()), ..Usage::unknown() };

@@ -30,24 +30,35 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a CLI may wait in silence for a provider that refused it: codex would sleep out a `Retry-After` of an hour.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An agent that is an installed command.
 #[derive(Debug, Clone)]
 pub struct CliAgent {
     config: AgentConfig,
     as_root: bool,
+    patience: Duration,
     ledger: Arc<Ledger>,
 }
 
 impl CliAgent {
     /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
     pub fn new(config: AgentConfig) -> Self {
-        Self { config, as_root: nix::unistd::Uid::effective().is_root(), ledger: Arc::default() }
+        let as_root = nix::unistd::Uid::effective().is_root();
+        Self { config, as_root, patience: PATIENCE, ledger: Arc::default() }
     }
     /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
         self.as_root = as_root;
+        self
+    }
+
+    /// How long the command may wait in silence for a provider that refused it, before the session is given up.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -78,6 +89,7 @@ impl CliAgent {
         };
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
+        pump.patience = self.patience;
         let outcome = sandbox.exec(&exec, &mut pump)?;
         let mut report = pump.report(&request.config.rate_limit_detection.patterns, &outcome, request.now);
         if let Some(session) = report.counted_over {
@@ -159,6 +171,9 @@ struct Pump<'a> {
     sink: &'a mut dyn SessionSink,
     root: &'a Path,
     hopeless: bool,
+    /// When the process last said something.
+    heard: Instant,
+    patience: Duration,
 }
 
 /// A report, and the session over which its usage is counted up.
@@ -169,7 +184,8 @@ struct Counted {
 
 impl<'a> Pump<'a> {
     fn new(format: OutputFormat, root: &'a Path, sink: &'a mut dyn SessionSink) -> Self {
-        Self { parser: parser_for(format), sink, root, hopeless: false }
+        let parser = parser_for(format);
+        Self { parser, sink, root, hopeless: false, heard: Instant::now(), patience: PATIENCE }
     }
 
     fn report(self, patterns: &[String], outcome: &ExecOutcome, started: Timestamp) -> Counted {
@@ -193,9 +209,11 @@ impl ExecSink for Pump<'_> {
         self.sink.output(stream, bytes);
         let mut notes = Notes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
+        self.heard = Instant::now();
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
         self.sink.poll()?;
-        if self.hopeless { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
+        let hopeless = self.hopeless || (self.parser.waiting() && self.heard.elapsed() > self.patience);
+        if hopeless { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
     }
 }

@@ -22,6 +22,10 @@ pub(crate) const REASON_MAX: usize = 500;
 pub(crate) trait Parser {
     /// Takes bytes as they came.
     fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>);
+    /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
+    fn waiting(&self) -> bool {
+        false
+    }
     /// The process is gone: what happened?
     fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed;
 }

@@ -16,6 +16,10 @@ pub(crate) trait Events {
     fn event(&mut self, object: &[u8], notes: &mut Notes<'_>);
     /// One line of stderr, as it comes.
     fn complaint(&mut self, _line: &str, _notes: &mut Notes<'_>) {}
+    /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
+    fn waiting(&self) -> bool {
+        false
+    }
     /// The process is gone: what happened? `stderr` is the end of what it printed there.
     fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed;
 }
@@ -56,6 +60,10 @@ impl<E: Events> Parser for JsonParser<E> {
             Stream::Stdout => self.objects.feed(bytes, |object| self.events.event(object, notes)),
             Stream::Stderr => self.complain(bytes, notes),
         }
+    }
+
+    fn waiting(&self) -> bool {
+        self.events.waiting()
     }
 
     fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
