@@ -57,11 +57,16 @@ impl Machine {
 
     /// Runs `ralph` with the CLI pointed at `base_url`.
     pub fn ralph(&self, repo: &TestRepo<'_>, base_url: &str, args: &[&str]) -> Finished {
+        TestEnv::finish(&mut self.command(repo, base_url, args))
+    }
+
+    /// The same, not started yet.
+    pub fn command(&self, repo: &TestRepo<'_>, base_url: &str, args: &[&str]) -> Command {
         self.settings(base_url);
         let mut command = self.env.ralph_command(&repo.dir, args);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.programs.display())).envs(self.vars(base_url));
-        TestEnv::finish(&mut command)
+        command
     }
 
     /// What the CLI takes from its environment.
