@@ -4,6 +4,7 @@
 //!   `claude`, `codex` and `gemini`.
 //! - [`scripted`] plays a script of edits without any model, for demos and tests.
 //! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
+//! - [`models`] calls models over HTTP: four wires, retries, errors with what to do.
 //! - [`limits`] reads reset times out of a provider's words.
 //!
 //! Nothing here judges the work. A report says how a session ended, and it is taken from structured events, from results
@@ -13,6 +14,7 @@
 mod bounded;
 pub mod cli;
 pub mod limits;
+pub mod models;
 mod objects;
 pub mod presets;
 pub mod probe;
@@ -21,4 +23,5 @@ mod script;
 pub mod scripted;
 
 pub use cli::CliAgent;
+pub use models::HttpModelClient;
 pub use scripted::ScriptedAgent;
