@@ -6,6 +6,7 @@
 
 mod agent;
 mod models;
+mod models_file;
 mod parse;
 mod policy;
 mod settings;
@@ -15,6 +16,7 @@ pub use agent::{
     RateLimitDetection,
 };
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
+pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{
     CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,
