@@ -239,9 +239,39 @@ impl Route {
     }
 }
 
-/// The variables that hold keys of well-known providers.
+/// Beginnings of variables that hold secrets of other services.
+const SECRETS: &[&str] = &[
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "GITHUB_",
+    "GH_",
+    "GITLAB_",
+    "NPM_",
+    "CARGO_",
+    "DAYTONA_",
+    "E2B_",
+    "VERCEL_",
+    "SLACK_",
+    "HF_",
+    "HUGGING",
+    "CLAUDE_",
+    "CODEX_",
+    "RALPH_",
+    "DOCKER_",
+    "DATABASE_",
+    "SSH_",
+    "COHERE_",
+    "TOGETHER",
+    "FIREWORKS_",
+    "PERPLEXITY",
+    "REPLICATE_",
+];
+
+/// Whether a variable is known to hold a key of a provider or another service, which a repo must not send elsewhere.
 pub fn is_well_known_key(name: &str) -> bool {
-    PROVIDERS.iter().any(|p| p.key_vars.contains(&name)) || name.starts_with("GITHUB_")
+    PROVIDERS.iter().any(|p| p.key_vars.contains(&name))
+        || SECRETS.iter().any(|start| name.starts_with(start))
 }
 
 fn provider_of(profile: &Profile) -> Result<(&'static Provider, String), ModelError> {
@@ -318,4 +348,102 @@ fn is_own(provider: &Provider, base: &Url) -> bool {
             && own.host_str() == base.host_str()
             && own.port_or_known_default() == base.port_or_known_default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(profile: &Profile, vars: &[(&str, &str)]) -> Result<Route, ModelError> {
+        let vars: Vec<(String, String)> =
+            vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Route::of(profile, &move |name: &str| {
+            vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+        })
+    }
+
+    fn of(model: &str) -> Profile {
+        Profile::of_model("p", model)
+    }
+
+    #[test]
+    fn names_lead_to_servers_wires_and_keys() {
+        let cases = [
+            ("anthropic/claude-opus-5", "https://api.anthropic.com/v1/messages", "ANTHROPIC_API_KEY"),
+            ("claude-opus-5", "https://api.anthropic.com/v1/messages", "ANTHROPIC_API_KEY"),
+            ("openai/gpt-5.5", "https://api.openai.com/v1/responses", "OPENAI_API_KEY"),
+            ("gpt-4.1", "https://api.openai.com/v1/chat/completions", "OPENAI_API_KEY"),
+            (
+                "gemini-2.5-pro",
+                "https://generativelanguage.googleapis.com/v1beta/models/m:x",
+                "GEMINI_API_KEY",
+            ),
+            ("zai/glm-4.7", "https://api.z.ai/api/paas/v4/chat/completions", "ZAI_API_KEY"),
+            ("openrouter/z-ai/glm-5", "https://openrouter.ai/api/v1/chat/completions", "OPENROUTER_API_KEY"),
+            ("groq/x", "https://api.groq.com/openai/v1/chat/completions", "GROQ_API_KEY"),
+            ("ollama/qwen", "http://127.0.0.1:11434/v1/chat/completions", ""),
+        ];
+        for (model, url, key) in cases {
+            let route = route(&of(model), &[]).unwrap();
+            let path = match route.wire {
+                Wire::Anthropic => "/v1/messages",
+                Wire::OpenaiChat => "/chat/completions",
+                Wire::OpenaiResponses => "/responses",
+                Wire::Gemini => "/v1beta/models/m:x",
+            };
+            assert_eq!(route.url(path).unwrap().as_str(), url, "{model}");
+            assert_eq!(route.key_vars.first().map_or("", String::as_str), key, "{model}");
+        }
+        assert_eq!(route(&of("openrouter/z-ai/glm-5"), &[]).unwrap().model, "z-ai/glm-5");
+    }
+
+    #[test]
+    fn a_server_of_ones_own_counts_first_and_speaks_chat() {
+        let vars = [("OPENAI_BASE_URL", "http://127.0.0.1:4000"), ("OPENAI_API_BASE", "http://other")];
+        let found = route(&of("openai/gpt-5.5"), &vars).unwrap();
+        assert_eq!((found.wire, found.server().as_str()), (Wire::OpenaiChat, "127.0.0.1:4000"));
+        assert_eq!(
+            found.url("/chat/completions").unwrap().as_str(),
+            "http://127.0.0.1:4000/v1/chat/completions"
+        );
+        let mine = Profile { base_url: Some("https://h.example/api/v4/".into()), ..of("openai/gpt-5.5") };
+        let found = route(&mine, &vars).unwrap();
+        assert_eq!(
+            found.url("/chat/completions").unwrap().as_str(),
+            "https://h.example/api/v4/chat/completions"
+        );
+        let wired = Profile { wire: Some(Wire::OpenaiResponses), ..mine };
+        assert_eq!(route(&wired, &[]).unwrap().wire, Wire::OpenaiResponses);
+        let claude = route(&of("claude-x"), &[("ANTHROPIC_BASE_URL", "http://localhost:9/v1")]).unwrap();
+        assert_eq!(claude.url("/v1/messages").unwrap().as_str(), "http://localhost:9/v1/messages");
+        let proxy = of("litellm_proxy/glm");
+        let none = route(&proxy, &[]).unwrap_err();
+        assert!(none.hint.unwrap().contains("LITELLM_PROXY_API_BASE"));
+        assert!(route(&proxy, &[("LITELLM_PROXY_API_BASE", "http://127.0.0.1:4000")]).is_ok());
+    }
+
+    #[test]
+    fn what_nobody_serves_is_said_with_the_likely_name() {
+        let wrong = |model: &str| route(&of(model), &[]).unwrap_err();
+        assert_eq!(wrong("antropic/claude").hint.as_deref(), Some("did you mean `anthropic/…`?"));
+        assert!(wrong("mymodel").message.contains("nobody is known to serve `mymodel`"));
+        let secret = Profile { base_url: Some("https://user:hidden@h/?key=hidden".into()), ..of("openai/x") };
+        let error = route(&secret, &[]).unwrap_err();
+        assert!(!error.message.contains("hidden"), "{error}");
+    }
+
+    #[test]
+    fn own_servers_and_this_machine_are_known_exactly() {
+        let at = |model: &str, base: &str| {
+            route(&Profile { base_url: Some(base.into()), ..of(model) }, &[]).unwrap()
+        };
+        assert!(at("openai/x", "https://api.openai.com").is_own_server());
+        assert!(!at("openai/x", "http://api.openai.com").is_own_server());
+        assert!(!at("openai/x", "https://api.openai.com.evil.example").is_own_server());
+        assert!(at("openai/x", "http://[::1]:4000").is_loopback());
+        assert!(at("openai/x", "http://127.0.0.5:4000").is_loopback());
+        assert!(!at("openai/x", "http://127.0.0.1.evil.example").is_loopback());
+        assert!(is_well_known_key("OPENAI_API_KEY") && is_well_known_key("AWS_SECRET_ACCESS_KEY"));
+        assert!(!is_well_known_key("TEAM_PROXY_KEY"));
+    }
 }
