@@ -159,7 +159,7 @@ impl ModelSink for Ear {
         self.0.push(wait);
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
-        if self.0.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(StopCause::Stop) }
+        if self.0.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(StopCause::Cancelled) }
     }
 }
 
@@ -208,7 +208,7 @@ fn a_real_litellm_proxy_is_an_endpoint_like_any_other() {
     let again = Profile { max_retries: Some(1), ..proxy.profile(Wire::OpenaiChat, "limited") };
     let mut ear = Ear::default();
     let limited = client(master()).call(&again, &request(false), &mut ear).unwrap_err();
-    assert_eq!(limited.kind, ModelErrorKind::Stopped(StopCause::Stop), "{limited:?}");
+    assert_eq!(limited.kind, ModelErrorKind::Stopped(StopCause::Cancelled), "{limited:?}");
     assert_eq!(ear.0, [Duration::from_secs(1)], "the provider's wait comes through");
     let kind = |result: Result<ModelReply, ModelError>| result.unwrap_err().kind;
     assert_eq!(kind(proxy.call(Wire::OpenaiChat, "overloaded", false)), ModelErrorKind::Overloaded);

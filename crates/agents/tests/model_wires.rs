@@ -92,7 +92,7 @@ impl ModelSink for Ear {
     fn poll(&mut self) -> ControlFlow<StopCause> {
         self.polls += 1;
         if self.ends_waits && !self.waits.is_empty() {
-            return ControlFlow::Break(StopCause::Stop);
+            return ControlFlow::Break(StopCause::Cancelled);
         }
         ControlFlow::Continue(())
     }
@@ -377,7 +377,7 @@ fn a_named_wait_is_obeyed_and_a_long_one_is_handed_on() {
         let error = client().call(&profile, &request(true), &mut ear).unwrap_err();
         assert_eq!(
             error.kind,
-            ModelErrorKind::Stopped(StopCause::Stop),
+            ModelErrorKind::Stopped(StopCause::Cancelled),
             "{wire:?}: the wait was ended at once"
         );
         assert_eq!(ear.waits, [Duration::from_secs(1)], "{wire:?}: exactly what the server named");
