@@ -35,6 +35,8 @@ pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     let goes_on = request.messages.iter().any(|m| matches!(m, Message::Assistant { .. }));
     if (goes_on || !request.tools.is_empty())
         && let Some(last) = messages.len().checked_sub(1)
+        // Thinking cannot carry a mark, and only we speak last.
+        && string(&messages[last], "role") == Some("user")
         && let Some(block) = blocks(&messages[last]).len().checked_sub(1)
     {
         marks.push(Mark::Message(last, block));

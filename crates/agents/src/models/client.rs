@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::provider::Route;
 use super::retry::{self, Again, RETRIES, WAIT_MAX};
 use super::sse::SseParser;
+use super::told::Told;
 use super::transport::{self, Ended, Timeouts, Transport, WHOLE, connection_failure, watched};
 use super::wire::{self, Answer, Asked, WireFault};
 use ralph_domain::config::{Profile, Wire};
@@ -411,37 +412,4 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
 fn reply(answer: Answer, tries: u32) -> ModelReply {
     let Answer { parts, stop, tokens, cost, model } = answer;
     ModelReply { parts, stop, tokens, cost, model, tries }
-}
-
-/// What the sink has heard, so that a second try does not say it again.
-#[derive(Debug, Default)]
-struct Told {
-    said: String,
-    /// How much of it this try has said.
-    at: usize,
-}
-
-impl Told {
-    fn again(&mut self) {
-        self.at = 0;
-    }
-
-    fn piece(&mut self, piece: &str, sink: &mut dyn ModelSink) {
-        let known = self.said[self.at..].bytes().zip(piece.bytes()).take_while(|(a, b)| a == b).count();
-        // The common start of two texts may end within a letter.
-        let known = (0..=known).rev().find(|n| piece.is_char_boundary(*n)).unwrap_or(0);
-        let new = &piece[known..];
-        self.at += known;
-        if new.is_empty() {
-            return;
-        }
-        if self.at < self.said.len() {
-            // This try says something else from here on.
-            self.said.truncate(self.at);
-            sink.text("\n");
-        }
-        self.said.push_str(new);
-        self.at = self.said.len();
-        sink.text(new);
-    }
 }

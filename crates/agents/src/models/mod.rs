@@ -17,6 +17,7 @@ mod openai_responses;
 pub mod provider;
 mod retry;
 pub mod sse;
+mod told;
 mod transport;
 mod wire;
 

@@ -195,7 +195,7 @@ impl Reader {
             match (self.carried.get_mut(*key), delta.get(*key)) {
                 (_, None | Some(Value::Null)) => {}
                 (Some(Value::String(text)), Some(Value::String(piece))) => text.push_str(piece),
-                (Some(Value::Array(list)), Some(Value::Array(more))) => list.extend(more.iter().cloned()),
+                (Some(Value::Array(list)), Some(Value::Array(more))) => join_blocks(list, more),
                 (_, Some(value)) => {
                     self.carried.insert((*key).to_owned(), value.clone());
                 }
@@ -203,9 +203,17 @@ impl Reader {
         }
         for (at, call) in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten().enumerate()
         {
-            let index = number(call, &["index"]).unwrap_or(at as u64);
+            let id = string(call, "id").filter(|id| !id.is_empty());
+            let mut index = number(call, &["index"]).unwrap_or(at as u64);
+            // Some servers count every call as the first: another id is another call.
+            let taken = |kept: &Call| !kept.id.is_empty() && id.is_some_and(|id| id != kept.id);
+            if self.calls.get(&index).is_some_and(taken) {
+                let same = self.calls.iter().find(|(_, kept)| id == Some(kept.id.as_str()));
+                let next = self.calls.keys().next_back().map_or(0, |last| last.saturating_add(1));
+                index = same.map_or(next, |(index, _)| *index);
+            }
             let kept = self.calls.entry(index).or_default();
-            if let Some(id) = string(call, "id").filter(|id| !id.is_empty()) {
+            if let Some(id) = id {
                 kept.id = id.to_owned();
             }
             let Some(function) = call.get("function") else { continue };
@@ -295,6 +303,35 @@ impl StreamReader for Reader {
     }
 }
 
+/// Blocks of thought come in pieces, too: a piece goes on with the last block until that is signed.
+fn join_blocks(list: &mut Vec<Value>, more: &[Value]) {
+    const GROWING: &[&str] = &["thinking", "text", "summary", "data", "signature"];
+    for block in more {
+        let goes_on = list.last().is_some_and(|last| {
+            ["type", "index"].iter().all(|key| last.get(key) == block.get(key))
+                && string(last, "signature").is_none_or(str::is_empty)
+        });
+        match (list.last_mut(), block) {
+            (Some(Value::Object(last)), Value::Object(block)) if goes_on => {
+                for (key, value) in block {
+                    match (last.get_mut(key), value) {
+                        (Some(Value::String(text)), Value::String(piece))
+                            if GROWING.contains(&key.as_str()) =>
+                        {
+                            text.push_str(piece);
+                        }
+                        (None | Some(Value::Null), value) => {
+                            last.insert(key.clone(), value.clone());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => list.push(block.clone()),
+        }
+    }
+}
+
 fn tokens(usage: &Value) -> Tokens {
     let first = |paths: &[&[&str]]| paths.iter().find_map(|path| number(usage, path)).unwrap_or(0);
     let prompt = first(&[&["prompt_tokens"], &["input_tokens"]]);
@@ -313,5 +350,66 @@ fn tokens(usage: &Value) -> Tokens {
         output: first(&[&["completion_tokens"], &["output_tokens"]]),
         cached,
         cache_write,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(deltas: &[Value]) -> Answer {
+        let mut reader = Box::<Reader>::default();
+        for delta in deltas {
+            let data = json!({ "choices": [{ "delta": delta }] }).to_string();
+            reader.event(&SseEvent { name: String::new(), data }, &mut |_| {}).unwrap();
+        }
+        let done = SseEvent { name: String::new(), data: "[DONE]".into() };
+        reader.event(&done, &mut |_| {}).unwrap();
+        reader.finish().unwrap()
+    }
+
+    #[test]
+    fn thought_in_pieces_is_joined_until_it_is_signed() {
+        let piece = |text: &str, signature: Value| json!({ "thinking_blocks": [{ "type": "thinking", "thinking": text, "signature": signature }] });
+        let answer = read(&[
+            piece("a", Value::Null),
+            piece("b", Value::Null),
+            piece("", json!("s1")),
+            piece("c", json!("s2")),
+            json!({ "content": "x" }),
+        ]);
+        let want = json!({ "thinking_blocks": [
+            { "type": "thinking", "thinking": "ab", "signature": "s1" },
+            { "type": "thinking", "thinking": "c", "signature": "s2" },
+        ] });
+        assert_eq!(answer.parts[0], ReplyPart::Opaque { wire: WIRE.into(), value: want });
+    }
+
+    #[test]
+    fn calls_that_all_count_as_the_first_are_told_apart_by_their_ids() {
+        let call = |id: &str, name: &str, arguments: &str| json!({ "tool_calls": [{ "index": 0, "id": id, "function": { "name": name, "arguments": arguments } }] });
+        let answer =
+            read(&[call("a", "x", "{\"n\":1}"), call("b", "y", "{"), call("b", "", "}"), call("", "", "")]);
+        let calls: Vec<_> = answer
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                ReplyPart::ToolCall(call) => Some((call.id.as_str(), call.name.as_str(), call.input.clone())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(calls, [("a", "x", json!({ "n": 1 })), ("b", "y", json!({}))]);
+        assert_eq!(answer.stop, StopReason::ToolUse);
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_are_kept_as_text_and_go_back_as_an_object() {
+        let answer = read(&[
+            json!({ "tool_calls": [{ "id": "a", "function": { "name": "x", "arguments": "{oops" } }] }),
+        ]);
+        let ReplyPart::ToolCall(call) = &answer.parts[0] else { unreachable!() };
+        assert_eq!(call.input, json!("{oops"));
+        let back = assistant(&answer.parts);
+        assert_eq!(back["tool_calls"][0]["function"]["arguments"], r#"{"unreadable_arguments":"{oops"}"#);
     }
 }

@@ -172,3 +172,7 @@ pub(crate) fn is_strict(schema: &Value) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;
