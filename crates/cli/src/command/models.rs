@@ -143,7 +143,7 @@ fn list(loaded: &LoadedModels, out: &Out) {
             Cell::toned(Tone::Muted, line.from.clone()),
         ]);
     }
-    for text in table.lines(columns().max(120), out) {
+    for text in table.lines(columns().max(160), out) {
         out.line(text);
     }
     for line in &lines {
@@ -225,7 +225,12 @@ fn check(loaded: &LoadedModels, name: Option<&str>, top: &Path, out: &Out) -> Re
         Ok(reply) => reply,
         Err(error) if matches!(error.kind, ModelErrorKind::Stopped(_)) => return Ok(130),
         Err(error) => {
-            let message = format!("profile `{name}`: {}", redactor.text(&error.message));
+            let said = redactor.text(&error.message);
+            let message = if said.starts_with("profile `") {
+                said.into_owned()
+            } else {
+                format!("profile `{name}`: {said}")
+            };
             let failed = CommandError::environment(message);
             return Err(match error.hint {
                 Some(hint) => failed.hint(hint),
