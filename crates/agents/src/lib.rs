@@ -5,6 +5,7 @@
 //!   `claude`, `codex` and `gemini`.
 //! - [`scripted`] plays a script of edits without any model, for demos and tests.
 //! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
+//! - [`models`] calls models over HTTP: four wires, retries, errors with what to do.
 //! - [`limits`] reads reset times out of a provider's words.
 //!
 //! Nothing here judges the work. A report says how a session ended, and it is taken from structured events, from results
@@ -15,6 +16,7 @@ pub mod actions;
 mod bounded;
 pub mod cli;
 pub mod limits;
+pub mod models;
 mod objects;
 pub mod presets;
 pub mod probe;
@@ -25,5 +27,6 @@ mod session;
 
 pub use actions::ActionsAgent;
 pub use cli::CliAgent;
+pub use models::HttpModelClient;
 pub use scripted::ScriptedAgent;
 pub use session::Pricing;

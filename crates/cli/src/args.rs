@@ -99,6 +99,8 @@ pub enum Command {
     Doctor(command::doctor::DoctorArgs),
     /// Try each agent with one tiny question.
     Probe(command::probe::ProbeArgs),
+    /// List the model profiles, or try one.
+    Models(command::models::ModelsArgs),
     /// Bring the files back to what they were before a run.
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.

@@ -10,6 +10,7 @@ mod error;
 mod fault;
 mod find;
 mod host;
+mod models;
 mod output;
 mod present;
 mod settings;

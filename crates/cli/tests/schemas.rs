@@ -5,7 +5,7 @@
 mod checker;
 
 use checker::problems;
-use ralph_domain::config::{AgentConfig, ConfigFile, TOP_KEYS};
+use ralph_domain::config::{AgentConfig, ConfigFile, MODELS_KEYS, ModelsFile, PROFILE_KEYS, TOP_KEYS};
 use ralph_domain::dialect::diagnostic::Lines;
 use ralph_domain::dialect::prd_tasks::{Story, TasksJson};
 use ralph_domain::dialect::ralph_json::{BudgetSection, Entry, GitSection, KINDS, RalphJson, Repository};
@@ -120,6 +120,59 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
         ConfigFile::parse(&good.to_string()).unwrap();
         valid(&schema, &good);
     }
+}
+
+#[test]
+fn model_profiles_have_exactly_the_keys_of_the_code_and_both_refuse_the_same() {
+    let schema = schema("models");
+    assert_eq!(keys(&schema["properties"]), set(MODELS_KEYS));
+    let of = |name: &str| &schema["$defs"][name]["properties"];
+    assert_eq!(keys(of("profile")), set(PROFILE_KEYS));
+    let whole = json!({ "default": "a", "fallback": "zai/glm-5", "prices_file": "p.json", "profiles": { "a": {
+        "litellm_model": "x/y", "max_output_tokens": 1, "temperature": 0.5, "tags": ["t"],
+        "base_url": "http://127.0.0.1:1/v1", "api_key_env": "A_1", "wire": "openai-responses",
+        "prices": { "input": 1.0, "output": 2.0, "cache_read": 0.1, "cache_write": 1.2 },
+        "timeouts": { "connect": 1, "first_byte": 2, "stall": 3 }, "max_retries": 0,
+    } } });
+    valid(&schema, &whole);
+    let read = ModelsFile::parse(&whole.to_string()).unwrap();
+    let mut written = serde_json::to_value(&read).unwrap();
+    written["profiles"]["a"].as_object_mut().unwrap().remove("name");
+    assert_eq!(written, whole, "JSON is YAML too, and nothing is lost");
+    assert_eq!(keys(&written["profiles"]["a"]), set(PROFILE_KEYS));
+    assert_eq!(keys(&written["profiles"]["a"]["prices"]), keys(of("prices")));
+    assert_eq!(keys(&written["profiles"]["a"]["timeouts"]), keys(of("timeouts")));
+    for (key, bad) in [
+        ("litellm_model", json!("")),
+        ("max_output_tokens", json!(0)),
+        ("temperature", json!(2.5)),
+        ("base_url", json!("ftp://x")),
+        ("base_url", json!("https://a@b")),
+        ("api_key_env", json!("my-key")),
+        ("wire", json!("chat")),
+        ("prices", json!({ "input": 1 })),
+        ("prices", json!({ "input": -1, "output": 1 })),
+        ("timeouts", json!({ "stall": 0 })),
+        ("max_retries", json!(21)),
+        ("nonsense", json!(1)),
+    ] {
+        let mut file = json!({ "profiles": { "a": { "litellm_model": "x/y" } } });
+        valid(&schema, &file);
+        file["profiles"]["a"][key] = bad;
+        assert!(ModelsFile::parse(&file.to_string()).is_err(), "{file}");
+        refused(&schema, &file);
+    }
+    for bad in [json!({ "profile": {} }), json!({ "profiles": { "a": {} } })] {
+        assert!(ModelsFile::parse(&bad.to_string()).is_err(), "{bad}");
+        refused(&schema, &bad);
+    }
+    let example = ModelsFile::parse(&self::read("examples/config/models.yaml")).unwrap();
+    let example = serde_json::to_value(&example).unwrap();
+    let mut example = without_null(example);
+    for profile in example["profiles"].as_object_mut().unwrap().values_mut() {
+        profile.as_object_mut().unwrap().remove("name");
+    }
+    valid(&schema, &example);
 }
 
 #[test]

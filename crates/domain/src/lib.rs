@@ -24,6 +24,7 @@ pub mod model;
 pub mod money;
 pub mod outcome;
 pub mod ports;
+pub mod price;
 pub mod protect;
 pub mod redact;
 pub mod select;

@@ -13,6 +13,7 @@ pub mod lint;
 pub mod list;
 pub mod logs;
 pub mod man;
+pub mod models;
 pub mod probe;
 pub mod restore;
 pub mod resume;
@@ -57,6 +58,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Schema(args) => schema::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
+        Command::Models(args) => models::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),
         Command::Diagnose(args) => diagnose::run(args, &folder, out),
         Command::Demo(args) => demo::run(args, &folder, out),

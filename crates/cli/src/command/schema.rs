@@ -30,6 +30,11 @@ const SCHEMAS: &[Schema] = &[
         text: include_str!("../../../../schemas/config.schema.json"),
     },
     Schema {
+        name: "models.yaml",
+        about: "model profiles",
+        text: include_str!("../../../../schemas/models.schema.json"),
+    },
+    Schema {
         name: "frontmatter",
         about: "the frontmatter of ralph_task.md",
         text: include_str!("../../../../schemas/frontmatter.schema.json"),
@@ -52,7 +57,7 @@ const SCHEMAS: &[Schema] = &[
   ralph schema                                  the names
   ralph schema ralph.json > ralph.schema.json")]
 pub struct SchemaArgs {
-    /// Which: ralph.json, tasks.json, config.json, frontmatter, events or actions.
+    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events or actions.
     pub name: Option<String>,
 }
 

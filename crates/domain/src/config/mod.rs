@@ -7,6 +7,7 @@
 mod agent;
 mod help;
 mod models;
+mod models_file;
 mod parse;
 mod policy;
 mod settings;
@@ -18,6 +19,7 @@ pub use agent::{
 };
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
+pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;

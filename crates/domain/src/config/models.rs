@@ -135,6 +135,56 @@ pub struct Models {
 }
 
 impl Models {
+    /// The profiles that `ralph` has by itself.
+    pub fn builtin() -> Self {
+        let profile = |name: &str, model: &str, tags: &[&str]| {
+            let tags = tags.iter().map(|&tag| tag.to_owned()).collect();
+            (
+                name.to_owned(),
+                Profile { tags, max_output_tokens: Some(16_000), ..Profile::of_model(name, model) },
+            )
+        };
+        Self {
+            profiles: [
+                profile(DEFAULT_PROFILE, "zai/glm-4.7", &["cheap"]),
+                profile("strong-doctor", "anthropic/claude-opus-5-5", &["strong", "doctor"]),
+                profile("codex-like", "openai/gpt-6.1-sol", &["strong"]),
+            ]
+            .into(),
+            default: None,
+            fallback: None,
+        }
+    }
+
+    /// Reads the text of a `models.yaml`; see [`ModelsFile`](super::ModelsFile) for all that it may say.
+    pub fn parse(text: &str) -> Result<Self, super::ConfigError> {
+        Ok(super::ModelsFile::parse(text)?.models())
+    }
+
+    /// `over` on top of these: a profile of the same name is replaced as a whole, so that no server is ever combined with
+    /// a key that was meant for another.
+    #[must_use]
+    pub fn overlaid(mut self, over: Self) -> Self {
+        self.profiles.extend(over.profiles);
+        self.default = over.default.or(self.default);
+        self.fallback = over.fallback.or(self.fallback);
+        self
+    }
+
+    /// Whether `default` and `fallback` name profiles that exist; else what is wrong and the mend.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        for (key, name) in [("default", &self.default), ("fallback", &self.fallback)] {
+            let Some(name) = name.as_deref().filter(|name| self.get(name).is_none()) else { continue };
+            let known = || self.profiles.keys().map(String::as_str);
+            let hint = match crate::text::nearest(name, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            return Err((format!("`{key}` names the profile `{name}`, which does not exist"), hint));
+        }
+        Ok(())
+    }
+
     /// The profile of that name; a name with a slash that no profile has is taken for a model.
     pub fn get(&self, name: &str) -> Option<Profile> {
         if let Some(profile) = self.profiles.get(name) {

@@ -1,0 +1,70 @@
+//! Model calls over HTTP: [`HttpModelClient`] speaks four wires and answers in one shape.
+//!
+//! - [`provider`] knows who serves a model: server, key variable, wire.
+//! - `anthropic`, `openai_chat`, `openai_responses`, `gemini` translate a request and its answer, whole or streamed.
+//! - [`sse`] reads streams of events, bounded.
+//! - `failure` says what a refusal means, `retry` how long to wait, `client` does the call.
+//!
+//! A key goes to its profile's server and nowhere else: redirects are not followed, and messages name host and port
+//! only. No process, no thread and no runtime exists before the first call.
+
+mod anthropic;
+mod client;
+mod failure;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+pub mod provider;
+mod retry;
+pub mod sse;
+mod told;
+mod transport;
+mod wire;
+
+pub use client::HttpModelClient;
+pub use provider::Route;
+
+use ralph_domain::config::Wire;
+
+/// Where keys and addresses come from: the environment, or a test's own list.
+pub trait KeySource: Send + Sync {
+    /// The value of a variable.
+    fn get(&self, name: &str) -> Option<String>;
+}
+
+impl<F: Fn(&str) -> Option<String> + Send + Sync> KeySource for F {
+    fn get(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+/// Reads any bytes as an answer of a wire, in the given pieces, and forgets it: what fuzzing and property tests call.
+/// Returns how many bytes of text were told.
+#[doc(hidden)]
+pub fn read_anything(wire: Wire, pieces: &[&[u8]], stream: bool) -> usize {
+    let mut told = 0;
+    if stream {
+        let mut parser = sse::SseParser::new();
+        let mut reader = wire::reader(wire, 1);
+        let mut bad = false;
+        for piece in pieces {
+            let pushed = parser.push(piece, |event| {
+                bad = bad || reader.event(&event, &mut |text| told += text.len()).is_err();
+            });
+            if pushed.is_err() || bad {
+                return told;
+            }
+        }
+        let _ = reader.finish();
+    } else {
+        let body = pieces.concat();
+        if let Ok(value) = serde_json::from_slice(&body) {
+            let _ = wire::whole(wire, &value, 1);
+        }
+        let text = String::from_utf8_lossy(&body);
+        for status in [200, 400, 429, 500] {
+            told += failure::Failure::of_status(status, &|_| None, &text).said.len();
+        }
+    }
+    told
+}

@@ -1,0 +1,76 @@
+//! What a call has said so far.
+
+use ralph_domain::model::ModelSink;
+
+/// What the sink has heard, so that a second try does not say it again.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    said: String,
+    /// How much of it this try has said.
+    at: usize,
+}
+
+impl Told {
+    /// A new try begins.
+    pub fn again(&mut self) {
+        self.at = 0;
+    }
+
+    /// A piece of this try's text.
+    pub fn piece(&mut self, piece: &str, sink: &mut dyn ModelSink) {
+        let known = self.said[self.at..].bytes().zip(piece.bytes()).take_while(|(a, b)| a == b).count();
+        // The common start of two texts may end within a letter.
+        let known = (0..=known).rev().find(|n| piece.is_char_boundary(*n)).unwrap_or(0);
+        let new = &piece[known..];
+        self.at += known;
+        if new.is_empty() {
+            return;
+        }
+        if self.at < self.said.len() {
+            // This try says something else from here on.
+            self.said.truncate(self.at);
+            sink.text("\n");
+        }
+        self.said.push_str(new);
+        self.at = self.said.len();
+        sink.text(new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_domain::ports::StopCause;
+    use std::ops::ControlFlow;
+    use std::time::Duration;
+
+    #[derive(Default)]
+    struct Ear(String);
+
+    impl ModelSink for Ear {
+        fn text(&mut self, piece: &str) {
+            self.0.push_str(piece);
+        }
+        fn waiting(&mut self, _: Duration, _: &str) {}
+        fn poll(&mut self) -> ControlFlow<StopCause> {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn heard(tries: &[&[&str]]) -> String {
+        let (mut told, mut ear) = (Told::default(), Ear::default());
+        for pieces in tries {
+            told.again();
+            pieces.iter().for_each(|piece| told.piece(piece, &mut ear));
+        }
+        ear.0
+    }
+
+    #[test]
+    fn a_second_try_says_only_what_is_new() {
+        assert_eq!(heard(&[&["Hel", "lo"], &["H", "ello wor", "ld"]]), "Hello world");
+        assert_eq!(heard(&[&["Hello wor"], &["He"], &["Hello world"]]), "Hello world");
+        assert_eq!(heard(&[&["Good day"], &["Good night", " all"]]), "Good day\nnight all");
+        assert_eq!(heard(&[&["Zo\u{eb}"], &["Zo\u{ea}"]]), "Zo\u{eb}\n\u{ea}", "letters stay whole");
+    }
+}
