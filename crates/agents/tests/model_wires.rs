@@ -492,3 +492,50 @@ fn several_threads_may_call_at_once() {
         }
     });
 }
+
+/// A server that answers once on a connection and closes it without a word, as many do after a while.
+#[test]
+fn a_connection_that_the_server_closed_meanwhile_is_no_failure() {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (closed, is_closed) = std::sync::mpsc::channel();
+    let serving = std::thread::spawn(move || {
+        for _ in 0..3 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            let body = r#"{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}"#;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            drop((stream, reader));
+            closed.send(()).unwrap();
+        }
+    });
+    let client = client();
+    let profile = Profile {
+        base_url: Some(format!("http://127.0.0.1:{port}")),
+        api_key_env: Some(String::new()),
+        ..Profile::of_model("closing", "openai/x")
+    };
+    for _ in 0..3 {
+        let reply = client.call(&profile, &request(false), &mut NoSink).unwrap();
+        assert_eq!((reply.text().as_str(), reply.tries), ("yes", 1));
+        is_closed.recv().unwrap();
+    }
+    serving.join().unwrap();
+}
