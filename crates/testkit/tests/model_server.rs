@@ -1,10 +1,12 @@
 //! The scripted model server, spoken to over raw HTTP.
+#![allow(clippy::disallowed_methods, reason = "starts the program that is tested")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Stop, Turn, Usage};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 
 /// An answer as it came over the line.
 #[derive(Debug)]
@@ -42,7 +44,11 @@ struct Client {
 
 impl Client {
     fn new(server: &ModelServer) -> Self {
-        Self { stream: TcpStream::connect(("127.0.0.1", server.port())).unwrap() }
+        Self::at(server.port())
+    }
+
+    fn at(port: u16) -> Self {
+        Self { stream: TcpStream::connect(("127.0.0.1", port)).unwrap() }
     }
 
     fn raw(&mut self, bytes: &[u8]) -> Option<Got> {
@@ -359,7 +365,13 @@ fn every_wire_words_its_errors_as_its_vendor_does() {
         ("rl429", 429, "rate_limit_error", json!("rate_limit_exceeded"), "RESOURCE_EXHAUSTED"),
         ("quota", 429, "rate_limit_error", json!("insufficient_quota"), "RESOURCE_EXHAUSTED"),
         ("auth", 401, "authentication_error", json!("invalid_api_key"), "UNAUTHENTICATED"),
-        ("forbidden", 403, "permission_error", json!("model_not_found"), "PERMISSION_DENIED"),
+        (
+            "forbidden",
+            403,
+            "permission_error",
+            json!("unsupported_country_region_territory"),
+            "PERMISSION_DENIED",
+        ),
         ("credit", 400, "invalid_request_error", json!("billing_not_active"), "INVALID_ARGUMENT"),
         ("overloaded", 529, "overloaded_error", json!(null), "UNAVAILABLE"),
         ("unavail", 503, "overloaded_error", json!("server_is_overloaded"), "UNAVAILABLE"),
@@ -405,6 +417,15 @@ fn a_stream_can_end_with_an_error_in_the_middle_or_without_sense() {
     let failed = post(&server, "/s/streamrl/r/v1/responses", &responses(json!([user()]), true)).events();
     assert_eq!(failed.last().unwrap().0, "response.failed");
     assert_eq!(failed.last().unwrap().1["response"]["error"]["code"], "rate_limit_exceeded");
+
+    let asked = gemini(json!([]));
+    let failed = post(&server, &GEMINI_STREAM.replace("/ok/", "/streamrl/"), &asked);
+    let (begun, error) = failed.body.split_once("\n\n").unwrap();
+    assert!(begun.starts_with("data: ") && !begun.contains("finishReason"), "no answer before: {begun}");
+    let error: Value = serde_json::from_str(error).expect("bare JSON, as Google sends it");
+    assert_eq!(error["error"]["status"], "RESOURCE_EXHAUSTED");
+    let cut = post(&server, &GEMINI_STREAM.replace("/ok/", "/streamcut/"), &asked);
+    assert!(!cut.whole && cut.body.contains("candidates") && !cut.body.contains("usageMetadata"), "{cut:?}");
 
     let cut = ask("streamcut", &a);
     assert!(
@@ -529,7 +550,7 @@ fn one_connection_carries_many_requests_of_every_form() {
         format!("POST {MESSAGES} HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n", body.len());
     assert_eq!(client.raw(head.as_bytes()).unwrap().status, 100);
     assert_eq!(client.raw(body.as_bytes()).unwrap().status, 200);
-    let twice = format!("GET /__health HTTP/1.1\r\n\r\nGET /__health HTTP/1.1\r\nconnection: close\r\n\r\n");
+    let twice = "GET /__health HTTP/1.1\r\n\r\nGET /__health HTTP/1.1\r\nconnection: close\r\n\r\n";
     assert_eq!(client.raw(twice.as_bytes()).unwrap().header("connection"), "keep-alive");
     assert_eq!(client.read().unwrap().header("connection"), "close");
     assert!(client.byte().is_none(), "closed as asked");
@@ -586,4 +607,26 @@ fn a_script_file_says_the_same_as_the_types() {
     };
     assert_eq!(script, expected);
     assert!(serde_json::from_value::<Script>(json!({"trns": []})).is_err(), "a misspelt key is an error");
+}
+
+#[test]
+fn the_program_serves_the_scripts_of_a_file_and_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scripts.json");
+    std::fs::write(&file, r#"{"mine": {"turns": [{"text": "from a file"}]}}"#).unwrap();
+    let program = env!("CARGO_BIN_EXE_ralph-model-server");
+    let mut child = Command::new(program).arg("--script").arg(&file).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim().rsplit_once(':').unwrap().1.parse().unwrap();
+    let got =
+        Client::at(port).post("/s/mine/r/v1/messages", &json!({"model": "m", "messages": [user()]})).json();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(got["content"][0]["text"], "from a file");
+
+    std::fs::write(&file, r#"{"mine": {"turns": [{"txt": "misspelt"}]}}"#).unwrap();
+    let refused = Command::new(program).arg("--script").arg(&file).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("scripts.json"), "{refused:?}");
 }

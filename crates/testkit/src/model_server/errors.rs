@@ -123,9 +123,9 @@ fn openai(kind: &Kind, model: &str) -> Value {
                 .to_owned(),
         ),
         Kind::Forbidden => (
-            "invalid_request_error",
-            json!("model_not_found"),
-            format!("Project `proj_scripted` does not have access to model `{model}`"),
+            "request_forbidden",
+            json!("unsupported_country_region_territory"),
+            "Country, region, or territory not supported".to_owned(),
         ),
         Kind::Credit => (
             "billing_not_active",

@@ -57,6 +57,8 @@ impl Line<'_> {
         bytes.extend_from_slice(if chunks { b"transfer-encoding: chunked\r\n\r\n" } else { b"\r\n" });
         let count = if answer.ending == Ending::Whole { events.len() } else { events.len().div_ceil(2) };
         let pause = answer.spread / u32::try_from(count.saturating_sub(1).max(1)).unwrap_or(u32::MAX);
+        // A stream of one event breaks inside of it.
+        let breaks_inside = answer.ending != Ending::Whole && events.len() == 1;
         for (index, event) in events[..count].iter().enumerate() {
             if index > 0 && !pause.is_zero() {
                 self.write(&bytes)?;
@@ -68,8 +70,9 @@ impl Line<'_> {
             if chunks {
                 bytes.extend_from_slice(format!("{:x}\r\n", event.len()).as_bytes());
             }
-            bytes.extend_from_slice(event.as_bytes());
-            if chunks {
+            let sent = if breaks_inside { event.len() / 2 } else { event.len() };
+            bytes.extend_from_slice(&event.as_bytes()[..sent]);
+            if chunks && !breaks_inside {
                 bytes.extend_from_slice(b"\r\n");
             }
         }

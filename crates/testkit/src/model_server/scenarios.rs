@@ -17,7 +17,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("notdone", "writes hello.txt, says that work is left"),
     ("stopearly", "writes hello.txt, then an answer cut by its length limit"),
     ("alt", "alternates between two commands for ever"),
-    ("deny", "asks for a command that permissions refuse, then answers the promise"),
+    ("deny", "asks for a command that permissions refuse (sudo, harmless), then answers the promise"),
     ("badtool", "calls a tool that does not exist, then answers the promise"),
     ("loop", "runs the same command for ever"),
     ("parallel", "two files and a command in one turn, then the promise"),
@@ -64,6 +64,19 @@ fn spoken(text: &str) -> Script {
     Script::turns([Action::text(text)])
 }
 
+/// Numbers, since a client that looks for loops stops at a text that repeats itself.
+fn huge_line() -> String {
+    let mut line = String::with_capacity(HUGE + 8);
+    for number in 0_u32.. {
+        if line.len() >= HUGE {
+            break;
+        }
+        line.push_str(&number.to_string());
+        line.push(' ');
+    }
+    line
+}
+
 /// The built-in scenario of this name.
 pub(super) fn built_in(name: &str) -> Option<Script> {
     let always = |kind| Some(failing(Fault::always(kind)));
@@ -83,9 +96,7 @@ pub(super) fn built_in(name: &str) -> Option<Script> {
             cycle: true,
             ..Script::turns([Action::shell("echo ping"), Action::shell("echo pong")])
         }),
-        "deny" => {
-            Some(Script::turns([Action::shell("sudo rm -rf /var/lib/never-there"), Action::text(DONE)]))
-        }
+        "deny" => Some(Script::turns([Action::shell("sudo -n true"), Action::text(DONE)])),
         "badtool" => Some(Script::turns([
             Action::tool("no_such_tool", serde_json::json!({"x": 1})),
             Action::text(DONE),
@@ -104,7 +115,7 @@ pub(super) fn built_in(name: &str) -> Option<Script> {
         "refusal" => Some(Script::turns([
             Turn::from(Action::text("I cannot help with that.")).with_stop(Stop::Refusal)
         ])),
-        "hugeline" => Some(spoken(&format!("{}\n{DONE}", "x".repeat(HUGE)))),
+        "hugeline" => Some(spoken(&format!("{}\n{DONE}", huge_line()))),
         "slowfirst" => always(Kind::SlowFirst { ms: SLOW_MS }),
         "stall" => always(Kind::Stall { ms: 600_000 }),
         "garbled" => always(Kind::Garbled),

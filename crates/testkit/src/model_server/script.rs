@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Makes a file with this content.
+    /// Makes a file with this content. Claude's own tool refuses a file that exists and was not read: use `Shell` there.
     Write {
         /// Relative to the agent's working directory, or absolute.
         path: String,

@@ -94,6 +94,8 @@ pub(super) struct State {
     scripts: BTreeMap<String, Arc<Script>>,
     runs: BTreeMap<(String, String), Run>,
     counter: u64,
+    /// Grows with every look at a run.
+    clock: u64,
 }
 
 impl State {
@@ -124,14 +126,14 @@ impl State {
     }
 
     fn run(&mut self, scenario: &str, run: &str) -> &mut Run {
-        self.counter += 1;
+        self.clock += 1;
         let key = (scenario.to_owned(), run.to_owned());
         if self.runs.len() >= RUNS_MAX && !self.runs.contains_key(&key) {
             let oldest = self.runs.iter().min_by_key(|(_, run)| run.last).map(|(key, _)| key.clone());
             oldest.and_then(|key| self.runs.remove(&key));
         }
         let found = self.runs.entry(key).or_default();
-        found.last = self.counter;
+        found.last = self.clock;
         found
     }
 
