@@ -325,7 +325,10 @@ fn troubles_that_pass_are_tried_again() {
                 "A long enough answer to be cut in its middle.",
                 "{name} {wire:?} {stream}"
             );
-            assert_eq!(ear.text, reply.text(), "nothing is said twice: {name} {wire:?} {stream}");
+            // Before Gemini's error inside a stream comes the beginning of another answer, which stays said.
+            let heard = ear.text.strip_prefix("I \n").filter(|_| name == "event" && wire == Wire::Gemini);
+            let heard = heard.unwrap_or(&ear.text);
+            assert_eq!(heard, reply.text(), "nothing is said twice: {name} {wire:?} {stream}");
             assert_eq!(ear.waits.len(), 2, "{name} {wire:?} {stream}");
         });
     }
@@ -388,6 +391,21 @@ fn a_named_wait_is_obeyed_and_a_long_one_is_handed_on() {
         let hour = Some(Duration::from_secs(3600));
         assert_eq!(error.kind, ModelErrorKind::RateLimited { retry_after: hour }, "{wire:?}");
         assert!(ear.waits.is_empty(), "an hour is not slept out");
+    }
+}
+
+#[test]
+fn an_error_inside_a_stream_keeps_its_meaning() {
+    let server = ModelServer::start().unwrap();
+    for wire in WIRES {
+        for (scenario, limited) in [("streamrl", true), ("streamerr", false)] {
+            let profile = Profile { max_retries: Some(0), ..profile(&server, wire, scenario) };
+            let error = client().call(&profile, &request(true), &mut NoSink).unwrap_err();
+            let is_limit = matches!(error.kind, ModelErrorKind::RateLimited { .. });
+            assert_eq!(is_limit, limited, "{wire:?} {scenario}: {error:?}");
+            assert_eq!(error.kind == ModelErrorKind::Overloaded, !limited, "{wire:?} {scenario}: {error:?}");
+            assert!(error.message.contains("broke off with an error"), "{wire:?} {scenario}: {error}");
+        }
     }
 }
 
