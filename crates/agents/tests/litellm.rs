@@ -34,7 +34,15 @@ fn installed() -> Option<PathBuf> {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
     let done = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
-    assert!(done.status.success(), "scripts/litellm failed; RALPH_LITELLM=0 leaves this test out");
+    if !done.status.success() {
+        // A machine without Python or without a package index can do the rest; CI has both.
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "scripts/litellm failed; RALPH_LITELLM=0 leaves this test out"
+        );
+        ralph_testkit::skip("the LiteLLM proxy cannot be installed here (scripts/litellm says why)");
+        return None;
+    }
     Some(String::from_utf8(done.stdout).unwrap().trim().into())
 }
 

@@ -325,7 +325,10 @@ fn troubles_that_pass_are_tried_again() {
                 "A long enough answer to be cut in its middle.",
                 "{name} {wire:?} {stream}"
             );
-            assert_eq!(ear.text, reply.text(), "nothing is said twice: {name} {wire:?} {stream}");
+            // Before Gemini's error inside a stream comes the beginning of another answer, which stays said.
+            let heard = ear.text.strip_prefix("I \n").filter(|_| name == "event" && wire == Wire::Gemini);
+            let heard = heard.unwrap_or(&ear.text);
+            assert_eq!(heard, reply.text(), "nothing is said twice: {name} {wire:?} {stream}");
             assert_eq!(ear.waits.len(), 2, "{name} {wire:?} {stream}");
         });
     }
@@ -388,6 +391,21 @@ fn a_named_wait_is_obeyed_and_a_long_one_is_handed_on() {
         let hour = Some(Duration::from_secs(3600));
         assert_eq!(error.kind, ModelErrorKind::RateLimited { retry_after: hour }, "{wire:?}");
         assert!(ear.waits.is_empty(), "an hour is not slept out");
+    }
+}
+
+#[test]
+fn an_error_inside_a_stream_keeps_its_meaning() {
+    let server = ModelServer::start().unwrap();
+    for wire in WIRES {
+        for (scenario, limited) in [("streamrl", true), ("streamerr", false)] {
+            let profile = Profile { max_retries: Some(0), ..profile(&server, wire, scenario) };
+            let error = client().call(&profile, &request(true), &mut NoSink).unwrap_err();
+            let is_limit = matches!(error.kind, ModelErrorKind::RateLimited { .. });
+            assert_eq!(is_limit, limited, "{wire:?} {scenario}: {error:?}");
+            assert_eq!(error.kind == ModelErrorKind::Overloaded, !limited, "{wire:?} {scenario}: {error:?}");
+            assert!(error.message.contains("broke off with an error"), "{wire:?} {scenario}: {error}");
+        }
     }
 }
 
@@ -491,4 +509,51 @@ fn several_threads_may_call_at_once() {
             assert_eq!(call.join().unwrap().unwrap().text(), "yes");
         }
     });
+}
+
+/// A server that answers once on a connection and closes it without a word, as many do after a while.
+#[test]
+fn a_connection_that_the_server_closed_meanwhile_is_no_failure() {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (closed, is_closed) = std::sync::mpsc::channel();
+    let serving = std::thread::spawn(move || {
+        for _ in 0..3 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            let body = r#"{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}"#;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            drop((stream, reader));
+            closed.send(()).unwrap();
+        }
+    });
+    let client = client();
+    let profile = Profile {
+        base_url: Some(format!("http://127.0.0.1:{port}")),
+        api_key_env: Some(String::new()),
+        ..Profile::of_model("closing", "openai/x")
+    };
+    for _ in 0..3 {
+        let reply = client.call(&profile, &request(false), &mut NoSink).unwrap();
+        assert_eq!((reply.text().as_str(), reply.tries), ("yes", 1));
+        is_closed.recv().unwrap();
+    }
+    serving.join().unwrap();
 }

@@ -222,7 +222,7 @@ impl Call<'_> {
                 Some(bytes) => {
                     parser.push(&bytes, |e| events.push(e)).map_err(|e| self.garbled(&e.to_string()))?;
                 }
-                None => events.extend(std::mem::take(&mut parser).finish()),
+                None => events.extend(parser.finish()),
             }
             for event in events.drain(..) {
                 reader
@@ -230,7 +230,11 @@ impl Call<'_> {
                     .map_err(|fault| self.fault(fault))?;
             }
             if over || reader.complete() {
-                return reader.finish().map_err(|fault| self.fault(fault));
+                return reader.finish().map_err(|fault| {
+                    let fault =
+                        if fault == WireFault::Cut { wire::stray_error(parser.stray()) } else { fault };
+                    self.fault(fault)
+                });
             }
         }
     }

@@ -214,12 +214,16 @@ impl Route {
                     profile.litellm_model,
                     self.key_vars.join(" or ")
                 ),
-                hint: Some(format!(
-                    "set {} in the environment or in `.env`, or choose another profile",
-                    self.key_vars.first().map_or("the key", String::as_str)
-                )),
+                hint: Some(self.key_hint()),
             }),
         }
+    }
+
+    fn key_hint(&self) -> String {
+        let name = self.key_vars.first().map_or("the key", String::as_str);
+        // A folder's `.env` may set the usual keys only.
+        let place = if self.provider.key_vars.contains(&name) { " or in `.env`" } else { "" };
+        format!("set {name} in the environment{place}, or choose another profile")
     }
 
     /// The full address of a path of the wire.

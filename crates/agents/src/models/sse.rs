@@ -3,6 +3,9 @@
 /// The longest event that is read. Text comes in small pieces; the longest real events carry a whole response.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
+/// How much is kept of lines that are no part of any event.
+const STRAY_MAX: usize = 16 * 1024;
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
@@ -28,6 +31,8 @@ pub struct SseParser {
     after_return: bool,
     /// Whether the first line, which may start with a byte order mark, is over.
     begun: bool,
+    /// Lines that are no part of any event: Gemini puts an error into a stream as bare JSON.
+    stray: String,
 }
 
 impl SseParser {
@@ -65,14 +70,20 @@ impl SseParser {
 
     /// The event that the end of the stream left unfinished. The standard drops it; providers that forget the last blank
     /// line mean it.
-    pub fn finish(mut self) -> Option<SseEvent> {
+    pub fn finish(&mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             let _ = self.end_line();
         }
-        self.has_data.then_some(self.event)
+        let event = std::mem::take(&mut self.event);
+        std::mem::take(&mut self.has_data).then_some(event)
     }
 
-    /// Bytes that are held.
+    /// Lines that were no part of any event, as far as they are kept.
+    pub fn stray(&self) -> &str {
+        &self.stray
+    }
+
+    /// Bytes that are held for the event that is not finished yet.
     pub fn held(&self) -> usize {
         self.line.len() + self.event.data.len() + self.event.name.len()
     }
@@ -110,6 +121,11 @@ impl SseParser {
             }
             "event" => self.event.name = value.to_owned(),
             // Comments, ids and retry times mean nothing to a call that is never reconnected.
+            "" | "id" | "retry" => {}
+            _ if self.stray.len() + line.len() < STRAY_MAX => {
+                self.stray.push_str(&line);
+                self.stray.push('\n');
+            }
             _ => {}
         }
         None
@@ -142,6 +158,18 @@ mod tests {
         assert_eq!(all(&[text]), want);
         let single: Vec<&[u8]> = text.chunks(1).collect();
         assert_eq!(all(&single), want);
+    }
+
+    #[test]
+    fn lines_of_no_event_are_kept_apart_and_bounded() {
+        let mut parser = SseParser::new();
+        parser.push(b"data: 1\n\n: note\nid: 3\n{\"error\": {\n  \"code\": 503\n}}", |_| {}).unwrap();
+        assert_eq!(parser.finish(), None);
+        assert_eq!(parser.stray(), "{\"error\": {\n  \"code\": 503\n}}\n");
+        for _ in 0..10_000 {
+            parser.push(b"nonsense without end\n", |_| {}).unwrap();
+        }
+        assert!(parser.stray().len() < STRAY_MAX);
     }
 
     #[test]

@@ -118,6 +118,15 @@ pub(crate) fn json_of(event: &SseEvent) -> Result<Value, WireFault> {
     })
 }
 
+/// Why a stream was cut: an error that stands in it as bare JSON, outside every event.
+pub(crate) fn stray_error(text: &str) -> WireFault {
+    let text = text.trim().trim_start_matches([',', '[']).trim_end_matches(']');
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if value.get("error").is_some() => WireFault::Said(value),
+        _ => WireFault::Cut,
+    }
+}
+
 /// Arguments of a tool call as the model wrote them; a string where they cannot be read.
 pub(crate) fn arguments(text: &str) -> Value {
     if text.trim().is_empty() {

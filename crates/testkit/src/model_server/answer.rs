@@ -72,6 +72,9 @@ impl Answer {
     }
 }
 
+/// Between the beginning of a stream and its error, so that a client reads them one after the other.
+const APART: Duration = Duration::from_millis(30);
+
 /// Answers requests.
 #[derive(Debug)]
 pub(super) struct Brain {
@@ -146,7 +149,7 @@ impl Brain {
         let reply = reply(&turn, &ask, &body, tag);
         let mut answer = spoilt(&reply, &ask, streams, fault.as_ref());
         answer.wait += Duration::from_millis(turn.wait_ms);
-        answer.spread = Duration::from_millis(turn.spread_ms);
+        answer.spread += Duration::from_millis(turn.spread_ms);
         answer
     }
 }
@@ -200,7 +203,7 @@ fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>)
         }
         FaultKind::StreamError | FaultKind::StreamRateLimit if ask.stream && streams != Streams::Array => {
             let told = error(ask.wire, kind, &ask.model).map(|e| e.body).unwrap_or_default();
-            Answer::events(&wire::failing_events(reply, ask, &told))
+            Answer { spread: APART, ..Answer::events(&wire::failing_events(reply, ask, &told)) }
         }
         FaultKind::Cut => Answer { ending: Ending::Cut, ..said(reply, ask, streams) },
         FaultKind::Stall { ms } => {

@@ -17,7 +17,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("notdone", "writes hello.txt, says that work is left"),
     ("stopearly", "writes hello.txt, then an answer cut by its length limit"),
     ("alt", "alternates between two commands for ever"),
-    ("deny", "asks for a command that permissions refuse, then answers the promise"),
+    ("deny", "asks for a command that permissions refuse (sudo, harmless), then answers the promise"),
     ("badtool", "calls a tool that does not exist, then answers the promise"),
     ("loop", "runs the same command for ever"),
     ("parallel", "two files and a command in one turn, then the promise"),
@@ -96,9 +96,7 @@ pub(super) fn built_in(name: &str) -> Option<Script> {
             cycle: true,
             ..Script::turns([Action::shell("echo ping"), Action::shell("echo pong")])
         }),
-        "deny" => {
-            Some(Script::turns([Action::shell("sudo rm -rf /var/lib/never-there"), Action::text(DONE)]))
-        }
+        "deny" => Some(Script::turns([Action::shell("sudo -n true"), Action::text(DONE)])),
         "badtool" => Some(Script::turns([
             Action::tool("no_such_tool", serde_json::json!({"x": 1})),
             Action::text(DONE),

@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions, as many other vendors speak it too.
 
-use super::{Event, Reply, pieces};
+use super::{Event, Name, Reply, pieces};
 use crate::model_server::script::{Stop, Usage};
 use crate::model_server::tools::{Call, Part, ToolShape};
 use serde_json::{Value, json};
@@ -90,6 +90,6 @@ pub(super) fn events(reply: &Reply, with_usage: bool) -> Vec<Event> {
     if with_usage {
         events.push(chunk(json!([]), Some(usage(&reply.usage))));
     }
-    events.push(Event { name: None, data: "[DONE]".into() });
+    events.push(Event { name: Name::None, data: "[DONE]".into() });
     events
 }

@@ -36,23 +36,34 @@ impl Reply {
 /// One event of a stream.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
-    /// Wires without names leave it out.
-    pub name: Option<&'static str>,
+    pub name: Name,
     pub data: String,
+}
+
+/// What stands before an event's data.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name {
+    /// Its name.
+    Is(&'static str),
+    /// Nothing but `data:`, on wires without names.
+    None,
+    /// Nothing at all: no event, but JSON in its stead.
+    Bare,
 }
 
 impl Event {
     fn named(name: &'static str, data: &Value) -> Self {
-        Self { name: Some(name), data: data.to_string() }
+        Self { name: Name::Is(name), data: data.to_string() }
     }
     fn plain(data: &Value) -> Self {
-        Self { name: None, data: data.to_string() }
+        Self { name: Name::None, data: data.to_string() }
     }
     /// As it goes over the line.
     pub(super) fn lines(&self) -> String {
         match self.name {
-            Some(name) => format!("event: {name}\ndata: {}\n\n", self.data),
-            None => format!("data: {}\n\n", self.data),
+            Name::Is(name) => format!("event: {name}\ndata: {}\n\n", self.data),
+            Name::Bare => format!("{}\n", self.data),
+            Name::None => format!("data: {}\n\n", self.data),
         }
     }
 }
@@ -88,7 +99,9 @@ pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Eve
     events.push(match ask.wire {
         Wire::Anthropic => Event::named("error", error),
         Wire::Responses => responses::failed(reply, error),
-        Wire::Chat | Wire::Gemini => Event::plain(error),
+        Wire::Chat => Event::plain(error),
+        // As its own SDK expects it: no event, and in a write of its own.
+        Wire::Gemini => Event { name: Name::Bare, data: error.to_string() },
     });
     events
 }
