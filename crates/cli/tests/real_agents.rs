@@ -1,6 +1,7 @@
 //! The real agent CLIs, in the versions of `scripts/agent-clis`, driven by the real `ralph` against a scripted model on
 //! this machine: each edits a file to a proven end, and each fault of a provider is read as what it is.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 #[path = "real_agents/machine.rs"]
 mod machine;

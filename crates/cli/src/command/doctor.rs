@@ -83,7 +83,7 @@ pub fn run(_args: DoctorArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
     let mut checks = machine::checks(folder, scratch.as_ref().err());
     checks.extend(repo::checks(folder));
     let (config_checks, file) = configuration::files(&top);
-    checks.extend(agents::checks(&top, &file, scratch.as_ref().ok()));
+    checks.extend(agents::checks(&top, &file));
     checks.extend(config_checks);
     checks.extend(configuration::checks(&top, folder, file));
     let missing = checks.iter().filter(|c| c.status == Status::Missing).count();

@@ -116,7 +116,7 @@ fn mend(report: &mut ProbeReport) {
     let hint = match report.status {
         ProbeStatus::Ok => return,
         ProbeStatus::Timeout => format!(
-            "run `{0}` by hand: it may wait for a login; `--timeout 900` waits longer, `ralph run --agents …` leaves it out",
+            "run `{0}` by hand: it may wait for a login, or in silence for a provider that is at its limit; `--timeout 900` waits longer, `ralph run --agents …` leaves it out",
             report.name
         ),
         _ if ["keychain", "keytar", "libsecret"].iter().any(|w| said.contains(w)) => {

@@ -33,19 +33,19 @@ fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
 }
 
 /// Everything about agents.
-pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<Check> {
+pub fn checks(top: &Path, file: &ConfigFile) -> Vec<Check> {
     let path = std::env::var("PATH").unwrap_or_default();
     let configured = file.agents.as_deref().unwrap_or_default();
     let mut checks = Vec::new();
     let mut usable = 0;
     let found: Vec<_> = presets::NAMES.map(|name| (name, presets::find_program(name, &path))).into();
-    // Some take seconds to tell their version, so all are asked at once.
+    // Some take seconds to tell their version, so all are asked at once, each in a sandbox of its own.
     let versions: Vec<Option<Check>> = std::thread::scope(|scope| {
         let asked: Vec<_> = found
             .iter()
             .map(|(name, program)| {
                 let program = program.as_deref()?;
-                Some(scope.spawn(move || installed(name, program, scratch)))
+                Some(scope.spawn(move || installed(name, program)))
             })
             .collect();
         asked.into_iter().map(|thread| thread?.join().ok()).collect()
@@ -97,9 +97,12 @@ fn home_dir() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from)
 }
 
-fn installed(name: &str, program: &Path, scratch: Option<&Scratch>) -> Check {
+fn installed(name: &str, program: &Path) -> Check {
     let place = home_path(program);
-    let Some(scratch) = scratch else { return Check::ok(Area::Agents, name, place) };
+    // Where none can be made, the machine's checks say so.
+    let Ok(scratch) = Scratch::new(&format!("doctor-{name}")) else {
+        return Check::ok(Area::Agents, name, place);
+    };
     let mut request = ExecRequest::new(vec![program.display().to_string(), "--version".into()]);
     request.timeout = Some(PATIENCE);
     let mut sink = Output::default();
