@@ -1,16 +1,20 @@
 //! Putting the pieces together: which backend stands behind each port of a run.
 
+use crate::command::run::thinking;
 use crate::error::CommandError;
 use crate::fault::Boundaries;
-use crate::host;
 use crate::output::Out;
 use crate::present::Terminal;
-use ralph_agents::{CliAgent, ScriptedAgent};
+use crate::{host, models};
+use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
-use ralph_core::{CancelFlag, Observer};
+use ralph_core::{CancelFlag, Helpers, Observer};
 use ralph_domain::config::AgentKind;
+use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::Agent;
+use ralph_domain::price::PriceTable;
+use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
@@ -20,7 +24,7 @@ use ralph_journal::registry::{self, Registration};
 use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long a dead run's guard may take to end what it left behind.
@@ -83,6 +87,7 @@ pub fn parts(
         .map_err(|e| CommandError::environment(format!("cannot share the lock with the guard: {e}")))?;
     let mut options = LocalOptions::new(spec.run_id.as_str());
     options.lock_fd = Some(lock_fd);
+    options.env_remove = thinking::own_keys(&spec.settings);
     let sandbox = LocalSandbox::start(&spec.workspace, options)?;
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
@@ -96,19 +101,20 @@ pub fn parts(
             ..WorkspaceOptions::new(identity)
         },
     )?;
+    let thinker = Thinker::new(spec, &redactor);
     Ok(Parts {
         dir: RalphDir::of(&spec.workspace),
         places,
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
         sandbox: Box::new(sandbox),
         workspace: Box::new(workspace),
-        agents: agents(spec)?,
+        agents: agents(spec, &thinker)?,
         custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
         redactor,
         observer: observer(out),
         cancel,
-        helpers: ralph_core::Helpers::default(),
+        helpers: thinker.helpers(),
     })
 }
 
@@ -116,12 +122,49 @@ fn observer(out: &Out) -> Box<dyn Observer> {
     Box::new(Terminal::new(*out, Boundaries::from_env()))
 }
 
-fn agents(spec: &RunSpec) -> Result<Vec<Box<dyn Agent>>, CommandError> {
+/// What calls models for this run, and knows what they cost.
+struct Thinker {
+    client: Arc<dyn ModelClient>,
+    pricing: Pricing,
+    redactor: Arc<Redactor>,
+}
+
+impl Thinker {
+    fn new(spec: &RunSpec, redactor: &Arc<Redactor>) -> Self {
+        // Nothing is read, and no connection or thread made, before somebody asks.
+        let origin = spec.origin.clone();
+        let models = spec.settings.models.clone();
+        let prices: OnceLock<PriceTable> = OnceLock::new();
+        let pricing: Pricing = Arc::new(move |model, tokens| {
+            let prices = prices.get_or_init(|| match models::load(&origin) {
+                Ok(loaded) => loaded.prices.with_profiles(&models),
+                Err(_) => PriceTable::builtin().with_profiles(&models),
+            });
+            prices.cost(model, tokens).map(|cost| (cost.cost, cost.saved))
+        });
+        Self { client: Arc::new(HttpModelClient::new(models::variable)), pricing, redactor: redactor.clone() }
+    }
+
+    fn helpers(&self) -> Helpers {
+        Helpers { client: Some(self.client.clone()), pricing: Some(self.pricing.clone()), on_stuck: None }
+    }
+}
+
+fn agents(spec: &RunSpec, thinker: &Thinker) -> Result<Vec<Box<dyn Agent>>, CommandError> {
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     for config in &spec.settings.agents {
         match config.kind {
             AgentKind::Cli => agents.push(Box::new(CliAgent::new(config.clone()))),
-            AgentKind::Actions | AgentKind::Tools => {
+            AgentKind::Actions => agents.push(Box::new(
+                ActionsAgent::new(
+                    config.clone(),
+                    spec.settings.models.clone(),
+                    thinker.pricing.clone(),
+                    thinker.client.clone(),
+                )
+                .with_redactor(thinker.redactor.as_ref().clone()),
+            )),
+            AgentKind::Tools => {
                 return Err(CommandError::environment(format!("agent `{}` cannot work yet", config.name)));
             }
             AgentKind::Scripted => {

@@ -3,11 +3,8 @@
 use ralph_domain::config::{PriceConfig, Profile};
 use ralph_domain::model::ModelReply;
 use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
-use std::sync::Arc;
 
-/// Prices of models by their names as LiteLLM writes them: what these tokens cost and what the cache saved; `None` for a model
-/// whose price is not known.
-pub type Pricing = Arc<dyn Fn(&str, &Tokens) -> Option<(Usd, Usd)> + Send + Sync>;
+pub use ralph_domain::model::Pricing;
 
 /// The sum so far.
 #[derive(Debug, Clone, Default)]

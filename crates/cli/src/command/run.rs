@@ -5,13 +5,14 @@ mod options;
 mod place;
 mod report;
 mod task;
+pub mod thinking;
 
 use self::report::{announce, summary};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::settings;
 use crate::{find, host, signals, wiring};
+use crate::{models, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{Isolation, Settings};
@@ -169,7 +170,14 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
     options::require_unfenced(args, &loaded)?;
-    let settings = options::resolve(args, loaded.clone(), std::mem::take(&mut chosen.settings), &origin.top)?;
+    let models = models::load(&origin.top)?;
+    let settings = options::resolve(
+        args,
+        loaded.clone(),
+        std::mem::take(&mut chosen.settings),
+        (&models, &chosen.model),
+        &origin.top,
+    )?;
     if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
         return Ok(code);
     }
@@ -200,7 +208,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let lock = wiring::lock(&spec)?;
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
-    announce(&spec, out);
+    announce(&spec, &models.prices, out);
     let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))

@@ -9,7 +9,8 @@ use ralph_domain::config::Role;
 use ralph_domain::decide::consequences;
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::AgentName;
-use ralph_domain::money::{Usage, Usd};
+use ralph_domain::model::Pricing;
+use ralph_domain::money::{CostBasis, Usage, Usd};
 use ralph_domain::ports::{Ask, SessionReport, SessionRequest, Wishes};
 use ralph_domain::spec::RunSpec;
 use ralph_domain::text::{head, one_line, tail};
@@ -138,7 +139,7 @@ impl Driver {
             end: clean(report.end),
             promised,
             message,
-            usage: report.usage,
+            usage: priced(report.usage, self.helpers.pricing.as_ref()),
             duration_ms: report.duration.as_millis() as u64,
             exit_code: report.exit_code,
             response: Some(response),
@@ -192,6 +193,20 @@ impl Driver {
         self.ctx.boundary("void.after");
         Ok(())
     }
+}
+
+/// What a session cost, by the price list where the agent tells its tokens and model, but no cost.
+fn priced(mut usage: Usage, pricing: Option<&Pricing>) -> Usage {
+    let (Some(tokens), Some(model), Some(pricing)) = (&usage.tokens, &usage.model, pricing) else {
+        return usage;
+    };
+    let Some((cost, saved)) = pricing(model, tokens) else { return usage };
+    if usage.cost.is_none() {
+        usage.cost = Some(cost);
+        usage.basis = CostBasis::Estimated;
+    }
+    usage.saved.get_or_insert(saved);
+    usage
 }
 
 /// Reasons come from outside and may be of any length.

@@ -1,13 +1,16 @@
 //! The settings of a run: files, then the task, then flags; and everything that can be wrong with them, before a cent is
 //! spent.
 
-use super::RunArgs;
+use super::{RunArgs, thinking};
 use crate::error::CommandError;
+use crate::models::LoadedModels;
 use crate::settings::{self, Loaded};
 use ralph_agents::presets;
 use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
+use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usd;
+use ralph_domain::price::PriceTable;
 use std::path::Path;
 
 /// Until the fence is built, running without one needs the user's own word: a flag or the user's own configuration.
@@ -37,11 +40,16 @@ pub fn resolve(
     args: &RunArgs,
     loaded: Loaded,
     task: ConfigFile,
+    (models, choice): (&LoadedModels, &ModelChoice),
     top: &Path,
 ) -> Result<Settings, CommandError> {
     let mut file = loaded.file;
     if file.agents.as_ref().is_none_or(Vec::is_empty) {
-        file.agents = Some(settings::detected_agents());
+        let mut found = settings::detected_agents();
+        if found.is_empty() {
+            found.extend(thinking::default_agent(models));
+        }
+        file.agents = Some(found);
     }
     let flags = ConfigFile {
         max_iterations: args.max_iterations,
@@ -76,7 +84,8 @@ pub fn resolve(
     if let Some(model) = &args.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }
-    check_settings(&settings, top)?;
+    thinking::settle(&mut settings, models, choice);
+    check_settings(&settings, &models.prices, top)?;
     Ok(settings)
 }
 
@@ -94,10 +103,12 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
         .collect()
 }
 
-fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
+fn check_settings(settings: &Settings, prices: &PriceTable, top: &Path) -> Result<(), CommandError> {
     if settings.agents.is_empty() {
-        return Err(CommandError::environment("no agent: none is configured, and none of claude, codex, gemini, opencode, qwen is installed")
-            .hint("install one (`npm install -g @anthropic-ai/claude-code`), or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`), or see it work first with `ralph demo`"));
+        return Err(CommandError::environment(
+            "no agent: none is configured, no agent CLI is installed, and the default model has no key",
+        )
+        .hint("three ways out: install a CLI (`npm install -g @anthropic-ai/claude-code`); set the key of a model (`ralph models` names it), which then works by JSON actions; or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`). `ralph demo` needs none of them"));
     }
     for name in &settings.required_verifiers {
         if !settings.verifiers.iter().any(|v| v.name == *name) {
@@ -136,12 +147,12 @@ fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
             .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
         }
     }
+    thinking::check(settings)?;
     if settings.strict_budget
-        && let Some(blind) =
-            settings.agents.iter().find(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
+        && let Some(blind) = thinking::blind(settings, prices).first()
     {
         return Err(CommandError::environment(format!(
-            "agent `{}` does not report its cost, so the cap of {} cannot hold",
+            "agent `{}` does not report its cost and has no known price, so the cap of {} cannot hold",
             blind.name, settings.budgets.max_cost
         ))
         .hint("leave it out with `--agents`, or start without `--strict-budget`"));

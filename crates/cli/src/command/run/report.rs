@@ -1,26 +1,22 @@
 //! What `ralph run` tells a person before its first and after its last step.
 
+use super::thinking;
 use crate::output::{Out, Sign};
-use ralph_domain::config::AgentKind;
 use ralph_domain::describe::Tone;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::price::PriceTable;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::text::{count, duration};
 use std::time::Duration;
 
 /// What a person must know before money is spent.
-pub fn announce(spec: &RunSpec, out: &Out) {
-    let blind: Vec<&str> = spec
-        .settings
-        .agents
-        .iter()
-        .filter(|a| a.kind == AgentKind::Cli && !a.output_format.reports_cost())
-        .map(|a| a.name.as_str())
-        .collect();
+pub fn announce(spec: &RunSpec, prices: &PriceTable, out: &Out) {
+    let blind: Vec<&str> =
+        thinking::blind(&spec.settings, prices).into_iter().map(|a| a.name.as_str()).collect();
     if !blind.is_empty() && (out.live || out.verbose) {
         out.say(format!(
-            "{} {} {} not report cost: the cap of {} cannot hold for {}",
+            "{} {} {} not report cost and no price is known: the cap of {} cannot hold for {}",
             out.err(Tone::Attention, "note:"),
             blind.join(", "),
             if blind.len() == 1 { "does" } else { "do" },

@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::task_source;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
-use ralph_domain::dialect::{self, Dialect, TaskFile};
+use ralph_domain::dialect::{self, Dialect, ModelChoice, TaskFile};
 use ralph_domain::lint::Diagnostic;
 use ralph_domain::spec::Task;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub struct Chosen {
     pub branch: Option<String>,
     /// The branch that it starts from.
     pub base: Option<String>,
+    /// The model profiles that the task asks for.
+    pub model: ModelChoice,
 }
 
 /// The task in `folder`: `named`, or the only one there.
@@ -57,7 +59,13 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
             CommandError::usage(message)
                 .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
         })?;
-        return Ok(Chosen { task, settings: ConfigFile::default(), branch: None, base: None });
+        return Ok(Chosen {
+            task,
+            settings: ConfigFile::default(),
+            branch: None,
+            base: None,
+            model: ModelChoice::default(),
+        });
     }
     let report = look(&task_source::with_side_files(folder, dialect, &shown, text.clone())?, &[]);
     if report.refuses() {
@@ -125,6 +133,7 @@ fn refused(found: &[Diagnostic]) -> CommandError {
 
 fn chosen(file: TaskFile, text: &str) -> Chosen {
     let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
+    let model = file.model.clone();
     let (task, settings) = adopt(file, text);
-    Chosen { task, settings, branch, base }
+    Chosen { task, settings, branch, base, model }
 }
