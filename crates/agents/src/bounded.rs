@@ -31,9 +31,13 @@ impl Tail {
     pub(crate) fn truncated(&self) -> bool {
         self.seen > self.kept.len() as u64
     }
+    /// The kept bytes.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.kept.iter().copied().collect()
+    }
     /// The kept bytes as text; a character that was cut at the front is left out.
     pub(crate) fn text(&self) -> String {
-        let mut bytes: Vec<u8> = self.kept.iter().copied().collect();
+        let mut bytes = self.bytes();
         if self.truncated() {
             let broken = bytes.iter().take(3).take_while(|b| (0x80..0xc0).contains(*b)).count();
             bytes.drain(..broken);

@@ -19,6 +19,8 @@ pub mod probe;
 mod scan;
 mod script;
 pub mod scripted;
+mod session;
 
 pub use cli::CliAgent;
 pub use scripted::ScriptedAgent;
+pub use session::Pricing;

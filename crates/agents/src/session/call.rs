@@ -1,0 +1,124 @@
+//! Which model answers, and who takes over where it cannot.
+
+use super::deadline::{Deadline, ModelEars};
+use super::spend::{Pricing, Spend};
+use ralph_domain::config::{AgentConfig, Models, Profile};
+use ralph_domain::event::SessionEnd;
+use ralph_domain::model::{ModelClient, ModelReply, ModelRequest};
+use ralph_domain::ports::{SessionRequest, SessionSink};
+use ralph_domain::text;
+
+/// The model of a session and who stands in for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Choice {
+    /// Who answers now.
+    pub(crate) profile: Profile,
+    /// Who takes over, once.
+    pub(crate) fallback: Option<Profile>,
+}
+
+/// The profile that the request, the agent or the configuration names, in this order; `Err` says what is missing.
+pub(crate) fn choose(
+    models: &Models,
+    config: &AgentConfig,
+    asked: Option<&str>,
+) -> Result<Choice, SessionEnd> {
+    let name = asked
+        .or(config.profile.as_deref())
+        .or(config.model.as_deref())
+        .unwrap_or_else(|| models.default_name());
+    let Some(profile) = models.get(name) else {
+        let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
+        let hint = match text::nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => "none is configured; name a model as `provider/model`".to_owned(),
+            None => format!("configured are: {}", known.join(", ")),
+        };
+        return Err(SessionEnd::Failed { reason: format!("there is no model profile `{name}`: {hint}") });
+    };
+    let fallback = config
+        .fallback_profile
+        .as_deref()
+        .or(models.fallback.as_deref())
+        .and_then(|name| models.get(name))
+        .filter(|other| other.name != profile.name);
+    Ok(Choice { profile, fallback })
+}
+
+/// Calls models for one session.
+pub(crate) struct Caller<'a> {
+    pub(crate) client: &'a dyn ModelClient,
+    pub(crate) pricing: &'a Pricing,
+    pub(crate) request: &'a SessionRequest<'a>,
+    pub(crate) choice: Choice,
+    pub(crate) spend: Spend,
+    pub(crate) deadline: Deadline,
+}
+
+impl Caller<'_> {
+    /// One call. Where the model cannot answer and another may, the fallback takes over, for the rest of the session.
+    pub(crate) fn call(
+        &mut self,
+        call: &ModelRequest,
+        sink: &mut dyn SessionSink,
+    ) -> Result<ModelReply, SessionEnd> {
+        loop {
+            let mut ears = ModelEars { sink: &mut *sink, deadline: self.deadline, timed_out: false };
+            let answer = self.client.call(&self.choice.profile, call, &mut ears);
+            let timed_out = ears.timed_out;
+            match answer {
+                Ok(reply) => {
+                    self.spend.add(&self.choice.profile, &reply, self.pricing);
+                    return Ok(reply);
+                }
+                Err(_) if timed_out => return Err(SessionEnd::TimedOut),
+                Err(error) if error.another_model_may_help() => {
+                    let Some(other) = self.choice.fallback.take() else {
+                        return Err(error.session_end(self.request.now));
+                    };
+                    let line = format!("{} takes over: {}", other.name, error.message);
+                    sink.activity(&text::one_line(&line, 160));
+                    self.choice.profile = other;
+                }
+                Err(error) => return Err(error.session_end(self.request.now)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_domain::config::AgentKind;
+
+    fn models() -> Models {
+        let profile = |name: &str| (name.to_owned(), Profile::of_model("", &format!("zai/{name}")));
+        Models {
+            profiles: ["default-cheap", "strong", "spare"].map(profile).into(),
+            default: None,
+            fallback: Some("spare".into()),
+        }
+    }
+
+    #[test]
+    fn the_request_names_first_then_the_agent_then_the_configuration() {
+        let config = AgentConfig::model("a", AgentKind::Actions, "strong");
+        let chosen = |asked| choose(&models(), &config, asked).unwrap();
+        assert_eq!(chosen(Some("openai/gpt-5.5")).profile.litellm_model, "openai/gpt-5.5");
+        assert_eq!(chosen(Some("spare")).profile.litellm_model, "zai/spare");
+        assert_eq!(chosen(Some("spare")).fallback, None, "nobody stands in for himself");
+        let usual = chosen(None);
+        assert_eq!((usual.profile.name.as_str(), usual.fallback.unwrap().name.as_str()), ("strong", "spare"));
+        let silent = AgentConfig { profile: None, ..config };
+        assert_eq!(choose(&models(), &silent, None).unwrap().profile.name, "default-cheap");
+    }
+
+    #[test]
+    fn an_unknown_profile_is_named_with_the_likely_one() {
+        let config = AgentConfig::model("a", AgentKind::Actions, "stronk");
+        let end = choose(&models(), &config, None).unwrap_err();
+        assert_eq!(end.reason(), Some("there is no model profile `stronk`: did you mean `strong`?"));
+        let end = choose(&Models::default(), &config, None).unwrap_err();
+        assert!(end.reason().unwrap().contains("none is configured"), "{end:?}");
+    }
+}

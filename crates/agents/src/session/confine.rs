@@ -1,0 +1,160 @@
+//! Where an agent's own file actions may write.
+//!
+//! This is the polite part: it refuses with a reason before anything is touched. The sandbox is the hard part (it refuses
+//! links that lead out), and the engine looks at protected files again after every session, as a command can write anywhere
+//! in the workspace.
+
+use ralph_domain::protect;
+use std::path::{Component, Path, PathBuf};
+
+/// Longest path that is taken.
+const PATH_MAX: usize = 1024;
+
+/// What is about to happen to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Something is added to its end.
+    Append,
+    /// Anything else: made, overwritten, edited, removed.
+    Edit,
+}
+
+/// Why a path is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// It names no file.
+    #[error("`{0}` names no file; give a path relative to the workspace")]
+    NoFile(String),
+    /// It is too long or holds characters that no file name should.
+    #[error("a path of {0} bytes or with control characters is not taken")]
+    Odd(usize),
+    /// It leads out.
+    #[error("`{0}` leads out of the workspace; give a path relative to it, without `..`")]
+    Outside(String),
+    /// It is git's own.
+    #[error("`{0}` belongs to git; files are committed by the engine")]
+    Git(String),
+    /// It is the engine's own.
+    #[error(
+        "`{0}` belongs to the engine; of `.ralph/` only `progress.md` is yours, and `guardrails.md` may grow"
+    )]
+    Engine(String),
+    /// It must stay as it is.
+    #[error("`{0}` is protected: it must stay as it was when the run started")]
+    Protected(String),
+}
+
+/// The path of a file that may be changed, without `.` and doubled slashes.
+pub(crate) fn file(path: &str, change: Change, protected: &[String]) -> Result<PathBuf, Refusal> {
+    let names = names(path)?;
+    let (Some(first), Some(_)) = (names.first(), names.last()) else {
+        return Err(Refusal::NoFile(path.to_owned()));
+    };
+    if path.ends_with('/') || path.ends_with("/.") {
+        return Err(Refusal::NoFile(path.to_owned()));
+    }
+    if first.eq_ignore_ascii_case(".ralph") && !theirs(&names, change) {
+        return Err(Refusal::Engine(path.to_owned()));
+    }
+    let plain = names.join("/");
+    if protect::covers(protected, &plain) {
+        return Err(Refusal::Protected(path.to_owned()));
+    }
+    Ok(PathBuf::from(plain))
+}
+
+/// The path of a folder that commands may start in; "" is the workspace itself.
+pub(crate) fn folder(path: &str) -> Result<PathBuf, Refusal> {
+    Ok(PathBuf::from(names(path)?.join("/")))
+}
+
+/// What of the engine's folder sessions may write: word for each other, and lessons, which only grow.
+fn theirs(names: &[&str], change: Change) -> bool {
+    match names {
+        [".ralph", "progress.md"] => true,
+        [".ralph", "guardrails.md"] => change == Change::Append,
+        _ => false,
+    }
+}
+
+fn names(path: &str) -> Result<Vec<&str>, Refusal> {
+    if path.len() > PATH_MAX || path.chars().any(char::is_control) {
+        return Err(Refusal::Odd(path.len()));
+    }
+    // A backslash is a plain character here, but whoever writes `..\x` or `C:\x` means to go somewhere.
+    if path.contains('\\') || path.starts_with('~') {
+        return Err(Refusal::Outside(path.to_owned()));
+    }
+    let mut names = Vec::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => {
+                let name = name.to_str().unwrap_or_default();
+                // Some file systems drop dots and spaces at the end of a name, and none of them tells `.GIT` apart.
+                if name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
+                    || name.eq_ignore_ascii_case("git~1")
+                {
+                    return Err(Refusal::Git(path.to_owned()));
+                }
+                names.push(name);
+            }
+            _ => return Err(Refusal::Outside(path.to_owned())),
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(path: &str) -> Result<PathBuf, Refusal> {
+        file(path, Change::Edit, &["tests/**".to_owned(), "Makefile".to_owned(), "docs/".to_owned()])
+    }
+
+    #[test]
+    fn evil_paths_are_refused_each_for_its_reason() {
+        let outside =
+            ["../x", "/etc/x", "a/../../x", "a/..", "..", "C:\\x", "..\\x", "~/x", "~root/x", "/", "//x"];
+        for path in outside {
+            assert_eq!(edit(path), Err(Refusal::Outside(path.into())), "{path}");
+        }
+        for path in [".git", ".git/hooks/x", ".GIT/config", "sub/.Git/x", "./.git", ".git./x", "GIT~1/x"] {
+            assert_eq!(edit(path), Err(Refusal::Git(path.into())), "{path}");
+        }
+        for path in [".ralph/guardrails.md", ".ralph", ".RALPH/progress.md", ".ralph/runs/1/x", "./.ralph/x"]
+        {
+            assert_eq!(edit(path), Err(Refusal::Engine(path.into())), "{path}");
+        }
+        for path in ["tests/a.rs", "./tests/deep/b", "Makefile", "docs/x/y.md", "docs//x", "tests//a"] {
+            assert_eq!(edit(path), Err(Refusal::Protected(path.into())), "{path}");
+        }
+        for path in ["", ".", "./", "a/", "a/."] {
+            assert_eq!(edit(path), Err(Refusal::NoFile(path.into())), "{path}");
+        }
+        for path in ["a\nb", "a\0b", &"x".repeat(2000)] {
+            assert!(matches!(edit(path), Err(Refusal::Odd(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn good_paths_come_out_plain() {
+        for (path, plain) in [
+            ("a", "a"),
+            ("./a//b/./c", "a/b/c"),
+            (".gitignore", ".gitignore"),
+            (".github/x", ".github/x"),
+            (".ralph/progress.md", ".ralph/progress.md"),
+            ("sub/.ralph/x", "sub/.ralph/x"),
+            ("ünï/c öde", "ünï/c öde"),
+            ("a..b", "a..b"),
+        ] {
+            assert_eq!(edit(path), Ok(PathBuf::from(plain)), "{path}");
+        }
+        assert!(file(".ralph/guardrails.md", Change::Append, &[]).is_ok());
+        assert_eq!(folder("."), Ok(PathBuf::new()));
+        assert_eq!(folder("sub/x/"), Ok(PathBuf::from("sub/x")));
+        assert!(folder("..").is_err() && folder(".git").is_err() && folder("/").is_err());
+    }
+}

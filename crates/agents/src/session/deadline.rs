@@ -1,0 +1,67 @@
+//! The end of a session's time, and the ears that hear a stop while a model or a command works.
+
+use ralph_domain::event::SessionEnd;
+use ralph_domain::model::ModelSink;
+use ralph_domain::ports::{SessionRequest, SessionSink, StopCause};
+use ralph_domain::text;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// When a session must end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    start: Instant,
+    allowed: Duration,
+}
+
+impl Deadline {
+    /// From now on, for as long as the request and the agent's configuration allow.
+    pub(crate) fn of(request: &SessionRequest<'_>) -> Self {
+        Self { start: Instant::now(), allowed: request.timeout.min(request.config.timeout()) }
+    }
+    /// Time used.
+    pub(crate) fn used(&self) -> Duration {
+        self.start.elapsed()
+    }
+    /// Time left.
+    pub(crate) fn left(&self) -> Duration {
+        self.allowed.saturating_sub(self.used())
+    }
+    /// Whether the session has to end now, and how.
+    pub(crate) fn check(&self, sink: &mut dyn SessionSink) -> Option<SessionEnd> {
+        if let ControlFlow::Break(cause) = sink.poll() {
+            return Some(SessionEnd::Stopped { cause });
+        }
+        self.left().is_zero().then_some(SessionEnd::TimedOut)
+    }
+}
+
+/// Hears a model call for a session: text goes on as it comes, waits are told, a stop and the end of time end it.
+pub(crate) struct ModelEars<'a> {
+    /// The session's sink.
+    pub(crate) sink: &'a mut dyn SessionSink,
+    /// When the session must end.
+    pub(crate) deadline: Deadline,
+    /// Whether it was the time that ended the call.
+    pub(crate) timed_out: bool,
+}
+
+impl ModelSink for ModelEars<'_> {
+    fn text(&mut self, piece: &str) {
+        self.sink.token(piece);
+    }
+    fn waiting(&mut self, wait: Duration, reason: &str) {
+        let line = format!("waiting {} for the model: {reason}", text::duration(wait));
+        self.sink.activity(&text::one_line(&line, 160));
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        if let ControlFlow::Break(cause) = self.sink.poll() {
+            return ControlFlow::Break(cause);
+        }
+        if self.deadline.left().is_zero() {
+            self.timed_out = true;
+            return ControlFlow::Break(StopCause::Budget);
+        }
+        ControlFlow::Continue(())
+    }
+}
