@@ -3,6 +3,7 @@
 //! - [`cli`] runs an installed command once per session and reads what it prints: plain text, or the formats of
 //!   `claude`, `codex` and `gemini`.
 //! - [`scripted`] plays a script of edits without any model, for demos and tests.
+//! - [`tools`] gives a model real tools: commands, files, processes, a browser.
 //! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
 //! - [`limits`] reads reset times out of a provider's words.
 //!
@@ -20,7 +21,9 @@ mod scan;
 mod script;
 pub mod scripted;
 mod session;
+pub mod tools;
 
 pub use cli::CliAgent;
 pub use scripted::ScriptedAgent;
 pub use session::Pricing;
+pub use tools::ToolsAgent;

@@ -77,7 +77,9 @@ fn fits(map: &Map<String, Value>, schema: &Value, within: &str) -> Result<(), St
             _ => {}
         }
     }
-    for key in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for key in
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
         if !map.contains_key(key) {
             return Err(format!("`{within}{key}` is missing"));
         }
@@ -214,7 +216,8 @@ mod tests {
 
     #[test]
     fn what_fits_can_be_read() {
-        let value = json!({"a": "x", "n": 3.0, "on": true, "p": {"x": 1, "y": 2.5}, "env": {"B": "2", "A": "1"}});
+        let value =
+            json!({"a": "x", "n": 3.0, "on": true, "p": {"x": 1, "y": 2.5}, "env": {"B": "2", "A": "1"}});
         let args = Args::unchecked(value.as_object().unwrap());
         assert_eq!((args.str("a"), args.maybe("b"), args.number("n")), ("x", None, Some(3)));
         assert!(args.flag("on") && !args.flag("off"));

@@ -1,10 +1,9 @@
-//! Where a tool may read and write: below the root, never in git's or the engine's folders, never on protected paths.
+//! Paths as tools are given them: relative to the session's folder or absolute below the root, held to the rules of
+//! [`confine`], also where a link leads them elsewhere within the workspace.
 
-use ralph_domain::protect::covers;
-use std::path::{Component, Path, PathBuf};
-
-/// The one file of the engine's folder that an agent keeps.
-const PROGRESS: &str = ".ralph/progress.md";
+use crate::session::confine::{self, Change};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +13,7 @@ pub(crate) enum Access {
 }
 
 /// The rules for paths in one session.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// The workspace as commands see it.
     pub(crate) root: &'a Path,
@@ -27,16 +26,13 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// The path of a file, relative to the root; `Err` says why a tool keeps away from it.
     pub(crate) fn file(&self, given: &str, access: Access) -> Result<PathBuf, String> {
-        let path = self.inside(given)?;
-        if path.as_os_str().is_empty() {
-            return Err(format!("`{given}` is the workspace itself, not a file"));
-        }
-        self.allowed(given, &path, access)?;
-        // A link inside the workspace may lead to a forbidden place inside the workspace.
+        let path = self.allowed(&self.from_root(given), access)?;
+        // A link inside the workspace may lead to a forbidden place inside the workspace. One that leads out is the
+        // sandbox's to refuse.
         if let Some(real) = self.real(&path)
             && real != path
         {
-            self.allowed(given, &real, access)?;
+            self.allowed(&real.to_string_lossy(), access)?;
         }
         Ok(path)
     }
@@ -45,62 +41,39 @@ impl Place<'_> {
     pub(crate) fn folder(&self, given: Option<&str>) -> Result<PathBuf, String> {
         match given {
             None => Ok(self.cwd.to_owned()),
-            Some(given) => {
-                let path = self.inside(given)?;
-                self.allowed(given, &path, Access::Read)?;
-                Ok(path)
-            }
+            Some(given) => confine::folder(&self.from_root(given)).map_err(|refusal| refusal.to_string()),
         }
     }
 
-    fn inside(&self, given: &str) -> Result<PathBuf, String> {
-        let outside = || {
-            format!("`{given}` is outside the workspace; paths are relative to it and contain no `..`")
+    fn allowed(&self, path: &str, access: Access) -> Result<PathBuf, String> {
+        let (change, protected) = match access {
+            // What may be added to may be read; protected files, too.
+            Access::Read => (Change::Append, &[][..]),
+            Access::Write => (Change::Edit, self.protected),
         };
-        let given = Path::new(given);
-        let mut path = match given.is_absolute() {
-            true => PathBuf::new(),
-            false => self.cwd.to_owned(),
-        };
-        let relative = match given.is_absolute() {
-            true => given.strip_prefix(self.root).map_err(|_| outside())?,
-            false => given,
-        };
-        for component in relative.components() {
-            match component {
-                Component::Normal(name) => path.push(name),
-                Component::CurDir => {}
-                _ => return Err(outside()),
-            }
-        }
-        Ok(path)
+        confine::file(path, change, protected).map_err(|refusal| refusal.to_string())
     }
 
-    fn allowed(&self, given: &str, path: &Path, access: Access) -> Result<(), String> {
-        let text = path.to_string_lossy().replace('\\', "/");
-        let is = |name: &str| path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(name));
-        if is(".git") {
-            return Err(format!("`{given}` is git's own; use `exec` with git to look at history"));
+    fn from_root<'t>(&self, given: &'t str) -> Cow<'t, str> {
+        let path = Path::new(given);
+        let inside = match path.is_absolute() {
+            true => path.strip_prefix(self.root).ok().map(Path::to_owned),
+            false if self.cwd.as_os_str().is_empty() => None,
+            false => Some(self.cwd.join(path)),
+        };
+        match inside {
+            Some(inside) => Cow::Owned(inside.to_string_lossy().into_owned()),
+            None => Cow::Borrowed(given),
         }
-        if is(".ralph") && text != PROGRESS {
-            return Err(format!("`{given}` belongs to the engine; of `.ralph` only `{PROGRESS}` is yours"));
-        }
-        if access == Access::Write && covers(self.protected, &text) {
-            return Err(format!(
-                "`{given}` is protected and must stay as it is; solve the task without changing it"
-            ));
-        }
-        Ok(())
     }
 
     /// Where the path really leads, relative to the root, as far as it exists and can be seen from here.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         let root = self.root.canonicalize().ok()?;
         let full = root.join(path);
-        let existing = full.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok())?;
+        let existing = full.ancestors().find(|ancestor| ancestor.exists())?;
         let rest = full.strip_prefix(existing).ok()?;
         let real = existing.canonicalize().ok()?.join(rest);
-        // A link that leads out is the sandbox's to refuse.
         real.strip_prefix(&root).ok().map(Path::to_owned)
     }
 }
@@ -114,18 +87,27 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".ralph/runs")).unwrap();
+        std::fs::create_dir(root.join("tests")).unwrap();
         std::os::unix::fs::symlink(".ralph/runs", root.join("door")).unwrap();
         std::os::unix::fs::symlink("tests", root.join("other")).unwrap();
-        std::fs::create_dir(root.join("tests")).unwrap();
         let protected = ["tests/**".to_owned()];
         let place = Place { root: &root, cwd: Path::new(""), protected: &protected };
         let absolute = root.join("src/a.rs");
-        for good in ["a.txt", "./src/a.rs", absolute.to_str().unwrap(), ".ralph/progress.md", "new/folder/x"] {
+        for good in ["a.txt", "./src/a.rs", absolute.to_str().unwrap(), ".ralph/progress.md", "new/folder/x"]
+        {
             assert!(place.file(good, Access::Write).is_ok(), "{good}");
         }
-        for bad in
-            ["/etc/passwd", "../x", "a/../../x", ".git/config", "sub/.GIT/x", ".ralph/notes.md", "door/x", "", "."]
-        {
+        for bad in [
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            ".git/config",
+            "sub/.GIT/x",
+            ".ralph/notes.md",
+            "door/x",
+            "",
+            ".",
+        ] {
             assert!(place.file(bad, Access::Read).is_err(), "{bad}");
         }
         assert!(place.file("tests/a.rs", Access::Read).is_ok());
@@ -135,5 +117,6 @@ mod tests {
         let below = Place { cwd: Path::new("web"), ..place };
         assert_eq!(below.file("a.txt", Access::Read).unwrap(), Path::new("web/a.txt"));
         assert_eq!(below.folder(None).unwrap(), Path::new("web"));
+        assert!(below.file("../a.txt", Access::Read).is_err());
     }
 }

@@ -9,7 +9,8 @@ pub(crate) fn find(output: &str) -> Option<String> {
     static PORT: OnceLock<Option<Regex>> = OnceLock::new();
     let plain = without_colours(output);
     let url = URL.get_or_init(|| {
-        Regex::new(r#"(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d{1,5})?(/[^\s'"<>`)\]]*)?"#).ok()
+        Regex::new(r#"(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d{1,5})?(/[^\s'"<>`)\]]*)?"#)
+            .ok()
     });
     if let Some(found) = url.as_ref().and_then(|url| url.captures(&plain)) {
         let part = |at: usize| found.get(at).map_or("", |part| part.as_str());
@@ -68,10 +69,16 @@ mod tests {
     #[test]
     fn what_servers_print_is_understood() {
         for (output, url) in [
-            ("  ➜  \u{1b}[1mLocal\u{1b}[22m:   \u{1b}[36mhttp://localhost:\u{1b}[1m5173\u{1b}[22m/\u{1b}[39m\n", "http://localhost:5173/"),
+            (
+                "  ➜  \u{1b}[1mLocal\u{1b}[22m:   \u{1b}[36mhttp://localhost:\u{1b}[1m5173\u{1b}[22m/\u{1b}[39m\n",
+                "http://localhost:5173/",
+            ),
             ("Serving HTTP on 0.0.0.0 port 8000 (http://0.0.0.0:8000/) ...", "http://localhost:8000/"),
             ("- Local: http://localhost:3000", "http://localhost:3000"),
-            ("see https://example.com/docs; ready on http://127.0.0.1:8080/app.", "http://127.0.0.1:8080/app"),
+            (
+                "see https://example.com/docs; ready on http://127.0.0.1:8080/app.",
+                "http://127.0.0.1:8080/app",
+            ),
             ("Server listening on port 4000", "http://localhost:4000"),
             ("listening on :9090", "http://localhost:9090"),
             ("Listening at [::]:7777", "http://localhost:7777"),
