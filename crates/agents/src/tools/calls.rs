@@ -22,6 +22,10 @@ use std::time::{Duration, Instant};
 const TOGETHER: usize = 4;
 /// Calls of one reply that are made; more are refused.
 const MOST: usize = 64;
+/// Bytes of all results of one reply; later ones are cut.
+const RESULTS_MAX: usize = 192 * 1024;
+/// Bytes of a result that is cut for this.
+const RESULT_MIN: usize = 1024;
 /// Pieces of output that may wait for this thread.
 const QUEUE: usize = 64;
 /// How often the engine is asked.
@@ -81,6 +85,7 @@ impl Bench<'_> {
             let too_many = Err(format!("not called: a reply may have {MOST} calls"));
             outcome.results.push(self.result(call, too_many, &mut outcome.done));
         }
+        bound(&mut outcome.results);
         Ok(Ok(outcome))
     }
 
@@ -183,6 +188,20 @@ impl Bench<'_> {
         self.lanes.extend(back);
         let lost = || Err("the call was lost".to_owned());
         Ok(ended.into_iter().map(|made| made.unwrap_or_else(lost)).collect())
+    }
+}
+
+/// Cuts results that make a reply too long; the first ones stay whole.
+fn bound(results: &mut [ToolResult]) {
+    let mut left = RESULTS_MAX;
+    for result in results {
+        let room = left.max(RESULT_MIN);
+        if result.text.len() > room {
+            let kept = text::head(&result.text, room).to_owned();
+            result.text =
+                format!("{kept}\n[cut: the results of one reply are too long; ask for less at once]");
+        }
+        left = left.saturating_sub(result.text.len());
     }
 }
 

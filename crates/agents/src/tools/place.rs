@@ -26,7 +26,7 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// The path of a file, relative to the root; `Err` says why a tool keeps away from it.
     pub(crate) fn file(&self, given: &str, access: Access) -> Result<PathBuf, String> {
-        let path = self.allowed(&self.from_root(given), access)?;
+        let path = self.allowed(&self.below_root(given), access)?;
         // A link inside the workspace may lead to a forbidden place inside the workspace. One that leads out is the
         // sandbox's to refuse.
         if let Some(real) = self.real(&path)
@@ -41,7 +41,7 @@ impl Place<'_> {
     pub(crate) fn folder(&self, given: Option<&str>) -> Result<PathBuf, String> {
         match given {
             None => Ok(self.cwd.to_owned()),
-            Some(given) => confine::folder(&self.from_root(given)).map_err(|refusal| refusal.to_string()),
+            Some(given) => confine::folder(&self.below_root(given)).map_err(|refusal| refusal.to_string()),
         }
     }
 
@@ -54,7 +54,7 @@ impl Place<'_> {
         confine::file(path, change, protected).map_err(|refusal| refusal.to_string())
     }
 
-    fn from_root<'t>(&self, given: &'t str) -> Cow<'t, str> {
+    fn below_root<'t>(&self, given: &'t str) -> Cow<'t, str> {
         let path = Path::new(given);
         let inside = match path.is_absolute() {
             true => path.strip_prefix(self.root).ok().map(Path::to_owned),

@@ -27,6 +27,10 @@ use serde_json::json;
 const TURNS_MAX: u32 = 400;
 /// How often in a row an answer that was cut may be continued.
 const CUT_MAX: u32 = 3;
+/// Results with pictures that a conversation may have.
+const PICTURES_MAX: usize = 12;
+/// Those that stay when there are more.
+const PICTURES_KEPT: usize = 6;
 /// From this share of the tokens on, the model is told that they end.
 const WARN_AT: f64 = 0.8;
 
@@ -149,6 +153,7 @@ impl Talk<'_> {
                     last.text.push_str(&note);
                 }
                 asked.messages.push(Message::ToolResults { results: outcome.results });
+                forget_pictures(&mut asked.messages);
                 continue;
             }
             match stop {
@@ -262,6 +267,24 @@ fn forget_opaque(asked: &mut ModelRequest) {
         if let Message::Assistant { parts } = message {
             parts.retain(|part| !matches!(part, ReplyPart::Opaque { .. }));
         }
+    }
+}
+
+/// Takes old pictures out of a conversation that has too many: providers bound their number, and each costs with every
+/// call. It happens in steps, as every change of what was said before costs the provider's cache.
+fn forget_pictures(messages: &mut [Message]) {
+    let results = messages.iter_mut().filter_map(|message| match message {
+        Message::ToolResults { results } => Some(results),
+        _ => None,
+    });
+    let mut with: Vec<_> = results.flatten().filter(|result| !result.images.is_empty()).collect();
+    if with.len() <= PICTURES_MAX {
+        return;
+    }
+    let old = with.len() - PICTURES_KEPT;
+    for result in with.drain(..old) {
+        result.images.clear();
+        result.text.push_str("\n[the picture is no longer shown]");
     }
 }
 

@@ -11,6 +11,8 @@ const PAGE: &str = r#"<!doctype html><html><head><title>A page</title><style>bod
 <h1>Hello</h1><div id="box"></div>
 <button id="go" onclick="document.querySelector('h1').textContent = 'Clicked ' + document.querySelector('#name').value">Go</button>
 <input id="name" value="old"><p id="hover" onmouseover="this.textContent = 'hovered'">plain</p>
+<button id="alarm" onclick="alert('careful'); document.querySelector('h1').textContent = 'Alarmed'">Alarm</button>
+<select id="pick" onchange="document.querySelector('h1').textContent = 'Picked ' + this.value"><option value="r">Red</option><option value="g">Green</option></select>
 <a id="away" href="/second">away</a><div id="none"></div>
 <div id="tall"></div>
 <script>
@@ -38,7 +40,10 @@ fn serve() -> String {
                 Some("/second") => ("200 OK", "<title>Second</title><h1>Another page</h1>"),
                 _ => ("404 Not Found", "no"),
             };
-            let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
             stream.write_all(format!("{head}{body}").as_bytes()).ok();
         }
     });
@@ -48,7 +53,11 @@ fn serve() -> String {
 fn chromium() -> bool {
     let paths = std::env::var("PATH").unwrap_or_default();
     let found = std::env::var_os("RALPH_CHROMIUM").is_some()
-        || paths.split(':').any(|p| ["chromium", "chromium-browser", "google-chrome"].iter().any(|n| std::path::Path::new(p).join(n).exists()));
+        || paths.split(':').any(|p| {
+            ["chromium", "chromium-browser", "google-chrome"]
+                .iter()
+                .any(|n| std::path::Path::new(p).join(n).exists())
+        });
     if !found {
         ralph_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
     }
@@ -105,6 +114,9 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
             touch(json!({"action": "press", "value": "Hyper"})),
             touch(json!({"action": "dance"})),
             touch(json!({"action": "click", "selector": "h1", "name": "other"})),
+            touch(json!({"action": "click", "selector": "#alarm"})),
+            touch(json!({"action": "type", "selector": "#pick", "value": "Green"})),
+            touch(json!({"action": "type", "selector": "#pick", "value": "Blue"})),
         ]),
         calls(&[
             ("screenshot", json!({"selector": "#box"})),
@@ -121,7 +133,9 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
 
     let opened = script.results(1).remove(0);
     let text = fine(&opened);
-    for part in ["“A page”", "console: something is wrong 42", "uncaught: TypeError", "404 for", "/missing", "Hello"] {
+    for part in
+        ["“A page”", "console: something is wrong 42", "uncaught: TypeError", "404 for", "/missing", "Hello"]
+    {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert_eq!((opened.images.len(), opened.images[0].media_type.as_str()), (1, "image/png"));
@@ -143,14 +157,31 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
     assert!(refused(&touched[11]).contains("must be one of click"), "{}", touched[11].text);
     assert_eq!(refused(&touched[12]), "no browser `other` is open; there are: main");
 
+    assert!(
+        fine(&touched[13]).contains("Alarmed")
+            && touched[13].text.contains("the page asked with alert: careful"),
+        "{}",
+        touched[13].text
+    );
+    assert!(fine(&touched[14]).contains("Picked g"), "{}", touched[14].text);
+    assert!(
+        refused(&touched[15]).ends_with("has no choice `Blue`; there are: Red, Green"),
+        "{}",
+        touched[15].text
+    );
+
     let shots = script.results(3);
     fine(&shots[0]);
-    assert_eq!(size(&stage, 15), (120, 60), "the element, to the pixel");
-    let (width, height) = size(&stage, 16);
+    assert_eq!(size(&stage, 18), (120, 60), "the element, to the pixel");
+    let (width, height) = size(&stage, 19);
     assert!(width == 1280 && height > 3000, "{width}×{height}");
-    assert_eq!(size(&stage, 17), (1280, 800));
+    assert_eq!(size(&stage, 20), (1280, 800));
     assert!(refused(&shots[3]).starts_with("no element matches"), "{}", shots[3].text);
-    assert!(fine(&shots[4]).contains("Another page") && shots[4].text.contains("/second"), "{}", shots[4].text);
+    assert!(
+        fine(&shots[4]).contains("Another page") && shots[4].text.contains("/second"),
+        "{}",
+        shots[4].text
+    );
 
     let closed = script.results(4);
     assert_eq!(fine(&closed[0]), "browser `main` is closed");
@@ -188,5 +219,8 @@ fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
     agent.put_away(PutAway::Idle);
     assert_eq!(with_argument(&ours()), Vec::<i32>::new());
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    assert!(!left.into_iter().any(|e| e.file_name().to_string_lossy().starts_with(&ours())), "no profile is left");
+    assert!(
+        !left.into_iter().any(|e| e.file_name().to_string_lossy().starts_with(&ours())),
+        "no profile is left"
+    );
 }

@@ -86,7 +86,10 @@ fn money_ends_a_session() {
     let mut stage = Stage::new();
     stage.budget = Some(Usd::from_dollars(0.5));
     let played = stage.play(vec![costing(calls(&[("listFiles", json!({}))]), 600_000)]);
-    assert_eq!(played.report.end, SessionEnd::Unfinished { reason: "the session used 600000 tokens; 100000 are allowed".into() });
+    assert_eq!(
+        played.report.end,
+        SessionEnd::Unfinished { reason: "the session used 600000 tokens; 100000 are allowed".into() }
+    );
     stage.config.max_tokens_per_iteration = Some(10_000_000);
     let played = stage.play(vec![costing(calls(&[("listFiles", json!({}))]), 600_000)]);
     assert_eq!(played.report.end, SessionEnd::Stopped { cause: StopCause::Budget });
@@ -122,7 +125,10 @@ fn the_prompt_goes_out_in_its_cached_parts() {
     let script = Script::of(vec![says("ok")]);
     stage.session(&stage.agent(&script), "rules\nslow\nnow\n");
     let asked = script.asked(0);
-    assert_eq!((asked.system.len(), asked.system[0].text.as_str(), asked.system[0].cache), (1, "rules\n", true));
+    assert_eq!(
+        (asked.system.len(), asked.system[0].text.as_str(), asked.system[0].cache),
+        (1, "rules\n", true)
+    );
     let Message::User { parts } = &asked.messages[0] else { panic!() };
     let parts: Vec<(&str, bool)> = parts
         .iter()
@@ -228,4 +234,34 @@ fn the_guide_names_every_tool_and_a_prompt_of_ones_own_replaces_its_prose() {
     ");
     stage.config.disable_default_tools = false;
     insta::assert_json_snapshot!("schemas", stage.agent(&script).tools());
+}
+
+#[test]
+fn old_pictures_leave_a_long_conversation() {
+    let stage = Stage::new();
+    let script = Script::answering(|turn, _| {
+        Ok(if turn < 13 { calls(&[("double", json!({"n": turn as i64 - 20}))]) } else { says("ok") })
+    });
+    stage.session(&stage.agent_with(&script, vec![double()]), "the task");
+    let pictures = |turn: usize| -> Vec<bool> {
+        let results = script.asked(turn).messages.into_iter().filter_map(|message| match message {
+            Message::ToolResults { results } => Some(!results[0].images.is_empty()),
+            _ => None,
+        });
+        results.collect()
+    };
+    assert_eq!(pictures(12), [true; 12]);
+    let last = pictures(13);
+    assert_eq!((last.len(), last.iter().filter(|shown| **shown).count(), last[12]), (13, 6, true));
+}
+
+#[test]
+fn the_results_of_one_reply_are_bounded_together() {
+    let stage = Stage::new();
+    stage.write("big.txt", &"0123456789 0123456789 0123456789\n".repeat(1400));
+    let read = ("readFile", json!({"path": "big.txt"}));
+    let played = stage.play(vec![calls(&vec![read; 20]), says("ok")]);
+    let sizes: Vec<usize> = played.script.results(1).iter().map(|result| result.text.len()).collect();
+    assert!(sizes[0] > 40_000 && sizes[19] < 2000 && sizes.iter().sum::<usize>() < 256 * 1024, "{sizes:?}");
+    assert!(played.result(1, 19).text.contains("[cut: the results of one reply are too long"));
 }

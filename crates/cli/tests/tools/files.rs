@@ -11,7 +11,10 @@ fn commands_show_their_end_and_keep_the_whole() {
     let text = fine(&result);
     let log = stage.folder().join("tool-1.log");
     assert!(text.starts_with("exit code 3 after "), "{text}");
-    assert!(text.contains(&format!("[last 50 of 201 lines; the whole output is in {}]", log.display())), "{text}");
+    assert!(
+        text.contains(&format!("[last 50 of 201 lines; the whole output is in {}]", log.display())),
+        "{text}"
+    );
     assert!(text.contains("\n200\n") && text.contains("problem") && !text.contains("\n150\n"), "{text}");
     let whole = std::fs::read_to_string(&log).unwrap();
     assert!(whole.contains("\n150\n") && whole.contains("problem"), "{whole}");
@@ -36,7 +39,10 @@ fn commands_know_their_folder_their_time_and_their_shell() {
         says("ok"),
     ]);
     let text = |at: usize| played.result(1, at).text;
-    assert_eq!(text(0).lines().skip(1).collect::<Vec<_>>(), [root(&stage).join("sub").to_str().unwrap(), "bash"]);
+    assert_eq!(
+        text(0).lines().skip(1).collect::<Vec<_>>(),
+        [root(&stage).join("sub").to_str().unwrap(), "bash"]
+    );
     assert!(text(1).starts_with("stopped after ") && text(1).contains("startProcess"), "{}", text(1));
     assert!(refused(&played.result(1, 2)).contains("leads out"), "{}", text(2));
     assert!(refused(&played.result(1, 3)).contains("missing"), "{}", text(3));
@@ -70,7 +76,13 @@ fn writes_stay_in_their_order_between_commands() {
     let put = |text: &str| ("writeFile", json!({"path": "d/f", "content": text}));
     let show = || ("exec", json!({"command": "cat d/f"}));
     let played = stage.play(vec![
-        calls(&[put("one"), show(), put("two"), ("editFile", json!({"path": "d/f", "old": "two", "new": "three"})), show()]),
+        calls(&[
+            put("one"),
+            show(),
+            put("two"),
+            ("editFile", json!({"path": "d/f", "old": "two", "new": "three"})),
+            show(),
+        ]),
         says("ok"),
     ]);
     assert!(played.result(1, 1).text.ends_with("\none") && played.result(1, 4).text.ends_with("\nthree"));
@@ -159,7 +171,10 @@ fn secrets_reach_neither_the_model_nor_the_log() {
     use ralph_domain::redact::Redactor;
     let stage = Stage::new();
     let script = Script::of(vec![
-        calls(&[("exec", json!({"command": "for i in $(seq 100); do echo key=hush-hush-$((12340+5)); done"}))]),
+        calls(&[(
+            "exec",
+            json!({"command": "for i in $(seq 100); do echo key=hush-hush-$((12340+5)); done"}),
+        )]),
         says("ok"),
     ]);
     let redactor = std::sync::Arc::new(Redactor::new([("TOKEN", "hush-hush-12345")]));

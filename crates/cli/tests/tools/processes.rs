@@ -78,7 +78,11 @@ fn one_that_is_never_ready_or_ends_at_once_says_so_with_its_last_words() {
     ]);
     let text = |at: usize| played.result(1, at).text;
     let never = "`slow` never became ready: `Ready in \\d+` is not in its output after 1 s. It still runs";
-    assert!(refused(&played.result(1, 0)).starts_with(never) && text(0).ends_with("still compiling"), "{}", text(0));
+    assert!(
+        refused(&played.result(1, 0)).starts_with(never) && text(0).ends_with("still compiling"),
+        "{}",
+        text(0)
+    );
     let broken = "`broken` exited with code 3 before it was ready; last output:\nport 80 is taken";
     assert_eq!(refused(&played.result(1, 1)), broken);
     assert!(refused(&played.result(1, 2)).contains("exited with code 127"), "{}", text(2));
@@ -104,10 +108,7 @@ fn the_next_session_hears_of_what_runs_and_of_what_broke() {
             start("web", SERVER, Some("ready")),
             start("brittle", "echo up; until [ -e go ]; do sleep 0.01; done; exit 7", Some("up")),
         ]),
-        calls(&[
-            ("exec", json!({"command": "touch go"})),
-            ("exec", json!({"command": "true"})),
-        ]),
+        calls(&[("exec", json!({"command": "touch go"})), ("exec", json!({"command": "true"}))]),
         says("first"),
         says("second"),
         says("third"),
@@ -127,8 +128,14 @@ fn the_next_session_hears_of_what_runs_and_of_what_broke() {
     assert!(ended, "the process ends by itself");
     assert!(brittle_is_gone(), "{}", script.opening(3));
     let opening = script.opening(3);
-    assert!(opening.starts_with("the task") && opening.contains("## Processes of earlier sessions"), "{opening}");
-    assert!(opening.contains("- `web` running for ") && opening.contains("at http://localhost:4567/app"), "{opening}");
+    assert!(
+        opening.starts_with("the task") && opening.contains("## Processes of earlier sessions"),
+        "{opening}"
+    );
+    assert!(
+        opening.contains("- `web` running for ") && opening.contains("at http://localhost:4567/app"),
+        "{opening}"
+    );
     assert!(alive(stage.pid("main")), "a server goes on");
     agent.put_away(PutAway::Everything);
     assert!(!alive(stage.pid("main")) && !alive(stage.pid("far")));

@@ -10,7 +10,8 @@ use ralph_domain::model::{
 };
 use ralph_domain::money::{Tokens, Usd};
 use ralph_domain::ports::{
-    ActionEnd, ActionStart, Agent as _, Sandbox as _, SessionReport, SessionRequest, SessionSink, StopCause, Stream,
+    ActionEnd, ActionStart, Agent as _, Sandbox as _, SessionReport, SessionRequest, SessionSink, StopCause,
+    Stream,
 };
 use ralph_sandbox::{LocalOptions, LocalSandbox};
 use serde_json::Value;
@@ -36,7 +37,8 @@ pub struct Stage {
 impl Stage {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let run = format!("tools-{}", dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.'));
+        let run =
+            format!("tools-{}", dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.'));
         let options =
             LocalOptions { guard_exe: PathBuf::from(env!("CARGO_BIN_EXE_ralph")), ..LocalOptions::new(run) };
         let sandbox = LocalSandbox::start(dir.path(), options).unwrap();
@@ -80,7 +82,13 @@ impl Stage {
         let pricing: ralph_agents::Pricing = Arc::new(|model, tokens| {
             model.starts_with("maker/").then(|| (Usd::from_dollars(tokens.input as f64 / 1e6), Usd::ZERO))
         });
-        ToolsAgent::new(self.config.clone(), models, pricing, Arc::clone(script) as Arc<dyn ModelClient>, custom)
+        ToolsAgent::new(
+            self.config.clone(),
+            models,
+            pricing,
+            Arc::clone(script) as Arc<dyn ModelClient>,
+            custom,
+        )
     }
 
     /// One session of `agent`.

@@ -87,6 +87,11 @@ fn mouse(page: &mut Page, kind: &str, point: (f64, f64), more: Value, halt: &Hal
 /// Types into the element, in the place of what stands there; without a selector, where the cursor is.
 fn type_text(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
     let value = touch.value.ok_or("`type` needs a `value`: the text to type")?;
+    if let Some(selector) = touch.selector
+        && choose(page, selector, value, halt)?
+    {
+        return Ok(());
+    }
     if touch.selector.is_some() || touch.position.is_some() {
         let point = point(page, touch, halt)?;
         click(page, point, halt)?;
@@ -103,6 +108,26 @@ fn type_text(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), Strin
         return key(page, "Delete", halt);
     }
     page.wire.call("Input.insertText", json!({ "text": value }), halt).map(|_| ())
+}
+
+/// A list of choices takes the choice with this value or text; says whether the element was such a list.
+fn choose(page: &mut Page, selector: &str, value: &str, halt: &Halt) -> Result<bool, String> {
+    let script = format!(
+        "(() => {{ const e = document.querySelector({}); if (!e || e.tagName !== 'SELECT') return null; \
+         const all = [...e.options]; const o = all.find(o => o.value === {value} || o.text.trim() === {value}); \
+         if (!o) return all.map(o => o.text.trim()); e.value = o.value; \
+         for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {{bubbles: true}})); return true; }})()",
+        json!(selector),
+        value = json!(value)
+    );
+    match page.evaluate(&script, halt)? {
+        Value::Bool(true) => Ok(true),
+        Value::Array(choices) => {
+            let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).take(30).collect();
+            Err(format!("`{selector}` has no choice `{value}`; there are: {}", choices.join(", ")))
+        }
+        _ => Ok(false),
+    }
 }
 
 fn press(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {

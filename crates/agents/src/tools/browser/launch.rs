@@ -40,6 +40,8 @@ const ARGS: &[&str] = &[
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
     "--disable-component-update",
     "--disable-default-apps",
     "--disable-dev-shm-usage",
@@ -93,6 +95,8 @@ pub(super) fn launch(sandbox: &dyn Sandbox, redactor: &Arc<Redactor>) -> Result<
     argv.push("about:blank".to_owned());
     let mut request = ExecRequest::new(argv);
     request.grace = GRACE;
+    // Whatever it keeps beside its profile goes with it, too.
+    request.env = vec![("XDG_CONFIG_HOME".to_owned(), folder.0.to_string_lossy().into_owned())];
     let lane = sandbox.lane().map_err(|error| error.to_string())?;
     let process = Background::start(lane, request, Arc::clone(redactor))?;
     Ok(Chromium { to, from, process, _folder: folder })

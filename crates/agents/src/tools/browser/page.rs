@@ -186,13 +186,13 @@ impl Page {
                 return Ok(true);
             }
             match self.wire.event(until, halt)? {
-                Some(event) => self.on_event(&event, halt)?,
+                Some(event) => self.on_event(&event)?,
                 None => return Ok(false),
             }
         }
     }
 
-    fn on_event(&mut self, event: &Value, halt: &Halt) -> Result<(), String> {
+    fn on_event(&mut self, event: &Value) -> Result<(), String> {
         let text = |pointer: &str| text_of(event, pointer);
         match event["method"].as_str().unwrap_or_default() {
             "Page.frameNavigated" if event.pointer("/params/frame/parentId").is_none() => {
@@ -202,8 +202,11 @@ impl Page {
             "Page.loadEventFired" => self.loading = false,
             "Page.lifecycleEvent" if text("/params/name") == "networkIdle" => self.quiet = true,
             "Page.javascriptDialogOpening" => {
-                self.trouble(format!("a {} said: {}", text("/params/type"), text("/params/message")));
-                self.wire.call("Page.handleJavaScriptDialog", json!({ "accept": true }), halt)?;
+                self.trouble(format!(
+                    "the page asked with {}: {}",
+                    text("/params/type"),
+                    text("/params/message")
+                ));
             }
             "Runtime.consoleAPICalled" if ["error", "assert"].contains(&text("/params/type").as_str()) => {
                 let words: Vec<String> = event

@@ -91,6 +91,18 @@ impl Wire {
         }
     }
 
+    /// While a dialog is open, the page answers nothing: it is accepted at once, whatever we wait for.
+    fn close_dialog(&mut self) -> Result<(), String> {
+        let id = self.next;
+        self.next += 1;
+        let params = json!({ "accept": true });
+        let mut message = json!({ "id": id, "method": "Page.handleJavaScriptDialog", "params": params });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.send(message)
+    }
+
     fn keep(&mut self, message: Value) {
         if message.get("method").is_some() {
             if self.events.len() >= EVENTS_MAX {
@@ -125,6 +137,9 @@ impl Wire {
         let mut piece = [0; 64 * 1024];
         loop {
             if let Some(message) = self.whole_message() {
+                if message["method"] == "Page.javascriptDialogOpening" {
+                    self.close_dialog()?;
+                }
                 return Ok(Some(message));
             }
             match self.chromium.from.read(&mut piece) {

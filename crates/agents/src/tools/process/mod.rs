@@ -162,7 +162,8 @@ impl Processes {
             let Some(process) = all.get(&name) else { continue };
             let view = process.background.view();
             let state = view.state();
-            let active = state.active.max(process.asked);
+            let talked_to = state.url.as_deref().and_then(address::port).is_some_and(requests::any);
+            let active = if talked_to { now } else { state.active.max(process.asked) };
             let fate = idle::fate(state.ended.as_ref().map(Ended::fine), active, now);
             match (fate, &state.ended) {
                 (Fate::Keep, _) => continue,
@@ -217,3 +218,6 @@ fn nobody(name: &str, known: &[String]) -> String {
         false => format!("there is no process `{name}`; there are: {}", known.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests;
