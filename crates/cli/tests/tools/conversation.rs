@@ -75,7 +75,7 @@ fn a_provider_that_tells_no_tokens_is_bounded_too() {
     let mut stage = Stage::new();
     stage.config.max_tokens_per_iteration = Some(500);
     let silent = ModelReply { tokens: None, ..calls(&[("exec", json!({"command": "seq 1 40"}))]) };
-    let script = Script::answering(move |_, _| Ok(silent.clone()));
+    let script = Script::answering(move |_, _, _| Ok(silent.clone()));
     let (report, _) = stage.session(&stage.agent(&script), "the task");
     assert!(matches!(report.end, SessionEnd::Unfinished { .. }), "{:?}", report.end);
     assert!(script.turns() < 50, "{}", script.turns());
@@ -100,7 +100,7 @@ fn money_ends_a_session() {
 fn the_fallback_takes_over_for_the_rest_of_the_session() {
     let mut stage = Stage::new();
     stage.config.fallback_profile = Some("second".into());
-    let script = Script::answering(|turn, profile| match (profile.name.as_str(), turn) {
+    let script = Script::answering(|turn, profile, _| match (profile.name.as_str(), turn) {
         ("first", 0) => Ok(calls(&[("exec", json!({"command": "echo one"}))])),
         ("first", _) => {
             Err(ModelError { kind: ModelErrorKind::Overloaded, message: "busy".into(), hint: None })
@@ -111,7 +111,7 @@ fn the_fallback_takes_over_for_the_rest_of_the_session() {
     let (report, _) = stage.session(&stage.agent(&script), "the task");
     assert_eq!((report.end, report.response["profile"].as_str()), (SessionEnd::Completed, Some("second")));
     stage.config.fallback_profile = None;
-    let script = Script::answering(|_, _| {
+    let script = Script::answering(|_, _, _| {
         Err(ModelError { kind: ModelErrorKind::Auth, message: "no key".into(), hint: None })
     });
     let (report, _) = stage.session(&stage.agent(&script), "the task");
@@ -146,7 +146,7 @@ fn a_cancelled_session_ends_with_its_command() {
     let mut stage = Stage::new();
     stage.cancel_at = Some("going");
     let played = stage.play(vec![calls(&[
-        ("exec", json!({"command": "echo $$ > pid; echo going; sleep 1000"})),
+        ("exec", json!({"command": "echo $$ > pid; echo go''ing; sleep 1000"})),
         ("exec", json!({"command": "sleep 1000"})),
         ("writeFile", json!({"path": "late", "content": ""})),
     ])]);
@@ -239,7 +239,7 @@ fn the_guide_names_every_tool_and_a_prompt_of_ones_own_replaces_its_prose() {
 #[test]
 fn old_pictures_leave_a_long_conversation() {
     let stage = Stage::new();
-    let script = Script::answering(|turn, _| {
+    let script = Script::answering(|turn, _, _| {
         Ok(if turn < 13 { calls(&[("double", json!({"n": turn as i64 - 20}))]) } else { says("ok") })
     });
     stage.session(&stage.agent_with(&script, vec![double()]), "the task");
@@ -262,6 +262,6 @@ fn the_results_of_one_reply_are_bounded_together() {
     let read = ("readFile", json!({"path": "big.txt"}));
     let played = stage.play(vec![calls(&vec![read; 20]), says("ok")]);
     let sizes: Vec<usize> = played.script.results(1).iter().map(|result| result.text.len()).collect();
-    assert!(sizes[0] > 40_000 && sizes[19] < 2000 && sizes.iter().sum::<usize>() < 256 * 1024, "{sizes:?}");
+    assert!(sizes[0] > 30_000 && sizes[19] < 2000 && sizes.iter().sum::<usize>() < 256 * 1024, "{sizes:?}");
     assert!(played.result(1, 19).text.contains("[cut: the results of one reply are too long"));
 }

@@ -1,6 +1,7 @@
 //! Processes that outlive a call and a session.
 
-use crate::support::{Script, Stage, alive, calls, children, fine, refused, says};
+use crate::support::{Script, Stage, alive, calls, children, fine, opening, refused, says};
+use ralph_domain::model::Message;
 use ralph_domain::ports::{Agent as _, PutAway};
 use serde_json::{Value, json};
 
@@ -103,49 +104,41 @@ fn variables_and_folders_reach_a_process() {
 #[test]
 fn the_next_session_hears_of_what_runs_and_of_what_broke() {
     let stage = Stage::new();
-    let script = Script::of(vec![
-        calls(&[
-            start("web", SERVER, Some("ready")),
-            start("brittle", "echo up; until [ -e go ]; do sleep 0.01; done; exit 7", Some("up")),
-        ]),
-        calls(&[("exec", json!({"command": "touch go"})), ("exec", json!({"command": "true"}))]),
-        says("first"),
-        says("second"),
-        says("third"),
-    ]);
+    // Goes on until it sees the end of the second process.
+    let script = Script::answering(|_, _, asked| {
+        let heard = match asked.messages.last() {
+            Some(Message::ToolResults { results }) => results[0].text.as_str(),
+            _ if asked.messages.len() == 1 => "a task",
+            other => panic!("{other:?}"),
+        };
+        Ok(match heard {
+            _ if opening(asked).starts_with("stop") => says("ok"),
+            "a task" => calls(&[
+                start("web", SERVER, Some("ready")),
+                start("brittle", "echo up; until [ -e go ]; do sleep 0.01; done; exit 7", Some("up")),
+            ]),
+            text if text.contains("exited with code 7") => says("ok"),
+            _ => calls(&[
+                ("getProcessOutput", json!({"name": "brittle"})),
+                ("exec", json!({"command": "touch go; sleep 0.02"})),
+            ]),
+        })
+    });
     let agent = stage.agent(&script);
     stage.session(&agent, "the task");
-    let brittle_is_gone = || {
-        agent.put_away(PutAway::Idle);
-        stage.session(&agent, "the task");
-        script.opening(3).contains("`brittle` exited with code 7 and is gone")
+    agent.put_away(PutAway::Idle);
+    let next = || {
+        stage.session(&agent, "stop");
+        opening(&script.asked(script.turns() - 1))
     };
-    // Its end is noticed by its own thread.
-    let ended = (0..500).any(|_| {
-        nix::poll::poll(&mut [], nix::poll::PollTimeout::from(10u8)).ok();
-        !children_of_stage(&stage)
-    });
-    assert!(ended, "the process ends by itself");
-    assert!(brittle_is_gone(), "{}", script.opening(3));
-    let opening = script.opening(3);
-    assert!(
-        opening.starts_with("the task") && opening.contains("## Processes of earlier sessions"),
-        "{opening}"
-    );
-    assert!(
-        opening.contains("- `web` running for ") && opening.contains("at http://localhost:4567/app"),
-        "{opening}"
-    );
+    let told = next();
+    assert!(told.starts_with("stop") && told.contains("## Processes of earlier sessions"), "{told}");
+    assert!(told.contains("- `brittle` exited with code 7 and is gone"), "{told}");
+    assert!(told.contains("- `web` running for ") && told.contains("at http://localhost:4567/app"), "{told}");
     assert!(alive(stage.pid("main")), "a server goes on");
     agent.put_away(PutAway::Everything);
     assert!(!alive(stage.pid("main")) && !alive(stage.pid("far")));
-    stage.session(&agent, "the task");
-    assert_eq!(script.opening(4), "the task");
-}
-
-/// Whether the brittle process of the test above still has its guard: there is one for the sandbox, one for the server.
-fn children_of_stage(_: &Stage) -> bool {
-    children().len() > 2
+    assert_eq!(next(), "stop");
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl Played {
     }
 }
 
-type Answer = dyn Fn(usize, &Profile) -> Result<ModelReply, ModelError> + Send + Sync;
+type Answer = dyn Fn(usize, &Profile, &ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync;
 
 /// A model that answers as a function of the turn says, and remembers what it was asked.
 pub struct Script {
@@ -154,12 +154,12 @@ pub struct Script {
 
 impl Script {
     pub fn of(replies: Vec<ModelReply>) -> Arc<Self> {
-        Self::answering(move |turn, _| {
+        Self::answering(move |turn, _, _| {
             Ok(replies.get(turn).cloned().unwrap_or_else(|| panic!("the script has no turn {turn}")))
         })
     }
     pub fn answering(
-        answer: impl Fn(usize, &Profile) -> Result<ModelReply, ModelError> + Send + Sync + 'static,
+        answer: impl Fn(usize, &Profile, &ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self { answer: Box::new(answer), asked: Mutex::default() })
     }
@@ -175,18 +175,19 @@ impl Script {
             other => panic!("no results: {other:?}"),
         }
     }
-    /// All texts of the first message.
-    pub fn opening(&self, turn: usize) -> String {
-        match &self.asked(turn).messages[0] {
-            Message::User { parts } => parts
-                .iter()
-                .map(|part| match part {
-                    UserPart::Text(part) => part.text.as_str(),
-                    UserPart::Image(_) => "",
-                })
-                .collect(),
-            other => panic!("{other:?}"),
-        }
+}
+
+/// All texts of the first message.
+pub fn opening(asked: &ModelRequest) -> String {
+    match &asked.messages[0] {
+        Message::User { parts } => parts
+            .iter()
+            .map(|part| match part {
+                UserPart::Text(part) => part.text.as_str(),
+                UserPart::Image(_) => "",
+            })
+            .collect(),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -202,7 +203,7 @@ impl ModelClient for Script {
             asked.push(request.clone());
             asked.len() - 1
         };
-        let reply = (self.answer)(turn, profile)?;
+        let reply = (self.answer)(turn, profile, request)?;
         sink.text(&reply.text());
         Ok(reply)
     }
