@@ -1,5 +1,6 @@
 //! Backends of the [`Agent`](ralph_domain::ports::Agent) port.
 //!
+//! - [`actions`] asks a model once per session and carries out the strict JSON actions that it answers with.
 //! - [`cli`] runs an installed command once per session and reads what it prints: plain text, or the formats of
 //!   `claude`, `codex` and `gemini`.
 //! - [`scripted`] plays a script of edits without any model, for demos and tests.
@@ -11,6 +12,7 @@
 //! marked as errors and from stderr of a failed exit; never from the agent's own prose, which may quote anything.
 //! Whatever a process prints, memory stays bounded.
 
+pub mod actions;
 mod bounded;
 pub mod cli;
 pub mod limits;
@@ -23,6 +25,7 @@ pub mod scripted;
 mod session;
 pub mod tools;
 
+pub use actions::ActionsAgent;
 pub use cli::CliAgent;
 pub use scripted::ScriptedAgent;
 pub use session::Pricing;

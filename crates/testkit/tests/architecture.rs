@@ -28,7 +28,7 @@ const ROWS: &[Row] = &[
     Row { name: "git", uses: &["domain"], tests_use: &["testkit"] },
     Row { name: "journal", uses: &["git", "domain"], tests_use: &["testkit"] },
     Row { name: "sandbox", uses: &["git", "domain"], tests_use: &["testkit"] },
-    Row { name: "agents", uses: &["git", "domain"], tests_use: &["testkit"] },
+    Row { name: "agents", uses: &["git", "domain"], tests_use: &["sandbox", "testkit"] },
     Row { name: "forge", uses: &["git", "domain"], tests_use: &["testkit"] },
     Row { name: "core", uses: &["journal", "git", "domain"], tests_use: &["agents", "sandbox", "testkit"] },
     Row {

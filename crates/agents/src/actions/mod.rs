@@ -1,0 +1,272 @@
+//! Agents of kind `actions`: one model call per session, which answers with a strict JSON contract of actions. An answer that
+//! breaks it may be mended a bounded number of times; what is then still wrong is recorded as a failure.
+
+mod contract;
+pub mod intake;
+mod json;
+pub mod patch;
+mod perform;
+mod preamble;
+
+pub use contract::{Action, Claims, Contract, OnError};
+
+use crate::bounded::{RESPONSE_MAX, value};
+use crate::session::call::{Caller, choose};
+use crate::session::deadline::Deadline;
+use crate::session::prompt::split;
+use crate::session::spend::{Pricing, Spend};
+use intake::IntakeError;
+use perform::{Performed, Performer};
+use ralph_domain::config::{AgentConfig, Models};
+use ralph_domain::event::SessionEnd;
+use ralph_domain::id::AgentName;
+use ralph_domain::model::{
+    Message, ModelClient, ModelReply, ModelRequest, ReplyPart, StopReason, TextPart, UserPart,
+};
+use ralph_domain::ports::{
+    Agent, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream,
+};
+use ralph_domain::redact::Redactor;
+use ralph_domain::text;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const REPAIR: &str = include_str!("templates/repair.md");
+/// How much of an answer that broke the contract is sent back to be mended.
+const SENT_BACK_MAX: usize = 64 * 1024;
+/// Claims of one session.
+const CLAIMS_MAX: usize = 500;
+/// Longest id that is claimed.
+const CLAIM_MAX: usize = 200;
+
+/// The agent.
+pub struct ActionsAgent {
+    config: AgentConfig,
+    models: Models,
+    prices: Pricing,
+    client: Arc<dyn ModelClient>,
+    redactor: Redactor,
+}
+
+impl std::fmt::Debug for ActionsAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ActionsAgent").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl ActionsAgent {
+    /// An agent of kind `actions` that calls models through `client`.
+    pub fn new(config: AgentConfig, models: Models, prices: Pricing, client: Arc<dyn ModelClient>) -> Self {
+        let vars =
+            std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        Self { config, models, prices, client, redactor: Redactor::from_vars(vars) }
+    }
+
+    /// Takes secrets out of the files with whole outputs with this, instead of with what the environment tells.
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+}
+
+impl Agent for ActionsAgent {
+    fn name(&self) -> &AgentName {
+        &self.config.name
+    }
+
+    fn preamble(&self) -> String {
+        preamble::preamble(self.config.system_prompt.as_deref())
+    }
+
+    fn session(
+        &self,
+        request: &SessionRequest<'_>,
+        sandbox: &dyn Sandbox,
+        sink: &mut dyn SessionSink,
+    ) -> Result<SessionReport, SandboxError> {
+        let deadline = Deadline::of(request);
+        let choice = match choose(&self.models, &self.config, request.model) {
+            Ok(choice) => choice,
+            Err(end) => return Ok(Told::default().report(end, &Spend::default(), deadline)),
+        };
+        let mut caller = Caller {
+            client: &*self.client,
+            pricing: &self.prices,
+            request,
+            choice,
+            spend: Spend::default(),
+            deadline,
+        };
+        let mut told = Told::default();
+        let answer = self.answer(&mut caller, &mut told, sink);
+        told.profile = caller.choice.profile.name.clone();
+        told.model = caller.choice.profile.litellm_model.clone();
+        let end = match answer {
+            Err(end) => end,
+            Ok(contract) => {
+                let inputs = told.answer["actions"].as_array().cloned().unwrap_or_default();
+                let mut performer = Performer {
+                    request,
+                    sandbox,
+                    sink,
+                    redactor: &self.redactor,
+                    deadline,
+                    done: Performed::default(),
+                };
+                let end = performer.perform(&contract.actions, &inputs);
+                told.done = performer.done;
+                // What a session claims that did not come to its end is cut off somewhere.
+                if end.is_none() {
+                    told.done.wishes.claims = claims(&contract);
+                }
+                told.summary = contract.summary;
+                sink.output(Stream::Stdout, format!("{}\n", told.final_message()).as_bytes());
+                end.unwrap_or(SessionEnd::Completed)
+            }
+        };
+        Ok(told.report(end, &caller.spend, deadline))
+    }
+}
+
+impl ActionsAgent {
+    /// The model's answer, mended where that is needed and allowed.
+    fn answer(
+        &self,
+        caller: &mut Caller<'_>,
+        told: &mut Told,
+        sink: &mut dyn SessionSink,
+    ) -> Result<Contract, SessionEnd> {
+        let prompt = split(caller.request.prompt, caller.request.stable);
+        let mut call = ModelRequest {
+            system: prompt.system,
+            messages: vec![prompt.user.clone()],
+            json_schema: serde_json::from_str(contract::SCHEMA).ok(),
+            stream: true,
+            ..ModelRequest::default()
+        };
+        loop {
+            if let Some(end) = caller.deadline.check(sink) {
+                return Err(end);
+            }
+            let what = if told.repairs == 0 { "asking" } else { "asking again:" };
+            sink.activity(&text::one_line(&format!("{what} {}", caller.choice.profile.litellm_model), 160));
+            let reply = caller.call(&call, sink)?;
+            let said = reply.text();
+            let problem = match read(&reply, &said) {
+                Ok((contract, answer)) => {
+                    told.answer = answer;
+                    return Ok(contract);
+                }
+                Err(Unreadable::End(end)) if told.repairs == 0 => return Err(end),
+                Err(Unreadable::End(_)) => "the model gave no answer when it was asked to mend it".to_owned(),
+                Err(Unreadable::Problem(problem)) => problem.to_string(),
+            };
+            told.answer = Value::String(said.clone());
+            sink.activity(&text::one_line(&format!("the answer breaks the contract: {problem}"), 160));
+            if let Some(why) = self.no_repair(caller, told.repairs) {
+                let reason = format!("the model's answer breaks the contract ({why}): {problem}");
+                return Err(SessionEnd::Failed { reason: text::head(&reason, 4000).to_owned() });
+            }
+            told.repairs += 1;
+            call.messages = vec![prompt.user.clone()];
+            if !said.trim().is_empty() {
+                let text = text::head(&said, SENT_BACK_MAX).to_owned();
+                call.messages.push(Message::Assistant { parts: vec![ReplyPart::Text { text }] });
+            }
+            let words = REPAIR.replace("{{problem}}", &problem);
+            call.messages
+                .push(Message::User { parts: vec![UserPart::Text(TextPart::plain(words.trim_end()))] });
+        }
+    }
+
+    /// Why there is no further try.
+    fn no_repair(&self, caller: &Caller<'_>, repairs: u32) -> Option<String> {
+        if repairs >= self.config.max_repairs {
+            return Some(format!("after {}", text::count(repairs as usize, "repair")));
+        }
+        let spent = caller.spend.cost();
+        let left = caller.request.budget_left.filter(|left| spent >= *left)?;
+        Some(format!("no money left for a repair: {spent} of {left}"))
+    }
+}
+
+enum Unreadable {
+    /// There is nothing to mend.
+    End(SessionEnd),
+    Problem(IntakeError),
+}
+
+fn read(reply: &ModelReply, said: &str) -> Result<(Contract, Value), Unreadable> {
+    match intake::read(said) {
+        Ok(read) => Ok(read),
+        Err(_) if reply.stop == StopReason::Refusal => {
+            let reason = match text::one_line(said, 400) {
+                words if words.is_empty() => "the model declined".to_owned(),
+                words => format!("the model declined: {words}"),
+            };
+            Err(Unreadable::End(SessionEnd::Refused { reason }))
+        }
+        Err(_) if reply.stop == StopReason::MaxTokens => Err(Unreadable::Problem(IntakeError::MaxTokens)),
+        Err(_) if said.trim().is_empty() => Err(Unreadable::End(SessionEnd::Empty)),
+        Err(problem) => Err(Unreadable::Problem(problem)),
+    }
+}
+
+fn claims(contract: &Contract) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    let all = contract.claims.checkboxes_checked.iter().chain(&contract.claims.milestones_completed);
+    for id in all.map(|id| id.trim()).filter(|id| !id.is_empty() && id.len() <= CLAIM_MAX) {
+        if ids.len() < CLAIMS_MAX && !ids.iter().any(|known| known == id) {
+            ids.push(id.to_owned());
+        }
+    }
+    ids
+}
+
+/// What a session has to tell at its end.
+#[derive(Debug, Default)]
+struct Told {
+    profile: String,
+    model: String,
+    /// The contract, or the text that was none.
+    answer: Value,
+    repairs: u32,
+    summary: String,
+    done: Performed,
+}
+
+impl Told {
+    /// The summary, and what failed. A failure is told on the same line: a promise alone on a line would count.
+    fn final_message(&self) -> String {
+        let Some(failure) = &self.done.failure else {
+            return text::tail(&self.summary, FINAL_MESSAGE_MAX).to_owned();
+        };
+        let rest = match self.done.skipped {
+            0 => String::new(),
+            many => format!(" ({} after it not run)", text::count(many, "action")),
+        };
+        format!("{} But {failure}{rest}", text::one_line(&self.summary, 8000))
+    }
+
+    fn report(self, end: SessionEnd, spend: &Spend, deadline: Deadline) -> SessionReport {
+        let final_message = self.final_message();
+        let response = json!({
+            "format": "actions",
+            "profile": self.profile,
+            "model": self.model,
+            "answer": self.answer,
+            "repairs": self.repairs,
+            "results": self.done.results,
+        });
+        SessionReport {
+            end,
+            final_message,
+            usage: spend.usage(),
+            response: value(response, RESPONSE_MAX),
+            duration: deadline.used(),
+            exit_code: None,
+            survivors: self.done.survivors,
+            wishes: self.done.wishes,
+        }
+    }
+}
