@@ -42,6 +42,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) lanes: Vec<Box<dyn Sandbox>>,
     /// Calls made so far.
     pub(crate) made: u32,
+    /// Processes that commands left behind.
+    pub(crate) survivors: u32,
 }
 
 /// What came of the calls of one reply.
@@ -75,6 +77,7 @@ impl Bench<'_> {
             let (batch, after) = rest.split_at(if alone { 1 } else { together });
             rest = after;
             for (call, made) in batch.iter().zip(self.batch(batch, sink)?) {
+                self.survivors += made.as_ref().map_or(0, |made| made.survivors);
                 outcome.results.push(self.result(call, made, &mut outcome.done));
             }
             if let Some(stop) = self.halt.get() {

@@ -71,6 +71,7 @@ pub(super) fn session(
         halt: Halt::default(),
         lanes: Vec::new(),
         made: 0,
+        survivors: 0,
     };
     let mut asked = opening(mind, request);
     let limit = mind.config.max_tokens_per_iteration.unwrap_or(MAX_TOKENS_PER_ITERATION);
@@ -238,6 +239,7 @@ impl Talk<'_> {
         SessionReport {
             final_message,
             response: value(response, RESPONSE_MAX),
+            survivors: self.bench.survivors,
             wishes: Wishes { done: self.done.is_some(), ..Wishes::default() },
             ..report(end, usage, self.caller.deadline)
         }

@@ -48,6 +48,7 @@ fn commands_know_their_folder_their_time_and_their_shell() {
     assert!(refused(&played.result(1, 3)).contains("missing"), "{}", text(3));
     assert!(refused(&played.result(1, 4)).contains("`command` is empty"), "{}", text(4));
     assert!(text(5).contains("left 1 process behind"), "{}", text(5));
+    assert_eq!(played.report.survivors, 1);
     assert!(!stage.folder().join("tool-1.log").exists(), "what was shown whole needs no log");
     let ends: Vec<(u32, bool, Option<i32>)> =
         played.told.finished.iter().map(|end| (end.number, end.ok, end.exit_code)).collect();

@@ -92,6 +92,36 @@ fn one_that_is_never_ready_or_ends_at_once_says_so_with_its_last_words() {
 }
 
 #[test]
+fn a_process_is_asked_politely_and_then_made_to_end() {
+    let stage = Stage::new();
+    let polite = "trap 'echo bye > bye; exit 0' TERM; echo up; while :; do sleep 0.02; done";
+    let stubborn = "trap '' TERM; echo $$ > stubborn; echo up; while :; do sleep 0.02; done";
+    let stop = |name: &str| ("stopProcess", json!({"name": name}));
+    let played = stage.play(vec![
+        calls(&[
+            start("polite", polite, Some("up")),
+            start("stubborn", stubborn, Some("up")),
+            stop("polite"),
+            stop("stubborn"),
+        ]),
+        says("ok"),
+    ]);
+    assert_eq!(fine(&played.result(1, 2)), "`polite` is stopped");
+    assert_eq!(stage.read("bye"), "bye\n");
+    assert_eq!(fine(&played.result(1, 3)), "`stubborn` is stopped");
+    assert!(!alive(stage.pid("stubborn")));
+}
+
+#[test]
+fn a_signal_is_found_in_pieces_and_under_a_flood() {
+    let stage = Stage::new();
+    let flood = "printf 'Rea'; sleep 0.05; printf 'dy now'; seq 1 200000; exec sleep 1000";
+    let result =
+        stage.call("startProcess", json!({"name": "loud", "command": flood, "readySignal": "Ready now"}));
+    fine(&result);
+}
+
+#[test]
 fn variables_and_folders_reach_a_process() {
     let stage = Stage::new();
     stage.write("web/x", "");

@@ -5,12 +5,10 @@ use crate::tools::process::Background;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use ralph_domain::ports::{ExecRequest, Sandbox};
-use ralph_domain::redact::Redactor;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -72,7 +70,7 @@ pub(super) struct Chromium {
 }
 
 /// Starts one.
-pub(super) fn launch(sandbox: &dyn Sandbox, redactor: &Arc<Redactor>) -> Result<Chromium, String> {
+pub(super) fn launch(sandbox: &dyn Sandbox) -> Result<Chromium, String> {
     let folder = Folder::new().map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let pipe = |name: &str| -> Result<(String, File), String> {
         let path = folder.0.join(name);
@@ -98,7 +96,7 @@ pub(super) fn launch(sandbox: &dyn Sandbox, redactor: &Arc<Redactor>) -> Result<
     // Whatever it keeps beside its profile goes with it, too.
     request.env = vec![("XDG_CONFIG_HOME".to_owned(), folder.0.to_string_lossy().into_owned())];
     let lane = sandbox.lane().map_err(|error| error.to_string())?;
-    let process = Background::start(lane, request, Arc::clone(redactor))?;
+    let process = Background::start(lane, request, None)?;
     Ok(Chromium { to, from, process, _folder: folder })
 }
 

@@ -12,9 +12,8 @@ pub(crate) use shot::Shot;
 use crate::tools::halt::Halt;
 use page::Page;
 use ralph_domain::ports::Sandbox;
-use ralph_domain::redact::Redactor;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use wire::Wire;
 
 /// The browser that is meant where a call names none.
@@ -48,7 +47,6 @@ impl Browsers {
         name: &str,
         url: &str,
         sandbox: &dyn Sandbox,
-        redactor: &Arc<Redactor>,
         halt: &Halt,
     ) -> Result<Look, String> {
         let mut all = self.all();
@@ -63,7 +61,7 @@ impl Browsers {
                     names.join(", ")
                 ));
             }
-            let page = Page::take(Wire::new(launch::launch(sandbox, redactor)?), halt)?;
+            let page = Page::take(Wire::new(launch::launch(sandbox)?), halt)?;
             all.insert(name.to_owned(), page);
         }
         let page = all.get_mut(name).ok_or("the browser is gone")?;

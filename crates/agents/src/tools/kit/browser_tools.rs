@@ -32,7 +32,7 @@ impl Tool for OpenBrowser {
     fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
         let url = address(args.str("url"), desk)?;
         let name = args.maybe("name").unwrap_or(MAIN);
-        let look = desk.browsers.open(name, &url, desk.sandbox, desk.redactor, desk.halt)?;
+        let look = desk.browsers.open(name, &url, desk.sandbox, desk.halt)?;
         shown(look, desk)
     }
 }

@@ -100,7 +100,14 @@ impl Tool for Exec {
             text.push_str(last);
         }
         let failed = !outcome.end.success();
-        Ok(Made { text, line, exit_code: outcome.end.code(), failed, ..Made::default() })
+        Ok(Made {
+            text,
+            line,
+            exit_code: outcome.end.code(),
+            failed,
+            survivors: outcome.survivors,
+            ..Made::default()
+        })
     }
 }
 

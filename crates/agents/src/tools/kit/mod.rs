@@ -22,7 +22,6 @@ use ralph_domain::ports::{Sandbox, Stream};
 use ralph_domain::redact::Redactor;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::Arc;
 
 /// A built-in tool.
 pub(crate) trait Tool: Send + Sync {
@@ -45,7 +44,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) halt: &'a Halt,
     pub(crate) processes: &'a Processes,
     pub(crate) browsers: &'a Browsers,
-    pub(crate) redactor: &'a Arc<Redactor>,
+    pub(crate) redactor: &'a Redactor,
     /// The iteration's folder on the host.
     pub(crate) folder: &'a Path,
     /// The call's place in the session, from 1.
@@ -65,6 +64,8 @@ pub(crate) struct Made {
     pub(crate) exit_code: Option<i32>,
     /// Whether it is told as a failure, though the tool itself worked (a command's exit code).
     pub(crate) failed: bool,
+    /// Processes that a command left behind.
+    pub(crate) survivors: u32,
     /// The summary of `done`.
     pub(crate) done: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::{Desk, Made, Tool, spec};
 use crate::tools::args::Args;
-use crate::tools::process::{Ready, Start};
+use crate::tools::process::{Ready, Signal, Start};
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
 use serde_json::json;
@@ -60,10 +60,11 @@ impl Tool for StartProcess {
             command: args.str("command").to_owned(),
             cwd: desk.place.folder(args.maybe("cwd"))?,
             env: args.pairs("env"),
+            signal: args.maybe("readySignal").map(Signal::new),
         };
-        let (view, replaced) = desk.processes.start(start, desk.sandbox, desk.redactor)?;
+        let (view, replaced) = desk.processes.start(start, desk.sandbox)?;
         let limit = Duration::from_secs(args.number("readyTimeout").unwrap_or(READY));
-        let ready = desk.processes.wait(&view, args.maybe("readySignal"), limit, desk.halt);
+        let ready = desk.processes.wait(&view, args.maybe("readySignal").is_some(), limit, desk.halt);
         let (listed, output) = desk.processes.look(name)?;
         let output = text::tail(text::tail_lines(&output, LINES), BYTES);
         let output = match output.trim().is_empty() {

@@ -1,10 +1,10 @@
 //! A command that runs beside the session, in a thread and a lane of its own, with the end of its output in memory.
 
 use super::address;
+use super::ready::Signal;
 use super::requests;
 use crate::bounded::Tail;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream};
-use ralph_domain::redact::{RedactStream, Redactor};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 
 /// Output that is kept of each process.
 const KEPT: usize = 128 * 1024;
-/// Addresses are looked for in this much of the newest output.
-const LOOKED_AT: usize = 4 * 1024;
+/// How much of what came before is looked at together with each new piece.
+const RECENT: usize = 2 * 1024;
+/// An address is looked for in this much of the beginning; a watcher that prints for hours names none later.
+const ADDRESS_WITHIN: u64 = 1024 * 1024;
 /// How often it is looked whether somebody talks to the process.
 const REQUESTS_EVERY: Duration = Duration::from_secs(5);
 
@@ -62,7 +64,12 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     stop: bool,
     tail: Tail,
-    clean: [RedactStream; 2],
+    /// The last bytes, for signals and addresses that come in pieces.
+    recent: Tail,
+    seen: u64,
+    signal: Option<Signal>,
+    /// Whether it has printed its signal.
+    pub(crate) signalled: bool,
     /// When it last printed something or somebody talked to it.
     pub(crate) active: Instant,
     /// The address that it printed.
@@ -72,9 +79,29 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The end of its output.
+    /// The end of its output, with whatever secrets it has: who shows it takes them out.
     pub(crate) fn output(&self) -> String {
         self.tail.text()
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.active = Instant::now();
+        self.seen = self.seen.saturating_add(bytes.len() as u64);
+        self.tail.push(bytes);
+        let waits = self.signal.is_some() && !self.signalled;
+        let looks = self.url.is_none() && self.seen <= ADDRESS_WITHIN;
+        if !waits && !looks {
+            return;
+        }
+        let text = self.recent.text() + &String::from_utf8_lossy(bytes);
+        let text = address::without_colours(&text);
+        if looks {
+            self.url = address::find(&text);
+        }
+        if waits {
+            self.signalled = self.signal.as_ref().is_some_and(|signal| signal.is_in(&text));
+        }
+        self.recent.push(bytes);
     }
 }
 
@@ -91,16 +118,19 @@ impl Shared {
 }
 
 impl Background {
-    /// Starts `request` in `lane`.
+    /// Starts `request` in `lane` and looks out for its signal.
     pub(crate) fn start(
         lane: Box<dyn Sandbox>,
         request: ExecRequest,
-        redactor: Arc<Redactor>,
+        signal: Option<Signal>,
     ) -> Result<Self, String> {
         let state = State {
             stop: false,
             tail: Tail::new(KEPT),
-            clean: <[RedactStream; 2]>::default(),
+            recent: Tail::new(RECENT),
+            seen: 0,
+            signal,
+            signalled: false,
             active: Instant::now(),
             url: None,
             ended: None,
@@ -108,12 +138,11 @@ impl Background {
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let theirs = Arc::clone(&shared);
         let body = move || {
-            let mut sink = Sink { shared: &theirs, redactor: &redactor, looked: Instant::now() };
+            let mut sink = Sink { shared: &theirs, looked: Instant::now() };
             let ended = match lane.exec(&request, &mut sink) {
                 Ok(outcome) => Ended::Exec(outcome.end),
                 Err(error) => Ended::Failed(error.to_string()),
             };
-            sink.rest();
             // The lane's guard is gone before anybody hears of the end.
             drop(lane);
             theirs.state().ended = Some(ended);
@@ -154,37 +183,12 @@ impl Drop for Background {
 
 struct Sink<'a> {
     shared: &'a Shared,
-    redactor: &'a Redactor,
     looked: Instant,
 }
 
-impl Sink<'_> {
-    fn keep(&self, state: &mut State, bytes: &[u8]) {
-        state.tail.push(bytes);
-        if state.url.is_none() && !bytes.is_empty() {
-            let text = state.tail.text();
-            state.url = address::find(ralph_domain::text::tail(&text, bytes.len() + LOOKED_AT));
-        }
-    }
-
-    /// What was held back as the possible beginning of a secret.
-    fn rest(&self) {
-        let mut state = self.shared.state();
-        for at in 0..state.clean.len() {
-            let rest = state.clean.get_mut(at).map(|clean| clean.finish(self.redactor)).unwrap_or_default();
-            self.keep(&mut state, &rest);
-        }
-    }
-}
-
 impl ExecSink for Sink<'_> {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let mut state = self.shared.state();
-        state.active = Instant::now();
-        let at = usize::from(stream == Stream::Stderr);
-        let clean = state.clean.get_mut(at).map(|clean| clean.push(self.redactor, bytes)).unwrap_or_default();
-        self.keep(&mut state, &clean);
-        drop(state);
+    fn output(&mut self, _: Stream, bytes: &[u8]) {
+        self.shared.state().keep(bytes);
         self.shared.changed.notify_all();
     }
 

@@ -8,13 +8,12 @@ mod ready;
 mod requests;
 
 pub(crate) use background::{Background, Ended};
-pub(crate) use ready::Ready;
+pub(crate) use ready::{Ready, Signal};
 
 use crate::tools::halt::Halt;
 use background::Shared;
 use idle::Fate;
 use ralph_domain::ports::{ExecRequest, Sandbox};
-use ralph_domain::redact::Redactor;
 use ralph_domain::text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,6 +32,8 @@ pub(crate) struct Start {
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(String, String)>,
+    /// What it prints when it is ready, as far as that is known.
+    pub(crate) signal: Option<Signal>,
 }
 
 /// One process as it is listed.
@@ -81,12 +82,7 @@ impl Processes {
     }
 
     /// Starts a process; one of the same name ends first. Returns what it prints, and whether another had to go.
-    pub(crate) fn start(
-        &self,
-        start: Start,
-        sandbox: &dyn Sandbox,
-        redactor: &Arc<Redactor>,
-    ) -> Result<(Arc<Shared>, bool), String> {
+    pub(crate) fn start(&self, start: Start, sandbox: &dyn Sandbox) -> Result<(Arc<Shared>, bool), String> {
         let old = self.all().remove(&start.name);
         let replaced = old.as_ref().is_some_and(|old| old.background.view().state().ended.is_none());
         drop(old);
@@ -99,7 +95,7 @@ impl Processes {
         request.cwd = start.cwd;
         request.env = start.env;
         request.grace = GRACE;
-        let background = Background::start(lane, request, Arc::clone(redactor))?;
+        let background = Background::start(lane, request, start.signal)?;
         let view = background.view();
         let now = Instant::now();
         let process = Process { command: start.command, started: now, asked: now, background };
@@ -108,7 +104,7 @@ impl Processes {
     }
 
     /// Waits until the process is ready.
-    pub(crate) fn wait(&self, view: &Shared, signal: Option<&str>, limit: Duration, halt: &Halt) -> Ready {
+    pub(crate) fn wait(&self, view: &Shared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
         ready::wait(view, signal, limit, halt)
     }
 

@@ -1,6 +1,5 @@
 //! When a process counts as ready.
 
-use super::address;
 use super::background::{Ended, Shared};
 use crate::tools::halt::{Halt, Stop};
 use regex_lite::Regex;
@@ -24,18 +23,13 @@ pub(crate) enum Ready {
     Halted(Stop),
 }
 
-/// Waits for the signal; without one for an address, and then for a moment in which nothing goes wrong.
-pub(super) fn wait(view: &Shared, signal: Option<&str>, limit: Duration, halt: &Halt) -> Ready {
-    let signal = signal.map(Signal::new);
-    let begun = Instant::now();
-    let until = begun + if signal.is_some() { limit } else { limit.min(SETTLE) };
+/// Waits for the signal, where there is one; else for an address, and then for a moment in which nothing goes wrong.
+pub(super) fn wait(view: &Shared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
+    let until = Instant::now() + if signal { limit } else { limit.min(SETTLE) };
     loop {
         {
             let state = view.state();
-            let found = match &signal {
-                Some(signal) => signal.is_in(&address::without_colours(&state.output())),
-                None => state.url.is_some(),
-            };
+            let found = if signal { state.signalled } else { state.url.is_some() };
             if found && state.ended.is_none() {
                 return Ready::Yes;
             }
@@ -48,23 +42,25 @@ pub(super) fn wait(view: &Shared, signal: Option<&str>, limit: Duration, halt: &
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return if signal.is_some() { Ready::NotYet } else { Ready::Yes };
+            return if signal { Ready::NotYet } else { Ready::Yes };
         }
         view.news(left.min(STEP));
     }
 }
 
 /// What a process prints when it is ready: a text or a regular expression, whichever is found.
-struct Signal {
+#[derive(Debug)]
+pub(crate) struct Signal {
     text: String,
     regex: Option<Regex>,
 }
 
 impl Signal {
-    fn new(text: &str) -> Self {
+    /// From what a call says.
+    pub(crate) fn new(text: &str) -> Self {
         Self { text: text.to_owned(), regex: Regex::new(text).ok() }
     }
-    fn is_in(&self, output: &str) -> bool {
+    pub(super) fn is_in(&self, output: &str) -> bool {
         output.contains(&self.text) || self.regex.as_ref().is_some_and(|regex| regex.is_match(output))
     }
 }

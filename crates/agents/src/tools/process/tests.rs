@@ -57,10 +57,16 @@ impl Sandbox for Played {
 }
 
 fn start(processes: &Processes, name: &str, command: &str) -> Ready {
-    let start = Start { name: name.into(), command: command.into(), cwd: PathBuf::new(), env: vec![] };
-    let (view, _) = processes.start(start, &Played::default(), &Arc::new(Redactor::default())).unwrap();
     let signal = if command.starts_with("exit") { "never printed" } else { command };
-    processes.wait(&view, Some(signal), Duration::from_secs(60), &Halt::default())
+    let start = Start {
+        name: name.into(),
+        command: command.into(),
+        cwd: PathBuf::new(),
+        env: vec![],
+        signal: Some(Signal::new(signal)),
+    };
+    let (view, _) = processes.start(start, &Played::default()).unwrap();
+    processes.wait(&view, true, Duration::from_secs(60), &Halt::default())
 }
 
 fn names(processes: &Processes) -> Vec<String> {
@@ -106,11 +112,9 @@ fn there_is_an_end_to_their_number() {
     for n in 0..MOST {
         assert_eq!(start(&processes, &format!("p{n}"), "on"), Ready::Yes);
     }
-    let one_more = Start { name: "more".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![] };
-    let refused = processes
-        .start(one_more, &Played::default(), &Arc::new(Redactor::default()))
-        .map(|_| ())
-        .unwrap_err();
+    let one_more =
+        Start { name: "more".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
+    let refused = processes.start(one_more, &Played::default()).map(|_| ()).unwrap_err();
     assert!(refused.starts_with("12 processes exist already (p0, p1, p10"), "{refused}");
     assert_eq!(start(&processes, "p0", "again"), Ready::Yes, "one of the same name takes its place");
 }
@@ -118,25 +122,21 @@ fn there_is_an_end_to_their_number() {
 #[test]
 fn a_wait_ends_with_the_session() {
     let processes = Processes::default();
-    let start = Start { name: "slow".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![] };
-    let (view, _) = processes.start(start, &Played::default(), &Arc::new(Redactor::default())).unwrap();
+    let start =
+        Start { name: "slow".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
+    let (view, _) = processes.start(start, &Played::default()).unwrap();
     let halt = Halt::default();
     let stop = crate::tools::halt::Stop::Cause(StopCause::Rotated);
     halt.stop(stop);
-    let waited = processes.wait(&view, Some("never"), Duration::from_secs(3600), &halt);
+    let waited = processes.wait(&view, true, Duration::from_secs(3600), &halt);
     assert_eq!(waited, Ready::Halted(stop));
 }
 
 #[test]
 fn no_chromium_is_said_with_what_installs_it() {
     use crate::tools::browser::Browsers;
-    let opened = Browsers::default().open(
-        "main",
-        "http://localhost/",
-        &Played { end: Some(127) },
-        &Arc::new(Redactor::default()),
-        &Halt::default(),
-    );
+    let opened =
+        Browsers::default().open("main", "http://localhost/", &Played { end: Some(127) }, &Halt::default());
     let why = opened.map(|_| ()).unwrap_err();
     assert!(
         why.starts_with("there is no Chromium here") && why.contains("apt-get install chromium"),
