@@ -21,6 +21,10 @@ addEventListener('scroll', () => { document.title = 'at ' + Math.round(scrollY);
 console.error('something is wrong', 42); fetch('/missing'); null.boom();
 </script></body></html>"#;
 
+/// It complains faster than anybody can listen.
+const LOUD: &str = "<title>Loud</title><p>noise</p><script>let n = 0; setInterval(() => { \
+    for (let i = 0; i < 2000; i++) console.error('no ' + n++) }, 0)</script>";
+
 /// Serves the page, and a second one, until the test ends.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -37,6 +41,7 @@ fn serve() -> String {
             }
             let (status, body) = match first.split_whitespace().nth(1) {
                 Some("/") => ("200 OK", PAGE),
+                Some("/loud") => ("200 OK", LOUD),
                 Some("/second") => ("200 OK", "<title>Second</title><h1>Another page</h1>"),
                 _ => ("404 Not Found", "no"),
             };
@@ -205,6 +210,7 @@ fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
             open("file:///etc/passwd"),
             open("javascript:alert(1)"),
             open("file://page.html"),
+            open(&format!("{}/loud", serve())),
         ]),
         says("ok"),
     ]);
@@ -215,6 +221,11 @@ fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
     assert!(refused(&results[1]).contains("leads out"), "{}", results[1].text);
     assert!(refused(&results[2]).contains("no address"), "{}", results[2].text);
     assert!(fine(&results[3]).contains("“From a file”"), "{}", results[3].text);
+    let loud = fine(&results[4]);
+    assert!(
+        loud.contains("“Loud”") && loud.contains("- console: no 0\n") && loud.contains(" more\n"),
+        "{loud}"
+    );
     assert!(!with_argument(&ours()).is_empty());
     agent.put_away(PutAway::Idle);
     assert_eq!(with_argument(&ours()), Vec::<i32>::new());

@@ -21,6 +21,9 @@ pub(crate) const MAIN: &str = "main";
 /// Browsers that may be open at once; each takes some hundred megabytes.
 const MOST: usize = 3;
 
+/// How often a page is looked at after an action before its failure is told.
+const TRIES: u32 = 5;
+
 /// All browsers of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Browsers {
@@ -78,8 +81,16 @@ impl Browsers {
     pub(crate) fn touch(&self, name: &str, touch: Touch<'_>, halt: &Halt) -> Result<Look, String> {
         self.with(name, |page| {
             input::touch(page, touch, halt)?;
-            page.after_action(halt)?;
-            look(page, Shot::Window, halt)
+            let mut tries = 0;
+            loop {
+                tries += 1;
+                page.after_action(halt)?;
+                match look(page, Shot::Window, halt) {
+                    // The page went away under our eyes: the action leads to another one.
+                    Err(_) if tries < TRIES && halt.get().is_none() && page.wire.alive() => {}
+                    seen => return seen,
+                }
+            }
         })
     }
 

@@ -21,6 +21,10 @@ const TROUBLES_MAX: usize = 40;
 const TROUBLE_MAX: usize = 400;
 /// Bytes of the page's text that are shown.
 const TEXT_MAX: usize = 4 * 1024;
+/// A page with more troubles than this is listened to no longer, until the next one is opened.
+const LOUD: usize = 500;
+/// Events that are still listened to after the time for listening; a page may tell them without end.
+const LATE_EVENTS: usize = 2000;
 /// Requests whose addresses are remembered.
 const REQUESTS_MAX: usize = 500;
 
@@ -31,8 +35,12 @@ pub(super) struct Page {
     troubles: Vec<String>,
     more: usize,
     requests: BTreeMap<String, String>,
+    /// The frame that is the page itself.
+    main: String,
     loading: bool,
     quiet: bool,
+    /// Whether its console is listened to no longer.
+    silenced: bool,
 }
 
 impl Page {
@@ -56,6 +64,7 @@ impl Page {
         // Files that a page wants to save have no place to go.
         wire.call("Browser.setDownloadBehavior", json!({ "behavior": "deny" }), halt).ok();
         wire.talk_to(text_of(&attached, "/sessionId"));
+        let frames = wire.call("Page.getFrameTree", json!({}), halt)?;
         for domain in ["Page", "Runtime", "Network", "Log", "DOM"] {
             wire.call(&format!("{domain}.enable"), json!({}), halt)?;
         }
@@ -67,13 +76,20 @@ impl Page {
             troubles: Vec::new(),
             more: 0,
             requests: BTreeMap::new(),
+            main: text_of(&frames, "/frameTree/frame/id"),
             loading: false,
             quiet: true,
+            silenced: false,
         })
     }
 
     /// Goes to `url` and waits until it is loaded and its network is quiet.
     pub(super) fn open(&mut self, url: &str, halt: &Halt) -> Result<(), String> {
+        if std::mem::take(&mut self.silenced) {
+            for method in ["Runtime.discardConsoleEntries", "Runtime.enable"] {
+                self.wire.call(method, json!({}), halt)?;
+            }
+        }
         self.hear(Instant::now(), halt, |_| false)?;
         self.loading = true;
         self.quiet = false;
@@ -181,9 +197,18 @@ impl Page {
         halt: &Halt,
         enough: impl Fn(&Self) -> bool,
     ) -> Result<bool, String> {
+        let mut late = 0;
         loop {
             if enough(self) {
                 return Ok(true);
+            }
+            if self.more > LOUD && !self.silenced {
+                self.silenced = true;
+                self.wire.call("Runtime.disable", json!({}), halt)?;
+            }
+            late += usize::from(Instant::now() >= until);
+            if late > LATE_EVENTS {
+                return Ok(false);
             }
             match self.wire.event(until, halt)? {
                 Some(event) => self.on_event(&event)?,
@@ -195,11 +220,11 @@ impl Page {
     fn on_event(&mut self, event: &Value) -> Result<(), String> {
         let text = |pointer: &str| text_of(event, pointer);
         match event["method"].as_str().unwrap_or_default() {
-            "Page.frameNavigated" if event.pointer("/params/frame/parentId").is_none() => {
+            "Page.frameStartedLoading" if text("/params/frameId") == self.main => {
                 self.loading = true;
                 self.quiet = false;
             }
-            "Page.loadEventFired" => self.loading = false,
+            "Page.frameStoppedLoading" if text("/params/frameId") == self.main => self.loading = false,
             "Page.lifecycleEvent" if text("/params/name") == "networkIdle" => self.quiet = true,
             "Page.javascriptDialogOpening" => {
                 self.trouble(format!(

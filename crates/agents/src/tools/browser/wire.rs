@@ -62,12 +62,15 @@ impl Wire {
         }
         self.send(message)?;
         let until = Instant::now() + PATIENCE;
+        let late = || format!("the browser did not answer {method} within {} s", PATIENCE.as_secs());
         loop {
-            let Some(mut answer) = self.receive(until, halt)? else {
-                return Err(format!("the browser did not answer {method} within {} s", PATIENCE.as_secs()));
-            };
+            let Some(mut answer) = self.receive(until, halt)? else { return Err(late()) };
             if answer.get("id").and_then(Value::as_u64) != Some(id) {
                 self.keep(answer);
+                // A page may tell events faster than they are read.
+                if Instant::now() >= until {
+                    return Err(late());
+                }
                 continue;
             }
             if let Some(error) = answer.pointer("/error/message").and_then(Value::as_str) {
@@ -104,10 +107,10 @@ impl Wire {
     }
 
     fn keep(&mut self, message: Value) {
-        if message.get("method").is_some() {
-            if self.events.len() >= EVENTS_MAX {
-                self.events.pop_front();
-            }
+        // Where there are too many, what a page says goes; how its loading goes on stays.
+        let method = message["method"].as_str().unwrap_or_default();
+        let room = if method.starts_with("Page.") { EVENTS_MAX } else { EVENTS_MAX / 2 };
+        if !method.is_empty() && self.events.len() < room {
             self.events.push_back(message);
         }
     }
@@ -136,6 +139,9 @@ impl Wire {
     fn receive(&mut self, until: Instant, halt: &Halt) -> Result<Option<Value>, String> {
         let mut piece = [0; 64 * 1024];
         loop {
+            if halt.get().is_some() {
+                return Err("stopped, as the session ends".to_owned());
+            }
             if let Some(message) = self.whole_message() {
                 if message["method"] == "Page.javascriptDialogOpening" {
                     self.close_dialog()?;
@@ -154,9 +160,6 @@ impl Wire {
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(error) => return Err(format!("the browser cannot be heard: {error}")),
-            }
-            if halt.get().is_some() {
-                return Err("stopped, as the session ends".to_owned());
             }
             if !self.alive() {
                 return Err(self.why_dead());
