@@ -258,6 +258,7 @@ fn wait(text: &str, now: Timestamp) -> Option<Timestamp> {
         ("again in", false),
         ("again after", false),
         ("retry in", false),
+        ("retrying in", false),
         ("retry after", false),
         ("retry-after", true),
         ("retry_after", true),

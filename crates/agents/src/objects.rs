@@ -2,6 +2,8 @@
 //! array (`claude --output-format json --verbose`). What is no JSON is skipped; an object over the bound is dropped and
 //! counted while it passes, without being kept.
 
+use memchr::{memchr, memchr3};
+
 /// An object larger than this is dropped.
 pub(crate) const OBJECT_MAX: usize = 8 * 1024 * 1024;
 /// A buffer that grew beyond this is given back after use.
@@ -20,13 +22,15 @@ enum Place {
 /// The splitter. Feed it bytes; it calls back with each complete object.
 #[derive(Debug)]
 pub(crate) struct Objects {
+    /// What came in earlier pieces of the object that is being read.
     buffer: Vec<u8>,
     place: Place,
     depth: u32,
     in_string: bool,
     escaped: bool,
     in_array: bool,
-    column: usize,
+    /// Inside an object, right after a line end.
+    fresh_line: bool,
     too_long: bool,
     max: usize,
     dropped: u64,
@@ -44,7 +48,7 @@ impl Objects {
             in_string: false,
             escaped: false,
             in_array: false,
-            column: 0,
+            fresh_line: false,
             too_long: false,
             max,
             dropped: 0,
@@ -55,23 +59,77 @@ impl Objects {
         self.dropped
     }
 
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
-        while let Some(&first) = bytes.first() {
-            if self.place == Place::Object && self.in_string && !self.escaped && self.column > 0 {
-                // Most bytes of a large object are inside strings: take them in one go.
-                let plain =
-                    bytes.iter().position(|b| matches!(b, b'"' | b'\\' | b'\n')).unwrap_or(bytes.len());
-                if plain > 0 {
-                    self.keep(&bytes[..plain]);
-                    self.column += plain;
-                    bytes = &bytes[plain..];
-                    continue;
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) {
+        let mut at = 0;
+        while at < bytes.len() {
+            at = if self.place == Place::Object {
+                self.inside(bytes, at, &mut each)
+            } else {
+                self.outside(bytes, at)
+            };
+        }
+    }
+
+    /// Reads on in an object until it is complete, broken off, or the bytes are used up; returns how far it came.
+    fn inside(&mut self, bytes: &[u8], from: usize, each: &mut impl FnMut(&[u8])) -> usize {
+        let mut at = from;
+        while at < bytes.len() {
+            if self.fresh_line {
+                self.fresh_line = false;
+                if bytes[at] == b'{' && !self.in_array {
+                    // Nested JSON is indented, so this is a new object: what came before was broken off.
+                    self.keep(&bytes[from..at]);
+                    self.reset(Place::LineStart);
+                    return at;
                 }
             }
-            self.byte(first, &mut each);
-            self.column = if first == b'\n' { 0 } else { self.column + 1 };
-            bytes = &bytes[1..];
+            if self.in_string && !self.escaped {
+                // Most bytes of a large object are inside strings: step over them in one go.
+                let Some(plain) = memchr3(b'"', b'\\', b'\n', &bytes[at..]) else { break };
+                at += plain;
+            }
+            let byte = bytes[at];
+            at += 1;
+            match (self.in_string, byte) {
+                (true, _) if self.escaped => {
+                    self.escaped = false;
+                    self.fresh_line = byte == b'\n';
+                }
+                (true, b'\\') => self.escaped = true,
+                (_, b'"') => self.in_string = !self.in_string,
+                (true, _) => {
+                    // A bare line end inside a string is no JSON.
+                    self.keep(&bytes[from..at]);
+                    self.reset(Place::LineStart);
+                    return at;
+                }
+                (false, b'{' | b'[') => self.depth = self.depth.saturating_add(1),
+                (false, b'}' | b']') => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        self.complete(&bytes[from..at], each);
+                        return at;
+                    }
+                }
+                (false, b'\n') => self.fresh_line = true,
+                (false, _) => {}
+            }
         }
+        self.keep(&bytes[from..]);
+        bytes.len()
+    }
+
+    fn complete(&mut self, last: &[u8], each: &mut impl FnMut(&[u8])) {
+        if self.buffer.is_empty() && !self.too_long && last.len() <= self.max {
+            // It came in one piece: nothing needs to be copied.
+            each(last);
+        } else {
+            self.keep(last);
+            if !self.too_long {
+                each(&self.buffer);
+            }
+        }
+        self.reset(if self.in_array { Place::LineStart } else { Place::Junk });
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -87,65 +145,36 @@ impl Objects {
         }
     }
 
-    fn byte(&mut self, byte: u8, each: &mut impl FnMut(&[u8])) {
-        if self.place != Place::Object {
-            return self.outside(byte);
-        }
-        if self.column == 0 && byte == b'{' && !self.in_array {
-            // Nested JSON is indented, so this is a new object: what came before was broken off.
-            self.reset(Place::LineStart);
-            return self.outside(byte);
-        }
-        if self.in_string {
-            self.keep(&[byte]);
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                // A bare line end inside a string is no JSON.
-                b'\n' => self.reset(Place::LineStart),
-                _ => {}
+    /// Looks for the next object; returns how far it came. The object's first byte is left to [`Self::inside`].
+    fn outside(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        while at < bytes.len() {
+            if self.place == Place::Junk {
+                let Some(line_end) = memchr(b'\n', &bytes[at..]) else { break };
+                self.place = Place::LineStart;
+                at += line_end + 1;
+                continue;
             }
-            return;
-        }
-        self.keep(&[byte]);
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => {
-                self.depth = self.depth.saturating_sub(1);
-                if self.depth == 0 {
-                    if !self.too_long {
-                        each(&self.buffer);
-                    }
-                    self.reset(if self.in_array { Place::LineStart } else { Place::Junk });
+            match bytes[at] {
+                b'{' => {
+                    self.place = Place::Object;
+                    return at;
+                }
+                b'[' if !self.in_array => self.in_array = true,
+                b']' if self.in_array => {
+                    self.in_array = false;
+                    self.place = Place::Junk;
+                }
+                b',' if self.in_array => {}
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                _ => {
+                    // A log line such as `[INFO] ...` opened no array.
+                    self.in_array = false;
+                    self.place = Place::Junk;
                 }
             }
-            _ => {}
+            at += 1;
         }
-    }
-
-    fn outside(&mut self, byte: u8) {
-        match byte {
-            b'\n' => self.place = Place::LineStart,
-            b'{' if self.place == Place::LineStart => {
-                self.place = Place::Object;
-                self.depth = 1;
-                self.keep(&[byte]);
-            }
-            b'[' if self.place == Place::LineStart && !self.in_array => self.in_array = true,
-            b']' if self.in_array => {
-                self.in_array = false;
-                self.place = Place::Junk;
-            }
-            b',' if self.in_array => {}
-            b' ' | b'\t' | b'\r' => {}
-            _ => {
-                // A log line such as `[INFO] ...` opened no array.
-                self.in_array = false;
-                self.place = Place::Junk;
-            }
-        }
+        bytes.len()
     }
 
     fn reset(&mut self, place: Place) {
@@ -153,6 +182,7 @@ impl Objects {
         self.depth = 0;
         self.in_string = false;
         self.escaped = false;
+        self.fresh_line = false;
         self.too_long = false;
         if self.buffer.capacity() > KEEP_CAPACITY {
             self.buffer = Vec::new();
@@ -160,6 +190,14 @@ impl Objects {
             self.buffer.clear();
         }
     }
+}
+
+/// The value of `"type"` where it stands first in an object, as the CLIs write it. Spares parsing a whole event only to
+/// see that nobody wants it.
+pub(crate) fn leading_type(object: &[u8]) -> Option<&str> {
+    let rest = object.strip_prefix(b"{\"type\":\"")?;
+    let name = &rest[..memchr(b'"', &rest[..rest.len().min(64)])?];
+    std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
 }
 
 #[cfg(test)]
@@ -195,6 +233,16 @@ mod tests {
             for chunk in [1, 3, 4096] {
                 assert_eq!(split(text, chunk), *expected, "{text:?} in pieces of {chunk}");
             }
+        }
+    }
+
+    #[test]
+    fn the_leading_type_is_read_without_parsing() {
+        assert_eq!(leading_type(b"{\"type\":\"user\",\"x\":1}"), Some("user"));
+        for other in
+            ["{}", "{ \"type\":\"user\"}", "{\"type\":1}", "{\"type\":\"us\\u0065r\"}", "{\"type\":\"us"]
+        {
+            assert_eq!(leading_type(other.as_bytes()), None, "{other}");
         }
     }
 

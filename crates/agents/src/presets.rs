@@ -1,17 +1,18 @@
 //! How each known CLI is called headless, and which of them are installed.
 //!
-//! The command lines are those that were tried with claude 2.1.325, codex 0.166.0 and gemini 0.61.0. They let the agent act
-//! without asking, because nobody is there to answer: the fence around it is the sandbox's.
+//! The command lines are those that were tried with the versions in [`tried_with`]. They let the agent act without asking,
+//! because nobody is there to answer: the fence around it is the sandbox's.
 
+use crate::scan::Cursor;
 use ralph_domain::config::{AgentConfig, OutputFormat, PromptMode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Raised whenever a preset's command line changes, so that a written configuration can be told from a newer preset.
-pub const PRESET_VERSION: u32 = 1;
+pub const PRESET_VERSION: u32 = 2;
 
 /// The names of all presets, in the order in which they are offered.
-pub const NAMES: [&str; 3] = ["claude", "codex", "gemini"];
+pub const NAMES: [&str; 5] = ["claude", "codex", "gemini", "opencode", "qwen"];
 
 /// The configuration for a CLI; `None` for a name without a preset.
 pub fn preset(name: &str) -> Option<AgentConfig> {
@@ -49,6 +50,18 @@ pub fn preset(name: &str) -> Option<AgentConfig> {
             "--model",
             &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         ),
+        "opencode" => (
+            &["opencode", "run", "--auto", "--format", "json"],
+            OutputFormat::OpencodeJson,
+            "--model",
+            &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
+        ),
+        "qwen" => (
+            &["qwen", "--approval-mode", "yolo", "--output-format", "stream-json"],
+            OutputFormat::QwenJson,
+            "--model",
+            &[("QWEN_CODE_NO_RELAUNCH", "true")],
+        ),
         _ => return None,
     };
     let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -67,12 +80,52 @@ pub fn preset_of(argv: &[String]) -> Option<&'static str> {
     NAMES.into_iter().find(|name| *name == program)
 }
 
+/// The version of a CLI that its preset was tried with.
+pub fn tried_with(name: &str) -> Option<&'static str> {
+    match name {
+        "claude" => Some("2.1.325"),
+        "codex" => Some("0.166.0"),
+        "gemini" => Some("0.61.0"),
+        "opencode" => Some("1.18.33"),
+        "qwen" => Some("0.15.10"),
+        _ => None,
+    }
+}
+
+/// What to know about a CLI that says this of its version: how it is older than the one that was tried, and the mend.
+pub fn too_old(name: &str, said: &str) -> Option<(String, String)> {
+    let tried = tried_with(name)?;
+    let found = numbers(said)?;
+    if found >= numbers(tried)? {
+        return None;
+    }
+    let [major, minor, patch] = found;
+    let mut message = format!("{major}.{minor}.{patch} is older than {tried}, which was tried");
+    if name == "claude" {
+        message.push_str("; on Node 20, npm silently takes such a version unless one is named");
+    }
+    Some((message, format!("{}@{tried}", install_hint(name)?)))
+}
+
+/// The first `1.2.3` in a text.
+fn numbers(said: &str) -> Option<[u32; 3]> {
+    said.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
+        let mut cursor = Cursor::new(word);
+        let major = cursor.whole()?;
+        let minor = cursor.eat(".").then(|| cursor.whole())??;
+        let patch = cursor.eat(".").then(|| cursor.whole())??;
+        Some([major, minor, patch])
+    })
+}
+
 /// How to install a CLI.
 pub fn install_hint(name: &str) -> Option<&'static str> {
     match name {
         "claude" => Some("npm install -g @anthropic-ai/claude-code"),
         "codex" => Some("npm install -g @openai/codex"),
         "gemini" => Some("npm install -g @google/gemini-cli"),
+        "opencode" => Some("npm install -g opencode-ai"),
+        "qwen" => Some("npm install -g @qwen-code/qwen-code"),
         _ => None,
     }
 }
@@ -85,6 +138,12 @@ pub fn login_hint(name: &str) -> Option<&'static str> {
         }
         "codex" => Some("run `codex login`, or set OPENAI_API_KEY"),
         "gemini" => Some("run `gemini` once and choose how to log in, or set GEMINI_API_KEY"),
+        "opencode" => Some(
+            "run `opencode auth login`, or set the key of your provider (ANTHROPIC_API_KEY, OPENAI_API_KEY)",
+        ),
+        "qwen" => {
+            Some("run `qwen` once and use /auth, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL")
+        }
         _ => None,
     }
 }
@@ -126,9 +185,24 @@ mod tests {
             assert_ne!(config.output_format, OutputFormat::Text);
             assert_eq!(preset_of(&config.command_argv), Some(name));
             assert!(install_hint(name).is_some() && login_hint(name).is_some());
+            assert_eq!(too_old(name, tried_with(name).unwrap()), None);
         }
         assert!(preset("emacs").is_none());
         assert_eq!(preset_of(&["/opt/bin/codex".to_owned()]), Some("codex"));
+    }
+
+    #[test]
+    fn an_old_cli_is_told_with_its_mend() {
+        let (message, fix) = too_old("claude", "2.1.197 (Claude Code)").unwrap();
+        assert!(
+            message.starts_with("2.1.197 is older than 2.1.325") && message.contains("Node 20"),
+            "{message}"
+        );
+        assert_eq!(fix, "npm install -g @anthropic-ai/claude-code@2.1.325");
+        assert!(too_old("codex", "codex-cli 0.99.0").unwrap().1.ends_with("@openai/codex@0.166.0"));
+        for fine in ["codex-cli 0.166.0", "codex-cli 1.0.0", "no number", ""] {
+            assert_eq!(too_old("codex", fine), None, "{fine}");
+        }
     }
 
     #[cfg(unix)]

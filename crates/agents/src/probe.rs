@@ -42,6 +42,9 @@ pub struct ProbeReport {
     pub ok: bool,
     /// How it went.
     pub status: ProbeStatus,
+    /// How the session ended, in the word that runs use for it; none where there was no session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<&'static str>,
     /// How long it took.
     pub seconds: f64,
     /// What happened, in one line.
@@ -112,9 +115,12 @@ fn judged(config: &AgentConfig, timeout: Duration, report: &SessionReport) -> Pr
     let seconds = report.duration.as_secs_f64();
     let said = text::one_line(&report.final_message, 80);
     let reason = report.end.reason().map_or_else(|| report.end.word().to_owned(), str::to_owned);
+    let end = Some(report.end.word());
     let (status, message, hint) = match &report.end {
         SessionEnd::Completed => (ProbeStatus::Ok, format!("answered: {said}"), None),
-        _ if report.exit_code == Some(127) => return ProbeReport { seconds, ..not_found(config, &reason) },
+        _ if report.exit_code == Some(127) => {
+            return ProbeReport { seconds, end, ..not_found(config, &reason) };
+        }
         SessionEnd::Auth { .. } => (ProbeStatus::Auth, reason, known(config).and_then(login_hint)),
         SessionEnd::Billing { .. } => {
             (ProbeStatus::Auth, reason, Some("add credit to the account, or log in with another"))
@@ -127,12 +133,17 @@ fn judged(config: &AgentConfig, timeout: Duration, report: &SessionReport) -> Pr
         SessionEnd::RateLimited { .. } => {
             (ProbeStatus::Failed, reason, Some("the agent works, but is at its limit: wait until it resets"))
         }
+        SessionEnd::Overloaded { .. } => (
+            ProbeStatus::Failed,
+            reason,
+            Some("the provider cannot be reached or is overloaded: check the network, and try again later"),
+        ),
         SessionEnd::Empty => {
             (ProbeStatus::Failed, reason, Some("it exited with 0 and said nothing: check its arguments"))
         }
         _ => (ProbeStatus::Failed, reason, Some("run the command by hand to see its whole output")),
     };
-    ProbeReport { seconds, message, hint: hint.map(str::to_owned), ..blank(config, status) }
+    ProbeReport { seconds, end, message, hint: hint.map(str::to_owned), ..blank(config, status) }
 }
 
 fn not_found(config: &AgentConfig, message: &str) -> ProbeReport {
@@ -153,6 +164,7 @@ fn blank(config: &AgentConfig, status: ProbeStatus) -> ProbeReport {
         name: config.name.clone(),
         ok: status == ProbeStatus::Ok,
         status,
+        end: None,
         seconds: 0.0,
         message: String::new(),
         hint: None,

@@ -43,6 +43,8 @@ fn no_flood_fills_the_memory() {
         OutputFormat::ClaudeStreamJson,
         OutputFormat::CodexJson,
         OutputFormat::GeminiJson,
+        OutputFormat::OpencodeJson,
+        OutputFormat::QwenJson,
     ] {
         for (name, bytes) in &floods {
             let mut sandbox = Canned::new(bytes.clone(), bytes.clone(), ExecEnd::Exited(0));

@@ -84,8 +84,9 @@ const SAMPLES: &[Expected] = &[
         .says(DONE)
         .tokens([3600, 120, 2400, 900])
         .cost(0.016695),
-    // qwen speaks claude's array, without a price.
-    row("qwen-ok", "completed", "").says(DONE).tokens([4000, 80, 1600, 0]),
+    // qwen speaks claude's array, without a price, and counts the cached into its input.
+    row("qwen-ok", "completed", "").says(DONE).tokens([2400, 80, 1600, 0]),
+    row("opencode-ok", "completed", "").says(DONE).tokens([3600, 120, 2400, 900]).cost(0.016695),
     // Slept out a Retry-After until it was killed: the last thing heard was the limit.
     row("codex-429-long", "rate limited", "429 Too Many Requests"),
     row("codex-err-auth", "not logged in", "401 Unauthorized"),
@@ -126,6 +127,8 @@ fn format_of(name: &str) -> OutputFormat {
     match name.split('-').next() {
         Some("codex") => OutputFormat::CodexJson,
         Some("gemini") => OutputFormat::GeminiJson,
+        Some("opencode") => OutputFormat::OpencodeJson,
+        Some("qwen") => OutputFormat::QwenJson,
         _ => OutputFormat::ClaudeStreamJson,
     }
 }
@@ -186,7 +189,7 @@ fn no_sample_is_forgotten() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let Some(name) = name.strip_suffix(".meta") else { continue };
-        if ["claude", "codex", "gemini"].iter().any(|cli| name.starts_with(cli)) {
+        if ["claude", "codex", "gemini", "opencode", "qwen"].iter().any(|cli| name.starts_with(cli)) {
             assert!(SAMPLES.iter().any(|sample| sample.name == name), "{name} has no row");
         }
     }

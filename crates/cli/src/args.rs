@@ -93,6 +93,8 @@ pub enum Command {
     Archive(command::archive::ArchiveArgs),
     /// Print a JSON Schema of a task, the configuration or the events.
     Schema(command::schema::SchemaArgs),
+    /// Let a doctor read a run that gets nowhere.
+    Diagnose(command::diagnose::DiagnoseArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
     /// Try each agent with one tiny question.

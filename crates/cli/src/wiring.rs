@@ -108,6 +108,7 @@ pub fn parts(
         redactor,
         observer: observer(out),
         cancel,
+        helpers: ralph_core::Helpers::default(),
     })
 }
 

@@ -316,30 +316,34 @@ fn a_cap_that_cannot_hold_is_refused_where_the_user_insists() {
 }
 
 #[test]
-fn a_run_that_circles_rotates_once_and_then_asks_a_person() {
+fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = [repo.agent("stub", "echo 'tried the same'")];
-    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20}));
+    repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 30}));
     let done = repo.run(&[]).exits(3);
     let run = done.json();
     assert_eq!(
         (&run["reason"], &run["iterations"], &run["error"]["code"]),
-        (&json!("needs_human"), &json!(6), &json!("NEEDS_HUMAN"))
+        (&json!("needs_human"), &json!(7), &json!("NEEDS_HUMAN"))
     );
     let hint = run["error"]["hint"].as_str().unwrap();
     assert!(hint.contains("`ralph nudge \"…\" --run "), "a command that works as it stands: {hint}");
     let rungs: Vec<Value> = repo.events_named("mitigated").iter().map(|e| e["rung"].clone()).collect();
-    assert_eq!(rungs, ["rotate", "pause"]);
+    assert_eq!(rungs, ["nudge", "rotate", "doctor", "pause"]);
     let metrics: Value = serde_json::from_str(&repo.run_file("iterations/3/metrics.json")).unwrap();
     assert_eq!(metrics["loop_score"], 0.8);
-    assert!(repo.run_file("iterations/4/prompt.md").contains("Do not repeat what was tried"));
+    assert!(repo.run_file("iterations/4/prompt.md").contains("The last iterations lead nowhere"));
+    assert!(repo.run_file("iterations/5/prompt.md").contains("Do not repeat what was tried"));
+    assert!(repo.run_file("iterations/6/prompt.md").contains("A doctor read the record of this run"));
+    assert!(repo.read(".ralph/diagnostics.md").contains("## Suggested guardrails\n\n- when "));
     assert!(repo.read(".ralph/activity.log").contains("circling"));
     // `resume` alone is enough; the person's hint reaches the next session.
     repo.ralph(&["nudge", "look at the door"]).exits(0);
+    repo.ralph(&["resume", "--json"]).exits(3);
+    assert!(repo.run_file("iterations/8/prompt.md").contains("look at the door"));
     let run = repo.ralph(&["resume", "--json"]).exits(1).json();
     assert_eq!(run["reason"], "stuck", "the third time in a row ends the run (max_consecutive_gutter)");
-    assert!(repo.run_file("iterations/7/prompt.md").contains("look at the door"));
 
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20, "on_stuck": "fail"}));
     let run = repo.run(&["--new"]).exits(1).json();

@@ -25,6 +25,10 @@ pub trait Observer {
     fn live(&mut self, state: &RunState, live: &Live<'_>);
     /// Output of the agent, without secrets.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// A piece of a model's text as it comes, without secrets.
+    fn token(&mut self, text: &str) {
+        let _ = text;
+    }
     /// A named place between two effects. Tests end the process here.
     fn boundary(&mut self, name: &str) {
         let _ = name;

@@ -6,6 +6,7 @@
 use crate::baseline::over_named_spec;
 use crate::context::{CancelFlag, Context, Observer};
 use crate::error::DriveError;
+use crate::help::Helpers;
 use crate::integrity::Watch;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
@@ -46,6 +47,8 @@ pub struct Parts {
     pub observer: Box<dyn Observer>,
     /// Ends the run from outside.
     pub cancel: Arc<CancelFlag>,
+    /// Who may be called for help.
+    pub helpers: Helpers,
 }
 
 /// Drives one run.
@@ -54,6 +57,9 @@ pub struct Driver {
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) workspace: Box<dyn Workspace>,
     pub(crate) agents: Vec<Box<dyn Agent>>,
+    pub(crate) helpers: Helpers,
+    /// The profile that the doctor uses this time, where a person named one.
+    pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
     pub(crate) spec_version: u32,
 }
@@ -130,6 +136,8 @@ impl Driver {
             sandbox: parts.sandbox,
             workspace: parts.workspace,
             agents: parts.agents,
+            helpers: parts.helpers,
+            doctor_profile: None,
             spec_version: 1,
         }
     }
@@ -161,9 +169,11 @@ impl Driver {
             self.ctx.state.tick(self.ctx.clock.now());
             match decide(&self.ctx.state) {
                 Step::Prepare => self.prepare()?,
-                Step::Work { iteration, attempt, agent, model, skipped } => {
-                    self.work(iteration, attempt, &agent, model.as_deref(), skipped)?;
+                Step::Work { iteration, attempt, agent, model, role, skipped } => {
+                    self.work(iteration, attempt, &agent, model.as_deref(), role, skipped)?;
                 }
+                Step::Diagnose => self.diagnose()?,
+                Step::Criticise => self.criticise()?,
                 Step::CloseInterrupted => self.close_interrupted()?,
                 Step::Void => self.void()?,
                 Step::Checkpoint => self.checkpoint()?,

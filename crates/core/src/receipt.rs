@@ -29,6 +29,7 @@ struct Receipt<'a> {
     tokens: Option<Tokens>,
     cost_usd: Option<Usd>,
     cost_basis: CostBasis,
+    saved_usd: Option<Usd>,
     tree: Option<&'a TreeId>,
     commit: Option<&'a CommitId>,
     files_changed: usize,
@@ -63,6 +64,7 @@ pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now
         tokens: session.and_then(|s| s.usage.tokens),
         cost_usd: session.and_then(|s| s.usage.cost),
         cost_basis: session.map_or(CostBasis::Unknown, |s| s.usage.basis),
+        saved_usd: session.and_then(|s| s.usage.saved),
         tree: change.map(|c| &c.tree),
         commit: change.and_then(|c| c.commit.as_ref()),
         files_changed: change.map_or(0, |c| c.files),
@@ -79,11 +81,19 @@ pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now
 
 pub(crate) fn metrics(state: &RunState, current: &Current, signals: &Signals) -> Vec<u8> {
     let change = current.change.as_ref();
+    let seen: Vec<_> = signals
+        .seen()
+        .map(|(signal, weight, words)| {
+            serde_json::json!({ "signal": signal.name(), "kind": signal.kind(), "weight": weight, "evidence": words })
+        })
+        .collect();
     let value = serde_json::json!({
         "version": 1,
         "iteration": current.iteration,
         "loop_score": signals.loop_score,
+        "kinds": signals.kinds(),
         "signals": signals,
+        "seen": seen,
         "gutter_score": state.spec.settings.gutter_score,
         "consecutive_gutters": state.gutters,
         "files_changed": change.map_or(0, |c| c.files),

@@ -101,20 +101,22 @@ fn a_person_may_end_a_wait_and_steer_the_next_prompt() {
 }
 
 #[test]
-fn circling_rotates_once_and_then_asks_a_person_who_can_go_on() {
+fn circling_climbs_the_ladder_and_then_asks_a_person_who_can_go_on() {
     let machine = Machine::new(|_, _| completed("I looked around."));
     let mut machine = machine;
     machine.config.max_iterations = Some(30);
     let result = machine.run();
     assert_eq!((result.reason, result.reason.exit_code()), (EndReason::NeedsHuman, 3));
     let kinds = machine.kinds();
-    assert_eq!(kinds.iter().filter(|k| **k == "gutter").count(), 2);
+    assert_eq!(kinds.iter().filter(|k| **k == "gutter").count(), 4, "one for each rung");
+    assert_eq!(result.iterations, 7);
     let metrics = std::fs::read_to_string(machine.run_dir().join("iterations/3/metrics.json")).unwrap();
     let metrics: serde_json::Value = serde_json::from_str(&metrics).unwrap();
     assert_eq!(metrics["loop_score"], 0.8);
     inbox::send(&machine.dir().run(&"r1".into()), "ana", Control::Resume).unwrap();
-    let result = machine.resume();
-    assert_eq!(result.reason, EndReason::Stuck, "the third gutter in a row ends it");
+    assert_eq!(machine.resume().reason, EndReason::NeedsHuman, "the second gutter has a ladder of its own");
+    inbox::send(&machine.dir().run(&"r1".into()), "ana", Control::Resume).unwrap();
+    assert_eq!(machine.resume().reason, EndReason::Stuck, "the third gutter in a row ends it");
 }
 
 #[test]

@@ -3,9 +3,14 @@
 
 mod support;
 
-use ralph_core::prompt::{Files, assemble};
+use ralph_core::prompt::{self, Files, Prompt};
+use ralph_domain::config::AgentKind;
 use ralph_domain::state::RunState;
 use support::{Machine, three_sessions};
+
+fn assemble(state: &RunState, files: &Files) -> String {
+    prompt::assemble(state, files, AgentKind::Cli, None, "").text
+}
 
 fn after_two_iterations() -> (Machine, RunState) {
     let mut machine = Machine::new(three_sessions);
@@ -61,6 +66,8 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     let big = "a line of text that repeats\n".repeat(100_000);
     let files = Files {
         context: Vec::new(),
+        tree: String::new(),
+        results: String::new(),
         guardrails: big.clone(),
         progress: big.clone(),
         notes: big.clone(),
@@ -79,4 +86,79 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
         assert!(prompt.contains(path), "{path}");
     }
     drop(machine);
+}
+
+/// A prompt for an agent of this kind in a run of ordinary size: a task of two pages, some progress, one failing check.
+fn ordinary(kind: AgentKind, preamble: &str, iteration: u32) -> Prompt {
+    let machine = Machine::new(three_sessions);
+    let mut state = RunState::new(machine.spec());
+    state.spec.task.text = "Move the router to the new tree and keep every old path alive.\n".repeat(60);
+    state.iterations = iteration;
+    let errors = (1..=iteration * 3).map(|n| format!("== iteration {n}: the drain test fails\n")).collect();
+    let files = Files {
+        guardrails: "- keep the public API as it is\n".repeat(10),
+        progress: "- the parser is done, the drain path is not\n".repeat(20),
+        errors,
+        failing: vec![(
+            "tests".into(),
+            "exit code 1".into(),
+            format!("iterations/{iteration}/check-tests.log"),
+            format!("test drain ... FAILED after {iteration}.25 s\n").repeat(12),
+        )],
+        ..Files::default()
+    };
+    prompt::assemble(&state, &files, kind, None, preamble)
+}
+
+#[test]
+fn when_only_logs_change_four_fifths_of_the_bytes_are_a_shared_prefix() {
+    let preamble = "You answer with JSON actions of this schema.\n".repeat(40);
+    for (kind, preamble) in
+        [(AgentKind::Cli, ""), (AgentKind::Actions, preamble.as_str()), (AgentKind::Tools, preamble.as_str())]
+    {
+        for iteration in [1, 2, 7, 20] {
+            let one = ordinary(kind, preamble, iteration).text;
+            let two = ordinary(kind, preamble, iteration + 1).text;
+            let same = one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b).count();
+            assert!(
+                same * 5 >= two.len() * 4,
+                "{kind:?}, iteration {iteration}: {same} of {} bytes are shared",
+                two.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_stable_parts_end_where_the_text_says_so() {
+    let prompt = ordinary(AgentKind::Tools, "The tools are these.", 3);
+    let [never, slowly] = prompt.stable[..] else { panic!("two parts: {:?}", prompt.stable) };
+    assert!(prompt.text.starts_with("The tools are these.\n\n# How you work"));
+    assert!(prompt.text[..never].contains("Move the router"));
+    assert!(prompt.text[never..slowly].starts_with("\n# Guardrails"));
+    assert!(prompt.text[slowly..].starts_with("\n# Recent errors"));
+    assert_eq!(prompt.stable[0], ordinary(AgentKind::Tools, "The tools are these.", 9).stable[0]);
+}
+
+#[test]
+fn each_kind_is_told_how_it_says_that_it_is_done() {
+    let text = |kind| ordinary(kind, "", 1).text;
+    assert!(text(AgentKind::Cli).contains("end your final message with this line, alone:"));
+    assert!(text(AgentKind::Tools).contains("call the tool `done`"));
+    let actions = text(AgentKind::Actions);
+    assert!(actions.contains("end your actions with `stop_success`") && !actions.contains("<promise>"));
+}
+
+#[test]
+fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
+    let secret = "hunter2-hunter2";
+    let redactor = ralph_domain::redact::Redactor::new([("PASSWORD", secret)]);
+    let machine = Machine::new(three_sessions);
+    let mut state = RunState::new(machine.spec());
+    state.spec.task.text = format!("log in with {secret} and go on");
+    let files = Files { guardrails: format!("never print {secret}"), ..Files::default() };
+    let prompt = prompt::assemble(&state, &files, AgentKind::Cli, None, "").redacted(&redactor);
+    assert!(!prompt.text.contains(secret));
+    assert!(prompt.text[prompt.stable[0]..].starts_with("\n# Guardrails"));
+    assert!(prompt.text[prompt.stable[1]..].starts_with("\n# What has changed"));
 }

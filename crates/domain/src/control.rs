@@ -47,6 +47,8 @@ pub enum Control {
     },
     /// Accept what the run asks about (moved refs, changed config).
     Approve,
+    /// Let the doctor read the run after the current session.
+    Diagnose,
     /// A fact for every following prompt.
     Note {
         /// The text.
@@ -78,6 +80,7 @@ impl Control {
             Self::Model { .. } => "model",
             Self::Edit { .. } => "edit",
             Self::Approve => "approve",
+            Self::Diagnose => "diagnose",
             Self::Note { .. } => "note",
             Self::Guardrail { .. } => "guardrail",
             Self::Nudge { .. } => "nudge",

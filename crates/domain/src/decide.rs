@@ -1,8 +1,9 @@
 //! The decision: a pure function from what is known to what comes next.
 
-use crate::config::{Completion, OnStuck, RunWhen};
+use crate::config::{Completion, Role, RunWhen};
 use crate::event::{EventBody, Rung, SessionEnd, Verdict};
 use crate::id::AgentName;
+use crate::ladder;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::StopCause;
 use crate::select::{Choice, Field, choose};
@@ -31,6 +32,8 @@ pub enum Step {
         agent: AgentName,
         /// With which model.
         model: Option<String>,
+        /// In which role.
+        role: Option<Role>,
         /// Agents passed over, with reasons.
         skipped: Vec<String>,
     },
@@ -54,6 +57,10 @@ pub enum Step {
         /// Until when; `None` waits for a person.
         until: Option<Timestamp>,
     },
+    /// Let the doctor read the run, because it is time.
+    Diagnose,
+    /// Let a critic look at the last changes.
+    Criticise,
     /// Climb one rung.
     Mitigate {
         /// Which.
@@ -135,6 +142,9 @@ fn between(state: &RunState) -> Step {
     if state.candidate {
         return Step::Prove;
     }
+    if let Some(question) = &state.question {
+        return Step::AskPerson(question.clone());
+    }
     if let Some(by) = &state.stop_by {
         return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
     }
@@ -154,8 +164,14 @@ fn between(state: &RunState) -> Step {
     if budgets.deadline.is_some_and(|deadline| state.now >= deadline) {
         return finish(EndReason::Timeout, format!("The deadline passed after {}.", iterations(state)));
     }
+    if critic_is_due(state) {
+        return Step::Criticise;
+    }
     if state.gutter.is_some() {
         return mitigation(state);
+    }
+    if state.doctor_asked || doctor_is_due(state) {
+        return Step::Diagnose;
     }
     if let Some(by) = &state.paused_by {
         return Step::Wait { reason: format!("paused by {by}"), until: None };
@@ -163,25 +179,44 @@ fn between(state: &RunState) -> Step {
     next_session(state)
 }
 
-fn mitigation(state: &RunState) -> Step {
+fn doctor_is_due(state: &RunState) -> bool {
+    let every = state.spec.settings.doctor.every;
+    every > 0
+        && state.iterations > 0
+        && state.iterations.is_multiple_of(every)
+        && state.diagnosed_at != Some(state.iterations)
+}
+
+/// A critic looks once per gutter, when the last score was high, and only where money is left for what follows.
+fn critic_is_due(state: &RunState) -> bool {
     let settings = &state.spec.settings;
-    if state.gutters >= settings.budgets.max_consecutive_gutter {
-        return finish(
+    let critic = &settings.critic;
+    if critic.disabled
+        || (critic.profile.is_none() && critic.agent.is_none())
+        || state.criticised_at.is_some()
+    {
+        return false;
+    }
+    let high = state.history.back().is_some_and(|last| last.loop_score >= critic.score);
+    let left = settings.budgets.max_cost.saturating_sub(state.totals.cost).dollars();
+    let thin = left < settings.budgets.max_cost.dollars() * critic.min_budget_share;
+    high && !thin
+}
+
+fn mitigation(state: &RunState) -> Step {
+    match ladder::next(state) {
+        ladder::Next::Try(rung) => Step::Mitigate { rung },
+        ladder::Next::End if state.gutters > 1 => finish(
             EndReason::Stuck,
             format!("Circling for the {} time in a row; nothing helped.", ordinal(state.gutters)),
-        );
-    }
-    match state.rung {
-        None => Step::Mitigate { rung: Rung::Rotate },
-        Some(_) if settings.on_stuck == OnStuck::Fail => {
-            finish(EndReason::Stuck, "Circling, and a fresh session with the evidence did not help.".into())
-        }
-        Some(_) => Step::Mitigate { rung: Rung::Pause },
+        ),
+        ladder::Next::End => finish(EndReason::Stuck, "Circling, and nothing helped.".into()),
     }
 }
 
 fn next_session(state: &RunState) -> Step {
     let settings = &state.spec.settings;
+    let place = state.role_due();
     let choice = choose(Field {
         agents: &settings.agents,
         selection: settings.agent_selection,
@@ -189,13 +224,16 @@ fn next_session(state: &RunState) -> Step {
         cooldowns: &state.cooldowns,
         dropped: &state.dropped,
         skip: &state.skip,
+        benched: state.benched.as_ref(),
+        first: place.and_then(|role| role.agent.as_ref()),
         now: state.now,
     });
     match choice {
         Choice::Agent { name, skipped } => Step::Work {
             iteration: state.iterations + 1,
             attempt: state.attempts + 1,
-            model: state.model_for(&name),
+            model: state.model_for(&name).or_else(|| place.and_then(|role| role.model.clone())),
+            role: place.map(|role| role.role),
             agent: name,
             skipped,
         },

@@ -118,7 +118,12 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::Ticked { met, .. } => (Tone::Good, format!("met: {}", met.join(", "))),
         EventBody::IterationEnded { iteration, verdict, signals, .. } => {
             let score = if signals.loop_score > 0.0 {
-                format!(", loop score {:.1}", signals.loop_score)
+                let seen: Vec<String> = signals
+                    .seen()
+                    .map(|(signal, weight, words)| format!("{} {weight:.1}: {words}", signal.name()))
+                    .collect();
+                let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join("; ")) };
+                format!(", loop score {:.1}{seen}", signals.loop_score)
             } else {
                 String::new()
             };
@@ -142,11 +147,27 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::Gutter { loop_score, evidence, .. } => {
             (Tone::Attention, format!("circling (loop score {loop_score:.1}): {}", evidence.join("; ")))
         }
-        EventBody::Mitigated { rung: Rung::Rotate, .. } => {
-            (Tone::Attention, "next: a fresh session that is told what was tried".into())
+        EventBody::Stuck { evidence, .. } => {
+            (Tone::Attention, format!("may be stuck: {}", evidence.join("; ")))
         }
-        EventBody::Mitigated { rung: Rung::Pause, .. } => {
-            (Tone::Attention, "next: a person must look".into())
+        EventBody::Mitigated { rung, benched, substitute, .. } => {
+            let text = match (rung, benched, substitute) {
+                (Rung::Nudge, ..) => "next: a session that is shown the evidence".to_owned(),
+                (Rung::Rotate, ..) => "next: a fresh session that is told what was tried".to_owned(),
+                (_, _, Some((agent, model))) => format!("next: {agent} with {model}"),
+                (_, Some(agent), _) => format!("next: another agent than {agent}"),
+                (Rung::Fallback, ..) => "next: a fallback".to_owned(),
+                (Rung::Doctor, ..) => "next: the doctor reads the run".to_owned(),
+                (Rung::Pause, ..) => "next: a person must look".to_owned(),
+            };
+            (Tone::Attention, text)
+        }
+        EventBody::Diagnosed { by, summary, .. } => {
+            (Tone::Attention, format!("doctor ({by}): {}", one_line(summary, 300)))
+        }
+        EventBody::Criticised { objections, .. } if objections.is_empty() => return None,
+        EventBody::Criticised { by, objections, .. } => {
+            (Tone::Attention, format!("critic ({by}): {}", one_line(objections, 300)))
         }
         EventBody::ControlReceived { letter, .. } => {
             (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from))

@@ -18,6 +18,7 @@ pub mod describe;
 pub mod dialect;
 pub mod event;
 pub mod id;
+pub mod ladder;
 pub mod lint;
 pub mod model;
 pub mod money;

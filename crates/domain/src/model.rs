@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Calls models.
@@ -49,6 +50,9 @@ impl ModelSink for NoSink {
         ControlFlow::Continue(())
     }
 }
+
+/// What tokens of a model cost, and what reading from a cache saved of it; `None` for a model without a known price.
+pub type Pricing = Arc<dyn Fn(&str, &Tokens) -> Option<(Usd, Usd)> + Send + Sync>;
 
 /// One call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

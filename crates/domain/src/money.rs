@@ -22,7 +22,7 @@ impl Usd {
     }
     /// `self - other`, never below zero.
     pub fn saturating_sub(self, other: Self) -> Self {
-        Self((self.0 - other.0).max(0))
+        Self(self.0.saturating_sub(other.0).max(0))
     }
 }
 
@@ -112,16 +112,16 @@ pub struct Tokens {
 impl Tokens {
     /// Everything that passed through the model.
     pub fn total(self) -> u64 {
-        self.input + self.output + self.cached + self.cache_write
+        [self.output, self.cached, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
     }
 }
 
 impl AddAssign for Tokens {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.cache_write += other.cache_write;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
     }
 }
 

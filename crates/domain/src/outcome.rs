@@ -79,12 +79,14 @@ pub enum HumanReason {
     RefsMoved,
     /// Spec, config or journal were edited.
     Tampered,
+    /// An agent asks for a decision, or several say that the task cannot be done.
+    AgentAsks,
 }
 
 impl HumanReason {
     /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
     pub fn needs_approval(self) -> bool {
-        !matches!(self, Self::Stuck)
+        !matches!(self, Self::Stuck | Self::AgentAsks)
     }
 }
 

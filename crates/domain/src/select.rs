@@ -53,6 +53,10 @@ pub struct Field<'a> {
     pub dropped: &'a BTreeMap<AgentName, String>,
     /// Who is left out of this turn.
     pub skip: &'a BTreeSet<AgentName>,
+    /// Who sits out because the run circles.
+    pub benched: Option<&'a AgentName>,
+    /// Whose turn it is, where the pipeline of roles says so.
+    pub first: Option<&'a AgentName>,
     /// The current time.
     pub now: Timestamp,
 }
@@ -61,12 +65,14 @@ pub struct Field<'a> {
 pub fn choose(field: Field<'_>) -> Choice {
     let count = field.agents.len();
     let start = match field.selection {
-        AgentSelection::Priority => 0,
+        AgentSelection::Priority | AgentSelection::Roles => 0,
         AgentSelection::RoundRobin => field
             .last
             .and_then(|last| field.agents.iter().position(|a| a.name == *last))
             .map_or(0, |at| (at + 1) % count.max(1)),
     };
+    let start =
+        field.first.and_then(|first| field.agents.iter().position(|a| a.name == *first)).unwrap_or(start);
     let order = || (0..count).map(|i| &field.agents[(start + i) % count].name);
     let mut skipped = Vec::new();
     let mut passed_over = None;
@@ -82,6 +88,9 @@ pub fn choose(field: Field<'_>) -> Choice {
         } else if field.skip.contains(name) {
             passed_over.get_or_insert(name);
             skipped.push(format!("{name}: skipped by a person"));
+        } else if field.benched == Some(name) {
+            passed_over.get_or_insert(name);
+            skipped.push(format!("{name}: sits out while the run circles"));
         } else {
             return Choice::Agent { name: name.clone(), skipped };
         }
@@ -138,6 +147,8 @@ mod tests {
                 cooldowns: &self.cooldowns,
                 dropped: &self.dropped,
                 skip: &self.skip,
+                benched: None,
+                first: None,
                 now: self.now,
             })
         }

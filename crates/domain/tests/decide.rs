@@ -9,11 +9,11 @@ use ralph_domain::event::{CheckResult, Event, EventBody, FileChange, RefMove, Ru
 use ralph_domain::id::{Digest, Seq};
 use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::ports::{Baseline, StopCause};
+use ralph_domain::ports::{Ask, Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{Place, RunSpec, Task};
 use ralph_domain::state::RunState;
-use ralph_domain::stuck::Signals;
+use ralph_domain::stuck::{Evidence, Signals};
 
 struct Run(RunState);
 
@@ -75,7 +75,7 @@ impl Run {
     }
 
     fn started(&mut self) -> &mut Self {
-        let Step::Work { iteration, attempt, agent, model, skipped } = decide(&self.0) else {
+        let Step::Work { iteration, attempt, agent, model, role, skipped } = decide(&self.0) else {
             panic!("no work comes next, but {:?}", decide(&self.0))
         };
         self.event(EventBody::IterationStarted {
@@ -85,10 +85,15 @@ impl Run {
             model,
             prompt: Digest::of(b"p"),
             skipped,
+            role,
         })
     }
 
     fn ended(&mut self, end: SessionEnd, promised: bool) -> &mut Self {
+        self.ended_asking(end, promised, None)
+    }
+
+    fn ended_asking(&mut self, end: SessionEnd, promised: bool, ask: Option<Ask>) -> &mut Self {
         let iteration = self.0.iterations + 1;
         self.event(EventBody::SessionEnded {
             iteration,
@@ -101,7 +106,10 @@ impl Run {
             response: None,
             survivors: 0,
             claims: Vec::new(),
-            ask: None,
+            ask,
+            commit_message: None,
+            findings: None,
+            denials: 0,
         })
     }
 
@@ -152,7 +160,14 @@ impl Run {
         let verdict = judge(&self.0);
         let iteration = self.0.iterations + 1;
         let (signals, receipt) = (Signals::default(), Digest::of(b"r"));
-        self.event(EventBody::IterationEnded { iteration, verdict, signals, failure: None, receipt });
+        self.event(EventBody::IterationEnded {
+            iteration,
+            verdict,
+            signals,
+            failure: None,
+            receipt,
+            evidence: Evidence::default(),
+        });
         verdict
     }
 
@@ -372,6 +387,9 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         survivors: 0,
         claims: Vec::new(),
         ask: None,
+        commit_message: None,
+        findings: None,
+        denials: 0,
     });
     let warnings = budget_warnings(&run.0);
     assert!(
@@ -395,41 +413,6 @@ fn time_and_deadline_end_a_run() {
     assert!(matches!(decide(&run.0), Step::Work { .. }));
     run.0.tick(Timestamp::from_second(50).unwrap());
     assert_eq!(run.finish_reason(), EndReason::Timeout);
-}
-
-fn gutter(run: &mut Run) {
-    let iteration = run.0.iterations;
-    run.event(EventBody::Gutter { iteration, loop_score: 0.8, evidence: vec!["same failure".into()] });
-}
-
-#[test]
-fn a_gutter_rotates_once_then_asks_a_person() {
-    let mut run = Run::new(|c| c.max_iterations = Some(30)).and_prepared();
-    run.iteration("t1", false, false, true);
-    gutter(&mut run);
-    assert_eq!(decide(&run.0), Step::Mitigate { rung: Rung::Rotate });
-    run.event(EventBody::Mitigated { rung: Rung::Rotate, detail: "tried".into() });
-    assert_eq!(run.0.nudges, ["tried"]);
-    run.iteration("t1", false, false, true);
-    gutter(&mut run);
-    assert_eq!(decide(&run.0), Step::Mitigate { rung: Rung::Pause });
-    run.event(EventBody::Mitigated { rung: Rung::Pause, detail: String::new() });
-    run.event(EventBody::NeedsHuman { reason: HumanReason::Stuck, message: "m".into() });
-    assert_eq!((decide(&run.0), run.0.status()), (Step::AwaitPerson, "needs you"));
-    run.control(Control::Resume);
-    assert!(matches!(decide(&run.0), Step::Work { .. }), "a person's resume goes on");
-    run.iteration("t1", false, false, true);
-    gutter(&mut run);
-    assert_eq!(run.finish_reason(), EndReason::Stuck, "the third gutter in a row ends it");
-}
-
-#[test]
-fn a_gutter_may_fail_the_run_by_policy() {
-    let mut run = Run::new(|c| c.on_stuck = Some(OnStuck::Fail)).and_prepared();
-    gutter(&mut run);
-    run.event(EventBody::Mitigated { rung: Rung::Rotate, detail: String::new() });
-    gutter(&mut run);
-    assert_eq!(run.finish_reason(), EndReason::Stuck);
 }
 
 #[test]
@@ -522,4 +505,46 @@ fn a_long_run_keeps_a_bounded_state() {
         }
     }
     assert!(sizes[1] < sizes[0] + sizes[0] / 5, "{sizes:?}");
+}
+
+fn asking(run: &mut Run, tree: &str, ask: Ask) {
+    run.started().ended_asking(SessionEnd::Completed, false, Some(ask)).checkpointed(tree);
+    run.checked("tests", false);
+    run.judged();
+}
+
+#[test]
+fn an_agents_question_goes_to_a_person_once_its_work_is_judged() {
+    let mut run = Run::prepared();
+    asking(&mut run, "t1", Ask::Pause { reason: "which database?".into() });
+    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert_eq!(need.reason, HumanReason::AgentAsks);
+    assert!(need.message.contains("which database?") && !need.reason.needs_approval());
+    run.event(EventBody::NeedsHuman { reason: need.reason, message: need.message });
+    assert_eq!(decide(&run.0), Step::AwaitPerson);
+}
+
+#[test]
+fn that_it_cannot_be_done_must_be_said_twice_in_a_row() {
+    let give_up = || Ask::GiveUp { reason: "no network".into() };
+    let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
+    asking(&mut run, "t1", give_up());
+    assert!(matches!(decide(&run.0), Step::Work { .. }), "once is a word, not evidence");
+    assert!(
+        run.0.nudges.iter().any(|n| n.contains("no network")),
+        "the next session is told: {:?}",
+        run.0.nudges
+    );
+    run.iteration("t2", false, false, true);
+    asking(&mut run, "t3", give_up());
+    assert!(matches!(decide(&run.0), Step::Work { .. }), "a session between did not say so");
+    asking(&mut run, "t4", give_up());
+    assert!(matches!(decide(&run.0), Step::AskPerson(_)));
+}
+
+#[test]
+fn a_wish_for_a_fresh_session_is_no_more_than_that() {
+    let mut run = Run::prepared();
+    asking(&mut run, "t1", Ask::Rotate { reason: "context is full".into() });
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
 }

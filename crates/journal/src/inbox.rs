@@ -12,11 +12,17 @@ pub const LETTER_MAX: usize = 1024 * 1024;
 
 /// Puts a control into a run's inbox.
 pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, JournalError> {
-    let path = run.inbox();
     let mut id = [0u8; 8];
-    getrandom::fill(&mut id)
-        .map_err(|e| JournalError::file("make an id for", &path, std::io::Error::other(e.to_string())))?;
-    let letter = Letter { id: ralph_domain::id::hex(&id), from: from.to_owned(), control };
+    getrandom::fill(&mut id).map_err(|e| {
+        JournalError::file("make an id for", &run.inbox(), std::io::Error::other(e.to_string()))
+    })?;
+    send_as(run, &ralph_domain::id::hex(&id), from, control)
+}
+
+/// The same with a chosen id: sent twice, it is carried out once.
+pub fn send_as(run: &RunDir, id: &str, from: &str, control: Control) -> Result<Letter, JournalError> {
+    let path = run.inbox();
+    let letter = Letter { id: id.to_owned(), from: from.to_owned(), control };
     let mut line = serde_json::to_vec(&letter).unwrap_or_default();
     line.push(b'\n');
     if line.len() > LETTER_MAX {

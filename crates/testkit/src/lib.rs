@@ -1,7 +1,10 @@
-//! What tests of `ralph` stand on: a user's machine in a temporary folder, fixture repos, and the real binary run in it.
+//! What tests of `ralph` stand on: a user's machine in a temporary folder, fixture repos, and the real binary run in it;
+//! a scripted model server ([`model_server`]).
 
 pub mod env;
+pub mod model_server;
 pub mod repo;
+pub mod trajectories;
 
 pub use env::{Finished, TestEnv};
 pub use repo::TestRepo;

@@ -2,17 +2,16 @@
 //! All three are the same events; the last one is the result.
 
 use super::activity::only_looks;
-use super::claude_result::{Seen, judge, usage};
+use super::claude_result::{Seen, judge, tokens_of, usage};
 use super::parser::{
-    Close, Notes, Parsed, Parser, REASON_MAX, STDERR_MAX, append_bounded, ended_by_engine,
-    ended_without_result, final_message, no_result, with_dropped,
+    Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result, final_message,
+    no_result,
 };
-use crate::bounded::{self, RESPONSE_MAX, Tail};
+use super::stream::Events;
 use crate::limits;
-use crate::objects::Objects;
+use crate::objects::leading_type;
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::Tokens;
-use ralph_domain::ports::Stream;
 use ralph_domain::text;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,9 +24,8 @@ const HOPELESS_ATTEMPT: u64 = 3;
 /// Tool uses whose result is awaited at the same time; more are not followed.
 const AWAITED_MAX: usize = 256;
 
-pub(crate) struct ClaudeParser {
-    objects: Objects,
-    stderr: Tail,
+#[derive(Default)]
+pub(crate) struct ClaudeEvents {
     seen: Seen,
     /// The result event, the last one where there are several.
     result: Option<Value>,
@@ -91,57 +89,10 @@ struct Block {
     is_error: Option<bool>,
 }
 
-impl ClaudeParser {
-    pub(crate) fn new() -> Self {
-        Self {
-            objects: Objects::new(),
-            stderr: Tail::new(STDERR_MAX),
-            seen: Seen::default(),
-            result: None,
-            retry: None,
-            last_message: String::new(),
-            awaited: Vec::new(),
-        }
-    }
-
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(bytes) else { return };
-        match (&*head.kind, &*head.subtype) {
-            ("system", "init") => {
-                self.seen.started = true;
-                if let Ok(init) = serde_json::from_slice::<Value>(bytes) {
-                    self.seen.model = init.get("model").and_then(Value::as_str).map(str::to_owned);
-                }
-            }
-            ("system", "api_retry") => {
-                if let Ok(retry) = serde_json::from_slice(bytes) {
-                    self.retrying(retry, notes);
-                }
-            }
-            ("rate_limit_event", _) => {
-                if let Ok(event) = serde_json::from_slice::<Value>(bytes) {
-                    self.seen.limit(&event["rate_limit_info"]);
-                }
-            }
-            ("assistant", _) => {
-                if let Ok(turn) = serde_json::from_slice(bytes) {
-                    self.assistant(turn, notes);
-                }
-            }
-            ("user", _) => {
-                if let Ok(turn) = serde_json::from_slice(bytes) {
-                    self.tool_results(&turn);
-                }
-            }
-            ("result", _) => {
-                if let Ok(result) = serde_json::from_slice(bytes) {
-                    self.seen.started = true;
-                    self.going_on(notes);
-                    self.result = Some(result);
-                }
-            }
-            _ => {}
-        }
+impl ClaudeEvents {
+    /// Output tokens of the last message.
+    pub(super) fn last_output(&self) -> u64 {
+        self.seen.last_output
     }
 
     fn retrying(&mut self, retry: Retry, notes: &mut Notes<'_>) {
@@ -181,7 +132,9 @@ impl ClaudeParser {
         if fresh {
             self.last_message = message.id;
             if let Some(usage) = &message.usage {
-                self.seen.tokens += super::claude_result::tokens_of(usage);
+                let tokens = tokens_of(usage);
+                self.seen.last_output = tokens.output;
+                self.seen.tokens += tokens;
             }
         }
         if let Some(model) = message.model {
@@ -265,18 +218,55 @@ impl Retry {
     }
 }
 
-impl Parser for ClaudeParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
-        if stream == Stream::Stderr {
-            return self.stderr.push(bytes);
+impl Events for ClaudeEvents {
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        // Which of the many kinds it is stands first, so that the others need not be read at all.
+        let head = match leading_type(bytes) {
+            Some("system") | None => match serde_json::from_slice::<Head<'_>>(bytes) {
+                Ok(head) => head,
+                Err(_) => return,
+            },
+            Some(kind) => Head { kind: kind.into(), subtype: "".into() },
+        };
+        match (&*head.kind, &*head.subtype) {
+            ("system", "init") => {
+                self.seen.started = true;
+                if let Ok(init) = serde_json::from_slice::<Value>(bytes) {
+                    self.seen.model = init.get("model").and_then(Value::as_str).map(str::to_owned);
+                }
+            }
+            ("system", "api_retry") => {
+                if let Ok(retry) = serde_json::from_slice(bytes) {
+                    self.retrying(retry, notes);
+                }
+            }
+            ("rate_limit_event", _) => {
+                if let Ok(event) = serde_json::from_slice::<Value>(bytes) {
+                    self.seen.limit(&event["rate_limit_info"]);
+                }
+            }
+            ("assistant", _) => {
+                if let Ok(turn) = serde_json::from_slice(bytes) {
+                    self.assistant(turn, notes);
+                }
+            }
+            ("user", _) => {
+                if let Ok(turn) = serde_json::from_slice(bytes) {
+                    self.tool_results(&turn);
+                }
+            }
+            ("result", _) => {
+                if let Ok(result) = serde_json::from_slice(bytes) {
+                    self.seen.started = true;
+                    self.going_on(notes);
+                    self.result = Some(result);
+                }
+            }
+            _ => {}
         }
-        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
-        objects.feed(bytes, |object| self.event(object, notes));
-        self.objects = objects;
     }
 
-    fn finish(mut self: Box<Self>, close: &Close<'_>) -> Parsed {
-        let stderr = self.stderr.text();
+    fn finish(mut self, stderr: &str, close: &Close<'_>) -> Parsed {
         let trouble = self.trouble(close);
         let result = self.result.take();
         let usage = usage(result.as_ref(), &self.seen);
@@ -289,12 +279,12 @@ impl Parser for ClaudeParser {
         let end = match (ended_by_engine(close.exec, trouble.clone()), &result) {
             (Some(end), _) => end,
             (None, Some(result)) => judge(result, &message, &self.seen, close),
-            (None, None) => ended_without_result(close, self.seen.started, &stderr, trouble),
+            (None, None) => ended_without_result(close, self.seen.started, stderr, trouble),
         };
         let final_message = final_message(message);
-        let response = result.unwrap_or_else(|| no_result("claude", None, &stderr, close));
-        let response = with_dropped(response, self.objects.dropped());
-        Parsed { end, final_message, usage, response: bounded::value(response, RESPONSE_MAX) }
+        let counted_over = result.as_ref().and_then(|r| r["session_id"].as_str()).map(str::to_owned);
+        let response = result.unwrap_or_else(|| no_result("claude", None, stderr, close));
+        Parsed { end, final_message, usage, counted_over, response }
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Seen {
     pub(super) model: Option<String>,
     /// Tokens counted message by message: a lower bound, for sessions that end without a result.
     pub(super) tokens: Tokens,
+    /// Output tokens of the last message.
+    pub(super) last_output: u64,
     /// The plan's limit rejected a request.
     pub(super) rejected: bool,
     /// When it resets, in epoch seconds.
@@ -44,6 +46,10 @@ pub(super) fn judge(result: &Value, message: &str, seen: &Seen, close: &Close<'_
     let status = result["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok());
     if subtype == "error_max_budget_usd" || terminal == "budget_exhausted" {
         return SessionEnd::Stopped { cause: StopCause::Budget };
+    }
+    if result["stop_reason"] == "refusal" {
+        // The provider's word for it stands in `result`, marked as an API error without a status.
+        return SessionEnd::Refused { reason };
     }
     if subtype == "error_max_turns" {
         return SessionEnd::Failed { reason };

@@ -2,28 +2,25 @@
 
 use super::activity::{relative, unwrapped};
 use super::parser::{
-    Close, Notes, Parsed, Parser, STDERR_MAX, ended_by_engine, ended_without_result, failed_after_success,
-    final_message, with_dropped,
+    Close, Notes, Parsed, ended_by_engine, ended_without_result, failed_after_success, final_message,
 };
+use super::stream::Events;
 use super::words;
-use crate::bounded::{self, RESPONSE_MAX, Tail};
-use crate::objects::Objects;
+use crate::bounded::RESPONSE_MAX;
 use crate::scan::{Cursor, fold};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::{Tokens, Usage};
-use ralph_domain::ports::Stream;
 use ralph_domain::text;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// So many refusals in a row will not become a yes; codex would sleep out a `Retry-After` of an hour.
 const HOPELESS_ATTEMPT: u32 = 3;
-/// So many tries in a row without a network, and codex would go on for ever.
-const HOPELESS_OFFLINE: u32 = 10;
+/// So many tries in a row without a network (about half a minute), and codex would go on for ever.
+const HOPELESS_OFFLINE: u32 = 3;
 
-pub(crate) struct CodexParser {
-    objects: Objects,
-    stderr: Tail,
+#[derive(Default)]
+pub(crate) struct CodexEvents {
     started: bool,
     thread: Option<String>,
     /// The last `agent_message`.
@@ -110,56 +107,7 @@ impl CodexUsage {
     }
 }
 
-impl CodexParser {
-    pub(crate) fn new() -> Self {
-        Self {
-            objects: Objects::new(),
-            stderr: Tail::new(STDERR_MAX),
-            started: false,
-            thread: None,
-            message: String::new(),
-            done: 0,
-            announced: String::new(),
-            trouble: None,
-            offline: 0,
-            turn: None,
-            usage: None,
-        }
-    }
-
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
-        let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
-        match event.kind.as_str() {
-            "thread.started" => {
-                self.started = true;
-                self.thread = event.thread_id;
-            }
-            "turn.started" => {
-                self.started = true;
-                self.turn = None;
-            }
-            "turn.completed" => {
-                self.trouble = None;
-                *notes.hopeless = false;
-                self.usage = event.usage.or(self.usage);
-                self.turn = Some(Turn::Completed);
-            }
-            "turn.failed" => {
-                *notes.hopeless = false;
-                self.usage = event.usage.or(self.usage);
-                let words = event.error.map(|error| error.message).unwrap_or_default();
-                self.turn = Some(Turn::Failed(words));
-            }
-            "error" => self.error(event.message.unwrap_or_default(), notes),
-            "item.started" | "item.updated" | "item.completed" => {
-                if let Some(item) = event.item {
-                    self.item(&event.kind, item, notes);
-                }
-            }
-            _ => {}
-        }
-    }
-
+impl CodexEvents {
     /// Each retry is an error event; the turn goes on unless `turn.failed` follows.
     fn error(&mut self, words: String, notes: &mut Notes<'_>) {
         self.started = true;
@@ -167,8 +115,10 @@ impl CodexParser {
         if let Some(rest) = folded.strip_prefix("reconnecting... ") {
             notes.activity(&words);
             self.offline = if rest.starts_with("waiting for network") { self.offline + 1 } else { 0 };
-            let attempt = Cursor::new(rest).whole().unwrap_or(0);
-            let refused = attempt >= HOPELESS_ATTEMPT && crate::limits::looks_limited(&words);
+            let mut cursor = Cursor::new(rest);
+            let attempt = cursor.whole().unwrap_or(0);
+            let last = cursor.eat("/") && cursor.whole().is_some_and(|of| attempt >= of);
+            let refused = (attempt >= HOPELESS_ATTEMPT || last) && crate::limits::looks_limited(&words);
             if refused || self.offline >= HOPELESS_OFFLINE {
                 *notes.hopeless = true;
             }
@@ -231,18 +181,45 @@ impl CodexParser {
     }
 }
 
-impl Parser for CodexParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
-        if stream == Stream::Stderr {
-            return self.stderr.push(bytes);
-        }
-        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
-        objects.feed(bytes, |object| self.event(object, notes));
-        self.objects = objects;
+impl Events for CodexEvents {
+    fn waiting(&self) -> bool {
+        self.trouble.is_some() && self.turn.is_none()
     }
 
-    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
-        let stderr = self.stderr.text();
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
+        match event.kind.as_str() {
+            "thread.started" => {
+                self.started = true;
+                self.thread = event.thread_id;
+            }
+            "turn.started" => {
+                self.started = true;
+                self.turn = None;
+            }
+            "turn.completed" => {
+                self.trouble = None;
+                *notes.hopeless = false;
+                self.usage = event.usage.or(self.usage);
+                self.turn = Some(Turn::Completed);
+            }
+            "turn.failed" => {
+                *notes.hopeless = false;
+                self.usage = event.usage.or(self.usage);
+                let words = event.error.map(|error| error.message).unwrap_or_default();
+                self.turn = Some(Turn::Failed(words));
+            }
+            "error" => self.error(event.message.unwrap_or_default(), notes),
+            "item.started" | "item.updated" | "item.completed" => {
+                if let Some(item) = event.item {
+                    self.item(&event.kind, item, notes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed {
         // An error that is no limit and no outage explains nothing about an end without a result.
         let trouble = self
             .trouble
@@ -257,7 +234,7 @@ impl Parser for CodexParser {
             } else {
                 SessionEnd::Completed
             }),
-            None => ended_without_result(close, self.started, &stderr, trouble),
+            None => ended_without_result(close, self.started, stderr, trouble),
         });
         let usage = Usage { tokens: self.usage.map(CodexUsage::tokens), ..Usage::unknown() };
         let error = match &self.turn {
@@ -273,7 +250,6 @@ impl Parser for CodexParser {
             "exit_code": close.exec.code(),
             "stderr_tail": stderr,
         });
-        let response = bounded::value(with_dropped(response, self.objects.dropped()), RESPONSE_MAX);
-        Parsed { end, final_message: self.message, usage, response }
+        Parsed { end, final_message: self.message, usage, counted_over: self.thread, response }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum CommandError {
 /// The request for the sandbox. `as_root` tells whether the agent will run as root.
 pub(crate) fn build(request: &SessionRequest<'_>, as_root: bool) -> Result<ExecRequest, CommandError> {
     let config = request.config;
-    let model = request.model.or(config.model.as_deref()).filter(|model| !model.is_empty());
+    let model = model(request);
     let prompt_file = request.prompt_file.to_string_lossy();
     let mut argv = fill(&config.command_argv, model, &prompt_file);
     if argv.first().is_none_or(String::is_empty) {
@@ -70,6 +70,11 @@ pub(crate) fn build(request: &SessionRequest<'_>, as_root: bool) -> Result<ExecR
         cwd: request.cwd.to_path_buf(),
         ..ExecRequest::new(argv)
     })
+}
+
+/// The model that a session asks for.
+pub(crate) fn model<'a>(request: &SessionRequest<'a>) -> Option<&'a str> {
+    request.model.or(request.config.model.as_deref()).filter(|model| !model.is_empty())
 }
 
 /// Arguments with their placeholders filled in. Without a model, an argument that is only its placeholder goes, and the

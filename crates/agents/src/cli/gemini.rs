@@ -2,15 +2,17 @@
 //! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Close, Notes, Parsed, Parser, REASON_MAX, STDERR_MAX, append_bounded, ended_by_engine,
-    ended_without_result, failed_after_success, final_message, last_lines, no_result, with_dropped,
+    Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    failed_after_success, final_message, last_lines, no_result,
 };
+use super::stream::Events;
 use super::words;
-use crate::bounded::{self, RESPONSE_MAX, Tail};
-use crate::objects::Objects;
+use crate::bounded::RESPONSE_MAX;
+use crate::limits;
+use crate::scan::{Cursor, ends_of, fold};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::{Tokens, Usage};
-use ralph_domain::ports::{ExecEnd, Stream};
+use ralph_domain::ports::ExecEnd;
 use ralph_domain::text;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,10 +22,13 @@ use std::borrow::Cow;
 const STATUSES: [u16; 12] = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529, 499];
 /// How many warnings are kept.
 const WARNINGS_MAX: usize = 16;
+/// So many refusals in a row will not become a yes within the CLI's remaining tries.
+const HOPELESS_ATTEMPT: u32 = 3;
+/// A wait for the provider longer than this outlasts its use: another agent can work meanwhile.
+const HOPELESS_DELAY_MS: f64 = 60_000.0;
 
-pub(crate) struct GeminiParser {
-    objects: Objects,
-    stderr: Tail,
+#[derive(Default)]
+pub(crate) struct GeminiEvents {
     started: bool,
     model: Option<String>,
     /// The message that is being said: deltas are joined, a tool use ends it.
@@ -31,6 +36,8 @@ pub(crate) struct GeminiParser {
     message_open: bool,
     tools: u64,
     warnings: Vec<String>,
+    /// The last failed try that the CLI spoke of on stderr, while nothing has followed it.
+    trouble: Option<String>,
     /// The `result` event, or the one object of `json`.
     result: Option<Value>,
 }
@@ -50,60 +57,17 @@ struct Event<'a> {
     message: Option<String>,
 }
 
-impl GeminiParser {
-    pub(crate) fn new() -> Self {
-        Self {
-            objects: Objects::new(),
-            stderr: Tail::new(STDERR_MAX),
-            started: false,
-            model: None,
-            message: String::new(),
-            message_open: false,
-            tools: 0,
-            warnings: Vec::new(),
-            result: None,
-        }
+impl GeminiEvents {
+    /// Something came after all: the wait is over.
+    fn going_on(&mut self, notes: &mut Notes<'_>) {
+        self.trouble = None;
+        *notes.hopeless = false;
     }
 
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
-        let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else { return };
-        match &*event.kind {
-            "init" => {
-                self.started = true;
-                self.model = event.model;
-            }
-            "message" if event.role == "assistant" => {
-                if !(event.delta && self.message_open) {
-                    self.message.clear();
-                }
-                append_bounded(&mut self.message, event.content.as_deref().unwrap_or_default());
-                self.message_open = true;
-            }
-            "tool_use" => {
-                self.tools += 1;
-                self.message_open = false;
-                let name = event.tool_name.unwrap_or_default();
-                notes.tool("tool_use", &name, event.parameters.unwrap_or_default());
-            }
-            "error" => {
-                let words = event.message.unwrap_or_default();
-                notes.activity(&words);
-                if self.warnings.len() < WARNINGS_MAX {
-                    self.warnings.push(text::one_line(&words, REASON_MAX));
-                }
-            }
-            // The one object of `json` has no type.
-            "result" | "" => {
-                if let Ok(result) = serde_json::from_slice::<Value>(bytes) {
-                    let is_document =
-                        ["response", "stats", "error"].iter().any(|key| result.get(key).is_some());
-                    if event.kind == "result" || is_document {
-                        self.take_result(result);
-                    }
-                }
-            }
-            _ => {}
-        }
+    /// A limit or an outage that was the last thing heard.
+    fn waited_for(&self, close: &Close<'_>) -> Option<SessionEnd> {
+        let end = words::classify(self.trouble.as_deref()?, None, close);
+        matches!(end, SessionEnd::RateLimited { .. } | SessionEnd::Overloaded { .. }).then_some(end)
     }
 
     fn take_result(&mut self, result: Value) {
@@ -128,7 +92,7 @@ impl GeminiParser {
                 Some(end) => end,
                 None => match status_of(close.exec) {
                     Some(status) => words::classify(&last_lines(stderr), Some(status), close),
-                    None => ended_without_result(close, self.started, stderr, None),
+                    None => ended_without_result(close, self.started, stderr, self.waited_for(close)),
                 },
             };
         };
@@ -222,24 +186,84 @@ fn tokens(stats: &Value) -> Option<(Tokens, Option<String>)> {
     Some((sum, main.map(|(name, _)| name.clone())))
 }
 
-impl Parser for GeminiParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
-        if stream == Stream::Stderr {
-            return self.stderr.push(bytes);
+impl Events for GeminiEvents {
+    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+        let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else { return };
+        match &*event.kind {
+            "init" => {
+                self.started = true;
+                self.model = event.model;
+            }
+            "message" if event.role == "assistant" => {
+                self.going_on(notes);
+                if !(event.delta && self.message_open) {
+                    self.message.clear();
+                }
+                append_bounded(&mut self.message, event.content.as_deref().unwrap_or_default());
+                self.message_open = true;
+            }
+            "tool_use" => {
+                self.going_on(notes);
+                self.tools += 1;
+                self.message_open = false;
+                let name = event.tool_name.unwrap_or_default();
+                notes.tool("tool_use", &name, event.parameters.unwrap_or_default());
+            }
+            "error" => {
+                let words = event.message.unwrap_or_default();
+                notes.activity(&words);
+                if self.warnings.len() < WARNINGS_MAX {
+                    self.warnings.push(text::one_line(&words, REASON_MAX));
+                }
+            }
+            // The one object of `json` has no type.
+            "result" | "" => {
+                if let Ok(result) = serde_json::from_slice::<Value>(bytes) {
+                    let is_document =
+                        ["response", "stats", "error"].iter().any(|key| result.get(key).is_some());
+                    if event.kind == "result" || is_document {
+                        self.going_on(notes);
+                        self.take_result(result);
+                    }
+                }
+            }
+            _ => {}
         }
-        let mut objects = std::mem::replace(&mut self.objects, Objects::with_max(0));
-        objects.feed(bytes, |object| self.event(object, notes));
-        self.objects = objects;
     }
 
-    fn finish(mut self: Box<Self>, close: &Close<'_>) -> Parsed {
-        let stderr = self.stderr.text();
+    /// `Attempt 2 failed: … Retrying after 5258ms...`, possibly over several lines.
+    fn complaint(&mut self, line: &str, notes: &mut Notes<'_>) {
+        let folded = fold(line);
+        let mut cursor = Cursor::new(&folded);
+        let attempt = cursor.eat("attempt ").then(|| cursor.whole()).flatten();
+        if let Some(attempt) = attempt.filter(|_| cursor.eat(" failed")) {
+            notes.activity(line);
+            self.trouble = Some(line.to_owned());
+            *notes.hopeless |= attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line);
+        }
+        let delay = ends_of(&folded, "retrying after ").find_map(|end| {
+            let mut cursor = Cursor::new(&folded[end..]);
+            cursor.decimal().filter(|_| cursor.eat("ms"))
+        });
+        if let (Some(trouble), Some(delay)) = (&mut self.trouble, delay)
+            && delay > HOPELESS_DELAY_MS
+        {
+            trouble.push_str(&format!(" Retrying in {:.0}s.", delay / 1000.0));
+            *notes.hopeless = true;
+        }
+    }
+
+    fn waiting(&self) -> bool {
+        self.trouble.is_some()
+    }
+
+    fn finish(mut self, stderr: &str, close: &Close<'_>) -> Parsed {
         let mut error = self.result.as_ref().and_then(|r| r.get("error")).filter(|e| e.is_object()).cloned();
         if error.is_none() && self.result.is_none() && !close.exec.success() {
-            error = stderr_error(&stderr);
+            error = stderr_error(stderr);
         }
-        let end =
-            ended_by_engine(close.exec, None).unwrap_or_else(|| self.judge(error.as_ref(), &stderr, close));
+        let end = ended_by_engine(close.exec, self.waited_for(close))
+            .unwrap_or_else(|| self.judge(error.as_ref(), stderr, close));
         let counted = self.result.as_ref().and_then(|result| tokens(&result["stats"]));
         let (tokens, model) = counted.map_or((None, None), |(tokens, model)| (Some(tokens), model));
         let usage = Usage { tokens, model: model.or_else(|| self.model.take()), ..Usage::unknown() };
@@ -252,9 +276,8 @@ impl Parser for GeminiParser {
                 }
                 result
             }
-            None => no_result("gemini", error.as_ref(), &stderr, close),
+            None => no_result("gemini", error.as_ref(), stderr, close),
         };
-        let response = with_dropped(response, self.objects.dropped());
-        Parsed { end, final_message, usage, response: bounded::value(response, RESPONSE_MAX) }
+        Parsed { end, final_message, usage, counted_over: None, response }
     }
 }

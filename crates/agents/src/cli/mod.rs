@@ -6,11 +6,16 @@ mod claude_result;
 mod codex;
 mod command;
 mod gemini;
+mod ledger;
+mod opencode;
 mod parser;
+mod qwen;
+mod stream;
 mod text;
 mod words;
 
 use self::command::CommandError;
+use self::ledger::Ledger;
 use self::parser::{Close, Notes, Parser};
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
@@ -18,29 +23,42 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
-    StopCause, Stream, Wishes,
+    Agent, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest,
+    SessionSink, StopCause, Stream, Wishes,
 };
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a CLI may wait in silence for a provider that refused it: codex would sleep out a `Retry-After` of an hour.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An agent that is an installed command.
 #[derive(Debug, Clone)]
 pub struct CliAgent {
     config: AgentConfig,
     as_root: bool,
+    patience: Duration,
+    ledger: Arc<Ledger>,
 }
 
 impl CliAgent {
     /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
     pub fn new(config: AgentConfig) -> Self {
-        Self { config, as_root: nix::unistd::Uid::effective().is_root() }
+        let as_root = nix::unistd::Uid::effective().is_root();
+        Self { config, as_root, patience: PATIENCE, ledger: Arc::default() }
     }
     /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
         self.as_root = as_root;
+        self
+    }
+
+    /// How long the command may wait in silence for a provider that refused it, before the session is given up.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -70,30 +88,33 @@ impl CliAgent {
             Err(error) => return Ok(not_started(&error)),
         };
         adapt(&mut exec);
-        let mut pump = Pump {
-            parser: parser_for(request.config.output_format),
-            sink,
-            root: sandbox.root(),
-            hopeless: false,
-        };
+        let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
+        pump.patience = self.patience;
         let outcome = sandbox.exec(&exec, &mut pump)?;
-        let close = Close {
-            exec: outcome.end,
-            now: later(request.now, outcome.duration),
-            patterns: &request.config.rate_limit_detection.patterns,
-        };
-        let parsed = pump.parser.finish(&close);
-        Ok(SessionReport {
-            end: parsed.end,
-            final_message: parsed.final_message,
-            usage: parsed.usage,
-            response: parsed.response,
-            duration: outcome.duration,
-            exit_code: outcome.end.code(),
-            survivors: outcome.survivors,
-            wishes: Wishes::default(),
-        })
+        let mut report = pump.report(&request.config.rate_limit_detection.patterns, &outcome, request.now);
+        if let Some(session) = report.counted_over {
+            report.session.usage = self.ledger.since(&session, report.session.usage);
+        }
+        let mut report = report.session;
+        if report.usage.model.is_none() {
+            report.usage.model = command::model(request).map(str::to_owned);
+        }
+        Ok(report)
     }
+}
+
+/// Reads recorded output the way a session does, whatever the pieces it comes in. Totals that a CLI counts on over a
+/// resumed session stay totals.
+pub fn replay<'a>(
+    format: OutputFormat,
+    pieces: impl IntoIterator<Item = (Stream, &'a [u8])>,
+    outcome: &ExecOutcome,
+    started: Timestamp,
+    sink: &mut dyn SessionSink,
+) -> SessionReport {
+    let mut pump = Pump::new(format, Path::new("/"), sink);
+    pieces.into_iter().for_each(|(stream, bytes)| pump.output(stream, bytes));
+    pump.report(&[], outcome, started).session
 }
 
 impl Agent for CliAgent {
@@ -113,10 +134,16 @@ impl Agent for CliAgent {
 fn parser_for(format: OutputFormat) -> Box<dyn Parser> {
     match format {
         OutputFormat::Text => Box::new(text::TextParser::new()),
-        OutputFormat::ClaudeJson | OutputFormat::ClaudeStreamJson => Box::new(claude::ClaudeParser::new()),
-        OutputFormat::CodexJson => Box::new(codex::CodexParser::new()),
-        OutputFormat::GeminiJson => Box::new(gemini::GeminiParser::new()),
+        OutputFormat::ClaudeJson | OutputFormat::ClaudeStreamJson => json_parser::<claude::ClaudeEvents>(),
+        OutputFormat::CodexJson => json_parser::<codex::CodexEvents>(),
+        OutputFormat::GeminiJson => json_parser::<gemini::GeminiEvents>(),
+        OutputFormat::OpencodeJson => json_parser::<opencode::OpencodeEvents>(),
+        OutputFormat::QwenJson => json_parser::<qwen::QwenEvents>(),
     }
+}
+
+fn json_parser<E: stream::Events + Default + 'static>() -> Box<dyn Parser> {
+    Box::new(stream::JsonParser::new(E::default()))
 }
 
 /// Waits that an agent announces count from its end, which is the session's start plus its length.
@@ -145,6 +172,38 @@ struct Pump<'a> {
     sink: &'a mut dyn SessionSink,
     root: &'a Path,
     hopeless: bool,
+    /// When the process last said something.
+    heard: Instant,
+    patience: Duration,
+}
+
+/// A report, and the session over which its usage is counted up.
+struct Counted {
+    session: SessionReport,
+    counted_over: Option<String>,
+}
+
+impl<'a> Pump<'a> {
+    fn new(format: OutputFormat, root: &'a Path, sink: &'a mut dyn SessionSink) -> Self {
+        let parser = parser_for(format);
+        Self { parser, sink, root, hopeless: false, heard: Instant::now(), patience: PATIENCE }
+    }
+
+    fn report(self, patterns: &[String], outcome: &ExecOutcome, started: Timestamp) -> Counted {
+        let close = Close { exec: outcome.end, now: later(started, outcome.duration), patterns };
+        let parsed = self.parser.finish(&close);
+        let session = SessionReport {
+            end: parsed.end,
+            final_message: parsed.final_message,
+            usage: parsed.usage,
+            response: parsed.response,
+            duration: outcome.duration,
+            exit_code: outcome.end.code(),
+            survivors: outcome.survivors,
+            wishes: Wishes::default(),
+        };
+        Counted { session, counted_over: parsed.counted_over }
+    }
 }
 
 impl ExecSink for Pump<'_> {
@@ -152,9 +211,11 @@ impl ExecSink for Pump<'_> {
         self.sink.output(stream, bytes);
         let mut notes = Notes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
+        self.heard = Instant::now();
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
         self.sink.poll()?;
-        if self.hopeless { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
+        let hopeless = self.hopeless || (self.parser.waiting() && self.heard.elapsed() > self.patience);
+        if hopeless { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
     }
 }

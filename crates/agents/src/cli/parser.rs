@@ -22,6 +22,10 @@ pub(crate) const REASON_MAX: usize = 500;
 pub(crate) trait Parser {
     /// Takes bytes as they came.
     fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>);
+    /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
+    fn waiting(&self) -> bool {
+        false
+    }
     /// The process is gone: what happened?
     fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed;
 }
@@ -41,6 +45,8 @@ pub(crate) struct Parsed {
     pub(crate) end: SessionEnd,
     pub(crate) final_message: String,
     pub(crate) usage: Usage,
+    /// The session over which `usage` is counted up, where the CLI goes on counting when it is resumed.
+    pub(crate) counted_over: Option<String>,
     pub(crate) response: Value,
 }
 
@@ -161,14 +167,6 @@ pub(crate) fn no_result(format: &str, error: Option<&Value>, stderr: &str, close
         "exit_code": close.exec.code(),
         "stderr_tail": stderr,
     })
-}
-
-/// Tells in a response how many objects were too long to be read.
-pub(crate) fn with_dropped(mut response: Value, dropped: u64) -> Value {
-    if let Some(map) = response.as_object_mut().filter(|_| dropped > 0) {
-        map.insert("dropped_lines".into(), dropped.into());
-    }
-    response
 }
 
 /// A final message within its bound: its end, where a promise stands.

@@ -54,7 +54,8 @@ impl Parser for TextParser {
             RESPONSE_MAX,
         );
         let end = judge(&stdout, &stderr, close);
-        Parsed { end, final_message: final_message(stdout), usage: Usage::unknown(), response }
+        let usage = Usage::unknown();
+        Parsed { end, final_message: final_message(stdout), usage, counted_over: None, response }
     }
 }
 

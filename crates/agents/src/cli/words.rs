@@ -19,6 +19,7 @@ const BILLING: &[&str] = &[
     "credit balance is too low",
     "billing_not_active",
     "billing is not active",
+    "account is not active",
     "insufficient credits",
     "payment required",
 ];
@@ -46,6 +47,8 @@ const OVERLOADED: &[&str] = &[
     "stream disconnected",
     "waiting for network",
     "connection failed",
+    "cannot connect",
+    "unable to connect",
     "connection refused",
     "connection error",
     "connection reset",

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod control;
 pub mod convert;
 pub mod demo;
+pub mod diagnose;
 pub mod doctor;
 pub mod home;
 pub mod init;
@@ -57,6 +58,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),
+        Command::Diagnose(args) => diagnose::run(args, &folder, out),
         Command::Demo(args) => demo::run(args, &folder, out),
         Command::Completions(args) => completions::run(args, &folder, out),
         Command::Man(args) => man::run(args, &folder, out),

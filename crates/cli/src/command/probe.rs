@@ -46,7 +46,7 @@ pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
     let agents = chosen(&names, configured(&top)?)?;
     if agents.is_empty() {
         return Err(CommandError::environment(
-            "there is no agent to try: none is configured, and neither claude, codex nor gemini is installed",
+            "there is no agent to try: none is configured, and none of claude, codex, gemini, opencode, qwen is installed",
         )
         .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
     }
@@ -193,15 +193,22 @@ mod tests {
         assert_eq!(names(&[]).unwrap(), ["mine"]);
         assert_eq!(names(&["codex", "mine"]).unwrap(), ["codex", "mine"]);
         let error = names(&["emacs"]).unwrap_err();
-        assert_eq!(error.hint.as_deref(), Some("known here: mine, claude, codex, gemini"));
+        assert_eq!(error.hint.as_deref(), Some("known here: mine, claude, codex, gemini, opencode, qwen"));
     }
 
     #[test]
     fn common_causes_get_their_own_hint() {
         let hint = |status, message: &str| {
             let (message, hint) = (message.to_owned(), Some("as before".to_owned()));
-            let mut report =
-                ProbeReport { name: "gemini".into(), ok: false, status, seconds: 1.0, message, hint };
+            let mut report = ProbeReport {
+                name: "gemini".into(),
+                ok: false,
+                status,
+                end: None,
+                seconds: 1.0,
+                message,
+                hint,
+            };
             mend(&mut report);
             report.hint.unwrap()
         };
@@ -219,6 +226,7 @@ mod tests {
             name: "codex".into(),
             ok: false,
             status: ProbeStatus::Auth,
+            end: None,
             seconds: 1.0,
             message: "bad key sk-very-secret-value-123456".into(),
             hint: None,

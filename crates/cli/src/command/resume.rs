@@ -6,8 +6,12 @@ use crate::output::Out;
 use crate::{find, host, signals, wiring};
 use ralph_core::Driver;
 use ralph_domain::control::Control;
+use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::journal::Places;
+use ralph_journal::layout::StateHome;
+use ralph_journal::lock::RunLock;
+use ralph_journal::registry::Registration;
 use ralph_journal::{JournalError, snapshot};
 use std::path::Path;
 
@@ -27,18 +31,22 @@ pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandErro
     go_on(args.run.as_deref(), folder, out)
 }
 
-/// Goes on with a run.
-pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, name)?;
-    let handle = find::handle(&entry);
-    if handle.is_driven() {
-        handle.send(Control::Resume)?;
-        out.say(format!("run {} goes on (`ralph logs -f {}` follows it)", entry.run_id, entry.run_id));
-        if out.json {
-            out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": "resume" }));
-        }
-        return Ok(0);
-    }
+/// A run that nobody drives, locked for this process.
+pub struct Opened {
+    /// Where this machine keeps what is not in the repo.
+    pub home: StateHome,
+    /// The run.
+    pub spec: RunSpec,
+    /// Its repo.
+    pub repo: Repo,
+    /// Its files.
+    pub places: Places,
+    /// Its lock.
+    pub lock: RunLock,
+}
+
+/// Takes the lock of a run and reads what it is.
+pub fn open(entry: &Registration) -> Result<Opened, CommandError> {
     host::load_dotenv(&entry.origin);
     let home = host::state_home()?;
     if !entry.workspace.is_dir() {
@@ -63,6 +71,23 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
     let lock = wiring::lock(&spec)?;
     // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
     ralph_sandbox::sweep(spec.run_id.as_str());
+    Ok(Opened { home, spec, repo, places, lock })
+}
+
+/// Goes on with a run.
+pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, name)?;
+    let handle = find::handle(&entry);
+    if handle.is_driven() {
+        handle.send(Control::Resume)?;
+        out.say(format!("run {} goes on (`ralph logs -f {}` follows it)", entry.run_id, entry.run_id));
+        if out.json {
+            out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": "resume" }));
+        }
+        return Ok(0);
+    }
+    let opened = open(&entry)?;
+    let Opened { home, spec, repo, places, lock } = opened;
     if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
         if let Some(end) = &state.finished {
             return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary))

@@ -11,6 +11,7 @@ use crate::output::Out;
 use ralph_domain::event::{EventBody, FileChange};
 use ralph_domain::id::Seq;
 use ralph_domain::state::{IterationSummary, RunState};
+use ralph_domain::stuck::Signals;
 use ralph_domain::text::count;
 use std::path::Path;
 
@@ -48,6 +49,8 @@ struct Story {
     /// Files that the wanted iteration changed, and how many in all.
     files: Vec<FileChange>,
     files_total: usize,
+    /// Stuck signals of the wanted iteration.
+    signals: Option<Signals>,
 }
 
 /// Runs the command.
@@ -74,7 +77,12 @@ fn story(facts: &Facts, wanted: Option<u32>) -> Result<Story, CommandError> {
     for event in find::handle(&facts.entry).follow(Seq(0)).poll()? {
         state.apply(&event);
         match event.body {
-            EventBody::IterationEnded { .. } => story.iterations.extend(state.history.back().cloned()),
+            EventBody::IterationEnded { iteration, signals, .. } => {
+                story.iterations.extend(state.history.back().cloned());
+                if wanted == Some(iteration) {
+                    story.signals = Some(signals);
+                }
+            }
             EventBody::Checkpointed { iteration, files, files_total, .. } if wanted == Some(iteration) => {
                 story.files = files;
                 story.files_total = files_total;

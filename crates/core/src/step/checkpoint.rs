@@ -16,6 +16,7 @@ impl Driver {
         self.ctx.boundary("checkpoint.before");
         let Some(current) = &self.ctx.state.current else { return Ok(()) };
         let (iteration, agent) = (current.iteration, current.agent.clone());
+        let wanted = current.session.as_ref().and_then(|s| s.commit_message.clone());
         let again = current.change.is_some();
         let before = self.ctx.state.tree.clone();
         // Refs first: our own commit must not hide what the agent moved.
@@ -23,7 +24,10 @@ impl Driver {
         if !moves.is_empty() {
             self.ctx.record(EventBody::RefsMoved { moves })?;
         }
-        let message = format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id);
+        let mut message = format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id);
+        if let Some(wanted) = wanted {
+            message = format!("{message}\n\n{}", without_trailers(&wanted));
+        }
         let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.alarm.is_none();
         let checkpoint = self.workspace.checkpoint(&CheckpointRequest {
             iteration,
@@ -71,4 +75,14 @@ impl Driver {
         self.ctx.boundary("checkpoint.after");
         Ok(())
     }
+}
+
+/// An agent's words for a commit, without lines that look like the engine's own trailers.
+fn without_trailers(message: &str) -> String {
+    let lines: Vec<&str> = message
+        .trim()
+        .lines()
+        .filter(|line| !line.trim_start().to_ascii_lowercase().starts_with("ralph-"))
+        .collect();
+    lines.join("\n")
 }

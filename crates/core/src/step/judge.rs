@@ -2,12 +2,16 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::step::evidence;
 use crate::{changelog, receipt};
+use ralph_domain::config::Role;
 use ralph_domain::decide::{budget_warnings, judge};
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::Digest;
+use ralph_domain::ladder;
+use ralph_domain::ports::PutAway;
 use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::{self, Signals, Trace};
+use ralph_domain::stuck::{self, Evidence, Signals, Trace};
 use ralph_domain::text::tail;
 use ralph_journal::artifacts;
 use std::fmt::Write as _;
@@ -24,7 +28,8 @@ impl Driver {
         let folder = self.ctx.iteration_dir(iteration)?;
         let verdict = judge(&self.ctx.state);
         let failure = failure_signature(&self.ctx.state, &current, self.ctx.run.path());
-        let signals = score(&self.ctx.state, &current, failure.clone());
+        let evidence = evidence::read(&self.ctx.state, &current, self.ctx.run.path(), &folder);
+        let signals = score(&self.ctx.state, &current, failure.clone(), evidence.clone());
         artifacts::write(
             &folder.join("test_output.txt"),
             test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes(),
@@ -38,11 +43,7 @@ impl Driver {
         let digest = artifacts::write(&folder.join("receipt.json"), &receipt)?;
         self.ctx.boundary("judge.receipt");
         changelog::append(&self.ctx, &current, verdict)?;
-        let gutter_at = self.ctx.state.spec.settings.gutter_score;
-        let stuck = !self.ctx.state.spec.settings.stuck_detection.disabled
-            && signals.loop_score >= gutter_at
-            && verdict != ralph_domain::event::Verdict::Candidate;
-        let (loop_score, evidence) = (signals.loop_score, signals.evidence.clone());
+        let seen = signals.clone();
         if self.tick(iteration)? {
             self.checkpoint()?;
         }
@@ -52,31 +53,36 @@ impl Driver {
             signals,
             failure,
             receipt: digest,
+            evidence,
         })?;
-        if stuck {
-            self.ctx.record(EventBody::Gutter { iteration, loop_score, evidence })?;
+        for news in ladder::notice(&self.ctx.state, iteration, verdict, &seen) {
+            self.ctx.record(news)?;
+            self.ask_advisor(seen.kinds(), seen.loop_score, &seen.evidence)?;
+        }
+        if let Some(rest) = ladder::breaker(&self.ctx.state, &current.agent, self.ctx.clock.now()) {
+            self.ctx.record(rest)?;
+            self.ctx.save_cooldowns()?;
         }
         for warning in budget_warnings(&self.ctx.state) {
             self.ctx.record(warning)?;
         }
         self.ctx.flush()?;
+        self.agents.iter().for_each(|agent| agent.put_away(PutAway::Idle));
         self.ctx.boundary("judge.after");
         Ok(())
     }
 }
 
-fn score(state: &RunState, current: &Current, failure: Option<Digest>) -> Signals {
-    let Some(change) = &current.change else { return Signals::default() };
+fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence: Evidence) -> Signals {
+    // Who only reads is not silent.
+    if current.role.is_some_and(Role::only_reads) {
+        return Signals::default();
+    }
+    let Some(newest) = Trace::of(state, current, failure, evidence) else { return Signals::default() };
     let mut traces: Vec<Trace> = state.traces.iter().cloned().collect();
-    traces.push(Trace {
-        iteration: current.iteration,
-        tree: change.tree.clone(),
-        failure,
-        lines: change.added + change.removed,
-        changed: change.files > 0,
-        files: change.contents.clone(),
-    });
-    stuck::score(&traces, state.spec.settings.stuck_detection.threshold)
+    traces.push(newest);
+    let settings = &state.spec.settings;
+    stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
 }
 
 /// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.

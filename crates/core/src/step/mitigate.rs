@@ -1,38 +1,33 @@
-//! Mitigate: one rung of the ladder. This is its first form: a fresh session that is told what was tried, then a person.
+//! Mitigate: one rung of the ladder.
 
 use crate::driver::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Rung};
+use ralph_domain::ladder::{self, Fallback};
 use ralph_domain::outcome::HumanReason;
 
 impl Driver {
     pub(crate) fn mitigate(&mut self, rung: Rung) -> Result<(), DriveError> {
         self.ctx.boundary("mitigate.before");
-        let state = &self.ctx.state;
-        let evidence = state.gutter.as_ref().map(|g| g.evidence.join("; ")).unwrap_or_default();
-        let tried: Vec<String> = state
-            .history
-            .iter()
-            .rev()
-            .take(3)
-            .filter(|i| !i.message.is_empty())
-            .map(|i| format!("iteration {} ({}): {}", i.iteration, i.agent, i.message))
-            .collect();
+        let detail = ladder::words(&self.ctx.state, rung);
+        let (mut benched, mut substitute) = (None, None);
         match rung {
-            Rung::Rotate => {
-                let mut detail = format!(
-                    "The loop is circling: {evidence}. Do not repeat what was tried. Find out why it fails before you change anything, and take another approach."
-                );
-                if !tried.is_empty() {
-                    detail.push_str(&format!(" Tried and failed: {}.", tried.join("; ")));
-                }
-                self.ctx.record(EventBody::Mitigated { rung, detail })?;
+            Rung::Nudge | Rung::Rotate => {}
+            Rung::Fallback => match ladder::fallback(&self.ctx.state) {
+                Some(Fallback::Model { agent, model }) => substitute = Some((agent, model)),
+                Some(Fallback::Agent { benched: agent, .. }) => benched = Some(agent),
+                None => {}
+            },
+            // A doctor who was cut off by a crash is asked again; one whose report is journalled is not.
+            Rung::Doctor if self.ctx.state.diagnosed_at != Some(self.ctx.state.iterations) => {
+                self.diagnose()?
             }
-            Rung::Pause => {
-                self.ctx.record(EventBody::Mitigated { rung, detail: evidence.clone() })?;
-                let message = format!("circling, and a fresh session did not help: {evidence}");
-                self.ctx.record(EventBody::NeedsHuman { reason: HumanReason::Stuck, message })?;
-            }
+            Rung::Doctor | Rung::Pause => {}
+        }
+        self.ctx.record(EventBody::Mitigated { rung, detail: detail.clone(), benched, substitute })?;
+        if rung == Rung::Pause {
+            let message = format!("circling, and nothing on the ladder helped: {detail}");
+            self.ctx.record(EventBody::NeedsHuman { reason: HumanReason::Stuck, message })?;
         }
         self.ctx.flush()?;
         self.ctx.boundary("mitigate.after");

@@ -1,11 +1,14 @@
 //! The steps, one file each: perform the effect, journal what happened.
 
 pub(crate) mod checkpoint;
+pub(crate) mod consult;
+pub(crate) mod evidence;
 pub(crate) mod judge;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
 pub(crate) mod publish;
+pub(crate) mod recorder;
 pub(crate) mod tick;
 pub(crate) mod verify;
 pub(crate) mod wait;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{AgentName, CommitId, RunId, TreeId};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::{Baseline, ExecRequest, Sandbox};
+use ralph_domain::ports::{Baseline, ExecRequest, PutAway, Sandbox};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::state::AgentTotals;
 use ralph_journal::JournalError;
@@ -59,6 +59,8 @@ struct Protected<'a> {
 impl Driver {
     pub(crate) fn prove(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prove.before");
+        // Nothing of an agent lives while its work is proven: a process of its could meddle with the checkout.
+        self.agents.iter().for_each(|agent| agent.put_away(PutAway::Everything));
         let state = &self.ctx.state;
         let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.tree.clone()) else {
             return Ok(());

@@ -18,13 +18,27 @@ impl Driver {
     ) -> Result<Vec<ProtectedChange>, DriveError> {
         let task = &self.ctx.state.spec.task;
         if !task_book::has_book(task) {
+            let words = self.ctx.state.claimed_in_words.clone();
+            if !words.is_empty() && words != self.ctx.state.claims {
+                self.ctx.record(EventBody::Claimed {
+                    iteration,
+                    ids: words.into_iter().collect(),
+                    open: Vec::new(),
+                })?;
+            }
             return Ok(changes);
         }
         let file =
             std::fs::read_to_string(self.ctx.state.spec.workspace.join(&task.source)).unwrap_or_default();
         // The spec keeps the file without secrets; compared is like with like.
         match task_book::review(task, &self.ctx.redactor.text(&file)) {
-            Ok(claims) => {
+            Ok(mut claims) => {
+                // What was claimed in words counts like a mark, for what the file knows.
+                for id in &self.ctx.state.claimed_in_words {
+                    if claims.open.remove(id) {
+                        claims.done.insert(id.clone());
+                    }
+                }
                 let source = task.source.clone();
                 changes.retain(|c| c.path != source);
                 let known = &self.ctx.state;
@@ -66,7 +80,7 @@ impl Driver {
 }
 
 /// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.
-fn met(state: &RunState) -> BTreeSet<String> {
+pub(super) fn met(state: &RunState) -> BTreeSet<String> {
     let task = &state.spec.task;
     let passes =
         |name: &str| state.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.tree.as_ref());

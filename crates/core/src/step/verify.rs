@@ -236,7 +236,7 @@ impl ExecSink for CheckSink<'_> {
 
     fn poll(&mut self) -> ControlFlow<StopCause> {
         let now = self.ctx.clock.elapsed();
-        if self.ctx.cancel.get().is_none() && now - self.last_poll < crate::step::work::POLL {
+        if self.ctx.cancel.get().is_none() && now - self.last_poll < crate::step::recorder::POLL {
             return ControlFlow::Continue(());
         }
         self.last_poll = now;

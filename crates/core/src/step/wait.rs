@@ -4,7 +4,7 @@
 use crate::context::Live;
 use crate::driver::Driver;
 use crate::error::DriveError;
-use crate::step::work::POLL;
+use crate::step::recorder::POLL;
 use jiff::Timestamp;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;

@@ -1,23 +1,26 @@
 //! Work: one fresh agent session, from prompt to report.
 
-use crate::context::{Context, Live};
+use super::recorder::Recorder;
 use crate::driver::Driver;
 use crate::error::DriveError;
-use crate::prompt;
+use crate::{prompt, task_book};
 use ralph_domain::claim::promises;
+use ralph_domain::config::Role;
 use ralph_domain::decide::consequences;
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{Usage, Usd};
-use ralph_domain::ports::{SessionReport, SessionRequest, SessionSink, StopCause, Stream};
-use ralph_domain::text::one_line;
+use ralph_domain::ports::{Ask, SessionReport, SessionRequest, Wishes};
+use ralph_domain::spec::RunSpec;
+use ralph_domain::text::{head, one_line, tail};
 use ralph_journal::artifacts::{self, OutputLog};
-use std::io::Write as _;
-use std::ops::ControlFlow;
-use std::time::Duration;
 
 /// Characters of the final message that the journal keeps.
 const MESSAGE_MAX: usize = 300;
+/// Characters of a commit message that an agent asks for.
+const COMMIT_MESSAGE_MAX: usize = 2000;
+/// Bytes of what a reviewer, tester or documenter leaves for the builder.
+const FINDINGS_MAX: usize = 8000;
 
 impl Driver {
     pub(crate) fn work(
@@ -26,6 +29,7 @@ impl Driver {
         attempt: u32,
         name: &AgentName,
         model: Option<&str>,
+        role: Option<Role>,
         skipped: Vec<String>,
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
@@ -43,11 +47,9 @@ impl Driver {
             .cloned()
             .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
         let folder = self.ctx.iteration_dir(iteration)?;
-        let text = prompt::assemble(
-            &self.ctx.state,
-            &prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state),
-        );
-        let text = self.ctx.redactor.text(&text).into_owned();
+        let files = prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state);
+        let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, role, &agent.preamble());
+        let prompt::Prompt { text, stable } = prompt.redacted(&self.ctx.redactor);
         let prompt_file = folder.join("prompt.md");
         let digest = artifacts::write(&prompt_file, text.as_bytes())?;
         if iteration == 1 || attempt > 1 || !self.ctx.dir.active().exists() {
@@ -60,6 +62,7 @@ impl Driver {
             model: model.map(str::to_owned),
             prompt: digest,
             skipped,
+            role,
         })?;
         // Whatever was journalled before is on the disk before money is spent again.
         self.ctx.journal.barrier()?;
@@ -70,8 +73,7 @@ impl Driver {
         let promise = spec.settings.completion_promise.clone();
         let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.totals.cost);
         let cwd = spec.task.working_dir.clone().map(std::path::PathBuf::from).unwrap_or_default();
-        let stable = Vec::new();
-        let protected = Vec::new();
+        let protected = session_protected(spec);
         let request = SessionRequest {
             run: &run_id,
             iteration,
@@ -90,7 +92,7 @@ impl Driver {
         };
         let log = OutputLog::create(&folder.join("output.log"), self.ctx.redactor.clone())?;
         let actions = artifacts_file(&folder.join("actions.jsonl"))?;
-        let mut recorder = Recorder::new(&mut self.ctx, log, actions);
+        let mut recorder = Recorder::new(&mut self.ctx, log, actions, iteration);
         let report = agent.session(&request, &*self.sandbox, &mut recorder);
         recorder.finish()?;
         self.ctx.boundary("work.session");
@@ -109,13 +111,16 @@ impl Driver {
     ) -> Result<(), DriveError> {
         let folder = self.ctx.iteration_dir(iteration)?;
         let mut response = report.response;
+        let denials = response["permission_denials"].as_array().map_or(0, |all| all.len() as u32);
         self.ctx.redactor.json(&mut response);
         let response = artifacts::write(
             &folder.join("response.json"),
             &serde_json::to_vec(&response).unwrap_or_default(),
         )?;
         // A session that did not complete can promise nothing: its last words may be cut off anywhere.
-        let promised = report.end == SessionEnd::Completed && promises(&report.final_message, promise);
+        let completed = report.end == SessionEnd::Completed;
+        let promised = completed && (report.wishes.done || promises(&report.final_message, promise));
+        let wishes = if completed { report.wishes } else { Wishes::default() };
         let message = last_paragraph(&report.final_message, promise);
         let message = one_line(&self.ctx.redactor.text(&message), MESSAGE_MAX);
         if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted)
@@ -124,6 +129,10 @@ impl Driver {
             self.ctx
                 .error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
         }
+        let role = self.ctx.state.current.as_ref().and_then(|c| c.role);
+        let findings = role
+            .filter(|role| completed && *role != Role::Builder)
+            .map(|_| tail(self.ctx.redactor.text(&report.final_message).trim(), FINDINGS_MAX).to_owned());
         self.ctx.record(EventBody::SessionEnded {
             iteration,
             end: clean(report.end),
@@ -134,8 +143,13 @@ impl Driver {
             exit_code: report.exit_code,
             response: Some(response),
             survivors: report.survivors,
-            claims: report.wishes.claims,
-            ask: report.wishes.ask,
+            claims: wishes.claims,
+            ask: wishes.ask.map(clean_ask),
+            commit_message: wishes
+                .commit_message
+                .map(|m| head(&self.ctx.redactor.text(&m), COMMIT_MESSAGE_MAX).to_owned()),
+            findings,
+            denials,
         })?;
         Ok(())
     }
@@ -156,6 +170,9 @@ impl Driver {
             survivors: 0,
             claims: Vec::new(),
             ask: None,
+            commit_message: None,
+            findings: None,
+            denials: 0,
         })?;
         Ok(())
     }
@@ -195,6 +212,25 @@ fn clean(end: SessionEnd) -> SessionEnd {
     }
 }
 
+fn clean_ask(ask: Ask) -> Ask {
+    let cut = |reason: String| one_line(&reason, 500);
+    match ask {
+        Ask::Rotate { reason } => Ask::Rotate { reason: cut(reason) },
+        Ask::Pause { reason } => Ask::Pause { reason: cut(reason) },
+        Ask::GiveUp { reason } => Ask::GiveUp { reason: cut(reason) },
+    }
+}
+
+/// What managed actions must leave alone. A task file with marks is not among it: what is changed there is reviewed.
+fn session_protected(spec: &RunSpec) -> Vec<String> {
+    let mut patterns = super::prepare::protected_patterns(spec);
+    if task_book::has_book(&spec.task) {
+        patterns.retain(|p| *p != spec.task.source);
+    }
+    patterns.push(".ralph/config.json".to_owned());
+    patterns
+}
+
 /// What a person wants to read of a final message: its last paragraph that is not the promise.
 fn last_paragraph(message: &str, promise: &str) -> String {
     let tag = format!("<promise>{promise}</promise>");
@@ -204,101 +240,4 @@ fn last_paragraph(message: &str, promise: &str) -> String {
 
 fn artifacts_file(path: &std::path::Path) -> Result<std::fs::File, DriveError> {
     Ok(std::fs::File::create(path).map_err(|e| ralph_journal::JournalError::file("write", path, e))?)
-}
-
-/// Actions beyond this many bytes are left out of `actions.jsonl`.
-const ACTIONS_MAX: u64 = 8 * 1024 * 1024;
-/// How often the inbox is looked at while a session runs.
-pub(crate) const POLL: Duration = Duration::from_millis(150);
-
-/// Receives a session's output: into the log without secrets, to the observer, and out to the inbox for controls.
-struct Recorder<'a> {
-    ctx: &'a mut Context,
-    log: OutputLog,
-    actions: std::io::BufWriter<std::fs::File>,
-    actions_bytes: u64,
-    activity: String,
-    started: Duration,
-    last_output: Duration,
-    last_poll: Duration,
-    error: Option<DriveError>,
-}
-
-impl<'a> Recorder<'a> {
-    fn new(ctx: &'a mut Context, log: OutputLog, actions: std::fs::File) -> Self {
-        let now = ctx.clock.elapsed();
-        Self {
-            ctx,
-            log,
-            actions: std::io::BufWriter::with_capacity(4096, actions),
-            actions_bytes: 0,
-            activity: String::new(),
-            started: now,
-            last_output: now,
-            last_poll: now,
-            error: None,
-        }
-    }
-
-    fn finish(mut self) -> Result<(), DriveError> {
-        let (_, rest) = self.log.finish()?;
-        if !rest.is_empty() {
-            self.ctx.observer.output(Stream::Stdout, &rest);
-        }
-        let path = std::path::Path::new("actions.jsonl");
-        self.actions.flush().map_err(|e| ralph_journal::JournalError::file("write", path, e))?;
-        match self.error.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
-    }
-}
-
-impl SessionSink for Recorder<'_> {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        self.last_output = self.ctx.clock.elapsed();
-        let clean = self.log.push(stream, bytes);
-        if !clean.is_empty() {
-            self.ctx.observer.output(stream, &clean);
-        }
-    }
-
-    fn activity(&mut self, line: &str) {
-        self.activity = one_line(&self.ctx.redactor.text(line), 160);
-    }
-
-    fn action(&mut self, json_line: &str) {
-        self.actions_bytes += json_line.len() as u64;
-        if self.actions_bytes <= ACTIONS_MAX {
-            let clean = self.ctx.redactor.text(json_line);
-            let _ = writeln!(self.actions, "{}", clean.trim_end());
-        }
-    }
-
-    fn poll(&mut self) -> ControlFlow<StopCause> {
-        if self.ctx.cancel.get().is_none() && self.ctx.clock.elapsed() - self.last_poll < POLL {
-            return ControlFlow::Continue(());
-        }
-        let now = self.ctx.clock.elapsed();
-        self.last_poll = now;
-        let live = Live {
-            now: self.ctx.clock.now(),
-            elapsed: now - self.started,
-            silent: Some(now - self.last_output),
-            activity: &self.activity,
-        };
-        self.ctx.observer.live(&self.ctx.state, &live);
-        if self.ctx.state.spec.settings.budgets.deadline.is_some_and(|deadline| live.now >= deadline) {
-            return ControlFlow::Break(StopCause::Budget);
-        }
-        match self.ctx.read_inbox() {
-            Ok(Some(cause)) => ControlFlow::Break(cause),
-            Ok(None) => ControlFlow::Continue(()),
-            Err(error) => {
-                // The journal cannot be written: going on would spend money that nobody can account for.
-                self.error = Some(error);
-                ControlFlow::Break(StopCause::Cancelled)
-            }
-        }
-    }
 }

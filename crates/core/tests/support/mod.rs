@@ -96,6 +96,8 @@ pub struct Machine {
     pub config: ConfigFile,
     pub sealed: bool,
     pub custom: Mutex<Option<BTreeMap<String, Box<dyn CustomCheck>>>>,
+    pub helpers: ralph_core::Helpers,
+    pub models: ralph_domain::config::Models,
 }
 
 impl Machine {
@@ -116,6 +118,8 @@ impl Machine {
             config,
             sealed: true,
             custom: Mutex::new(None),
+            helpers: ralph_core::Helpers::default(),
+            models: ralph_domain::config::Models::default(),
         }
     }
 
@@ -142,7 +146,10 @@ impl Machine {
             run_id: "r1".into(),
             created_at: self.clock.now(),
             task: Task::from_prompt("# A task\n\nMake it done.\n", "PROMPT.md").unwrap(),
-            settings: self.config.clone().resolve(),
+            settings: ralph_domain::config::Settings {
+                models: self.models.clone(),
+                ..self.config.clone().resolve()
+            },
             place: Place::InPlace,
             workspace: self.folder(),
             origin: self.folder(),
@@ -171,6 +178,7 @@ impl Machine {
             clock: self.clock.clone(),
             redactor: Arc::new(Redactor::default()),
             observer: Box::new(Silent),
+            helpers: self.helpers.clone(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

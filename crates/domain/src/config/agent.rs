@@ -172,12 +172,16 @@ pub enum OutputFormat {
     CodexJson,
     /// `gemini --output-format json` or `stream-json`.
     GeminiJson,
+    /// `opencode run --format json`.
+    OpencodeJson,
+    /// `qwen -o json` or `stream-json`.
+    QwenJson,
 }
 
 impl OutputFormat {
     /// Whether this format tells what a session cost.
     pub fn reports_cost(self) -> bool {
-        matches!(self, Self::ClaudeJson | Self::ClaudeStreamJson)
+        matches!(self, Self::ClaudeJson | Self::ClaudeStreamJson | Self::OpencodeJson)
     }
 }
 
@@ -202,4 +206,6 @@ pub enum AgentSelection {
     RoundRobin,
     /// The first that is free.
     Priority,
+    /// By the pipeline of `roles`.
+    Roles,
 }

@@ -5,21 +5,23 @@
 //! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
 
 mod agent;
+mod help;
 mod models;
 mod parse;
 mod policy;
 mod settings;
+mod stuck;
 
 pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
     RateLimitDetection,
 };
+pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use parse::{ConfigError, TOP_KEYS};
-pub use policy::{
-    CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, StuckConfig, VerifierConfig, join_argv,
-};
+pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;
+pub use stuck::{StuckConfig, StuckWeights};
 
 use crate::id::AgentName;
 use crate::money::Usd;
@@ -111,6 +113,15 @@ pub struct ConfigFile {
     /// What follows when every mitigation is used up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_stuck: Option<OnStuck>,
+    /// The doctor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doctor: Option<DoctorConfig>,
+    /// The critic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critic: Option<CriticConfig>,
+    /// The pipeline of roles that agents take in turn, with `agent_selection` `roles`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<RoleConfig>>,
     /// How strongly the agent is fenced. `none` counts only from a flag or the user's own config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,

@@ -48,6 +48,9 @@ pub const TOP_KEYS: &[&str] = &[
     "stuck_detection",
     "gutter_score",
     "on_stuck",
+    "doctor",
+    "critic",
+    "roles",
     "isolation",
     "default_cooldown_seconds",
 ];
@@ -167,6 +170,31 @@ impl ConfigFile {
                     "leave the key out for its default".into(),
                 ));
             }
+        }
+        if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
+            return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
+        let names = || self.agents.iter().flatten().map(|a| &a.name);
+        for role in self.roles.iter().flatten() {
+            if let Some(agent) = &role.agent
+                && self.agents.is_some()
+                && !names().any(|name| name == agent)
+            {
+                return Err((
+                    "roles",
+                    format!("the {} is to be `{agent}`, but there is no such agent", role.role.as_str()),
+                    "name an agent of `agents`, or leave `agent` out".into(),
+                ));
+            }
+        }
+        if self.agent_selection == Some(super::AgentSelection::Roles)
+            && self.roles.as_ref().is_none_or(Vec::is_empty)
+        {
+            return Err((
+                "agent_selection",
+                "`agent_selection` is `roles`, but there are no `roles`".into(),
+                "for example `\"roles\": [{\"role\": \"builder\"}, {\"role\": \"reviewer\"}]`".into(),
+            ));
         }
         if self.max_iterations == Some(0) {
             return Err((

@@ -106,28 +106,6 @@ pub enum Completion {
     Checks,
 }
 
-/// Stuck detection as the library names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StuckConfig {
-    /// Iterations that make a pattern.
-    #[serde(default = "default_threshold")]
-    pub threshold: u32,
-    /// Switches the detection off.
-    #[serde(default)]
-    pub disabled: bool,
-}
-
-fn default_threshold() -> u32 {
-    3
-}
-
-impl Default for StuckConfig {
-    fn default() -> Self {
-        Self { threshold: default_threshold(), disabled: false }
-    }
-}
-
 /// What follows when a run circles and every mitigation is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

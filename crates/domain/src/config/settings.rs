@@ -1,8 +1,8 @@
 //! From files to settings: layers are merged, defaults filled in, and the result is what a run is frozen with.
 
 use super::{
-    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, Isolation, Models, OnStuck,
-    StuckConfig, VerifierConfig,
+    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Isolation,
+    Models, OnStuck, RoleConfig, StuckConfig, VerifierConfig,
 };
 use crate::budget::Budgets;
 use crate::id::AgentName;
@@ -41,6 +41,9 @@ impl ConfigFile {
             stuck_detection,
             gutter_score,
             on_stuck,
+            doctor,
+            critic,
+            roles,
             isolation,
             default_cooldown_seconds,
         );
@@ -75,7 +78,10 @@ impl ConfigFile {
         let defaults = Budgets::default();
         Settings {
             agents,
-            agent_selection: self.agent_selection.unwrap_or_default(),
+            agent_selection: self.agent_selection.unwrap_or_else(|| match &self.roles {
+                Some(roles) if !roles.is_empty() => AgentSelection::Roles,
+                _ => AgentSelection::default(),
+            }),
             verifiers,
             required_verifiers: required,
             completion_promise: self.completion_promise.unwrap_or_else(|| "COMPLETE".into()),
@@ -106,6 +112,9 @@ impl ConfigFile {
             stuck_detection: self.stuck_detection.unwrap_or_default(),
             gutter_score: self.gutter_score.unwrap_or(0.7),
             on_stuck: self.on_stuck.unwrap_or_default(),
+            doctor: self.doctor.unwrap_or_default(),
+            critic: self.critic.unwrap_or_default(),
+            roles: self.roles.unwrap_or_default(),
             isolation: self.isolation.unwrap_or_default(),
             default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
             models: Models::default(),
@@ -166,6 +175,15 @@ pub struct Settings {
     pub gutter_score: f64,
     /// What follows then, when nothing helps.
     pub on_stuck: OnStuck,
+    /// The doctor.
+    #[serde(default)]
+    pub doctor: DoctorConfig,
+    /// The critic.
+    #[serde(default)]
+    pub critic: CriticConfig,
+    /// The pipeline of roles.
+    #[serde(default)]
+    pub roles: Vec<RoleConfig>,
     /// The fence.
     pub isolation: Isolation,
     /// Cooldown without a named reset time.

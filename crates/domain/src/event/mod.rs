@@ -1,18 +1,20 @@
 //! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
 //! added; readers skip what they do not know.
 
+mod kind;
 mod parts;
 
 pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
 
 use crate::budget::BudgetKind;
+use crate::config::Role;
 use crate::control::Letter;
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
 use crate::money::Usage;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::{Ask, Baseline};
 use crate::protect::ProtectedChange;
-use crate::stuck::Signals;
+use crate::stuck::{Evidence, Signals, StuckKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +70,9 @@ pub enum EventBody {
         /// Agents that were passed over, with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skipped: Vec<String>,
+        /// In which role, where a pipeline of roles is set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<Role>,
     },
     /// The session is over.
     SessionEnded {
@@ -92,12 +97,21 @@ pub enum EventBody {
         /// Processes left behind and ended.
         #[serde(default, skip_serializing_if = "is_zero_u32")]
         survivors: u32,
+        /// Tool uses that were denied.
+        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        denials: u32,
         /// Ids of criteria that the agent says are met, where it says so outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         claims: Vec<String>,
         /// What the agent asks for instead of going on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Ask>,
+        /// The message the agent would like for the iteration's commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit_message: Option<String>,
+        /// What a reviewer, tester or documenter found, for the builder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        findings: Option<String>,
     },
     /// A managed action of a session begins.
     ActionStarted {
@@ -194,6 +208,9 @@ pub enum EventBody {
         failure: Option<Digest>,
         /// Digest of `receipt.json`.
         receipt: Digest,
+        /// What the stuck rules read from the outputs, for the iterations to come.
+        #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+        evidence: Evidence,
     },
     /// A session ended without counting as an iteration.
     IterationVoided {
@@ -252,12 +269,56 @@ pub enum EventBody {
         /// The evidence, in words.
         evidence: Vec<String>,
     },
+    /// A sign of being stuck, not yet enough for a gutter. The next session is told.
+    Stuck {
+        /// The iteration that showed it.
+        iteration: u32,
+        /// Which conditions, each told once until something gets better.
+        kinds: Vec<StuckKind>,
+        /// The score.
+        loop_score: f64,
+        /// The evidence, in words.
+        evidence: Vec<String>,
+    },
     /// A rung of the ladder is tried.
     Mitigated {
         /// Which.
         rung: Rung,
         /// What that means here.
         detail: String,
+        /// The agent that sits out until something gets better.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        benched: Option<AgentName>,
+        /// The agent that works with another model until something gets better, and the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        substitute: Option<(AgentName, String)>,
+    },
+    /// The doctor has read the run; the report is in `diagnostics.md`.
+    Diagnosed {
+        /// Iterations when it did.
+        iteration: u32,
+        /// The profile that spoke, or `rules`.
+        by: String,
+        /// In one sentence.
+        summary: String,
+        /// Digest of the report.
+        report: Digest,
+        /// What it used.
+        usage: Usage,
+        /// What follows: `applied` or `offered`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        suggestions: Vec<String>,
+    },
+    /// A critic looked at the last changes and failures; its objections go into the next prompt.
+    Criticised {
+        /// The last iteration it looked at.
+        iteration: u32,
+        /// The agent or profile that spoke.
+        by: String,
+        /// The objections; empty where it had none or could not speak.
+        objections: String,
+        /// What it used.
+        usage: Usage,
     },
     /// A person intervened.
     ControlReceived {
@@ -377,70 +438,6 @@ fn is_zero(n: &u64) -> bool {
 }
 fn is_zero_u32(n: &u32) -> bool {
     *n == 0
-}
-
-impl EventBody {
-    /// The kind as the journal writes it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::RunCreated { .. } => "run_created",
-            Self::DriverStarted { .. } => "driver_started",
-            Self::Prepared { .. } => "prepared",
-            Self::IterationStarted { .. } => "iteration_started",
-            Self::SessionEnded { .. } => "session_ended",
-            Self::ActionStarted { .. } => "action_started",
-            Self::ActionFinished { .. } => "action_finished",
-            Self::Checkpointed { .. } => "checkpointed",
-            Self::CheckFinished { .. } => "check_finished",
-            Self::ProtectedChanged { .. } => "protected_changed",
-            Self::Claimed { .. } => "claimed",
-            Self::Ticked { .. } => "ticked",
-            Self::IterationEnded { .. } => "iteration_ended",
-            Self::IterationVoided { .. } => "iteration_voided",
-            Self::CooldownSet { .. } => "cooldown_set",
-            Self::CooldownCleared { .. } => "cooldown_cleared",
-            Self::AgentDropped { .. } => "agent_dropped",
-            Self::WaitStarted { .. } => "wait_started",
-            Self::WaitEnded { .. } => "wait_ended",
-            Self::BudgetWarning { .. } => "budget_warning",
-            Self::Gutter { .. } => "gutter",
-            Self::Mitigated { .. } => "mitigated",
-            Self::ControlReceived { .. } => "control_received",
-            Self::ControlRefused { .. } => "control_refused",
-            Self::SpecChanged { .. } => "spec_changed",
-            Self::ApprovalApplied { .. } => "approval_applied",
-            Self::RefsMoved { .. } => "refs_moved",
-            Self::Tampered { .. } => "tampered",
-            Self::Restored { .. } => "restored",
-            Self::NeedsHuman { .. } => "needs_human",
-            Self::ProofStarted { .. } => "proof_started",
-            Self::ProofFinished { .. } => "proof_finished",
-            Self::ProofVoided { .. } => "proof_voided",
-            Self::Published { .. } => "published",
-            Self::Finished { .. } => "finished",
-            Self::Notice { .. } => "notice",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Whether losing this event to a power cut would lose money, work or a person's word: it is flushed to disk
-    /// before the run goes on. (The judgement of an iteration is not among them: it can be made again.)
-    pub fn must_be_durable(&self) -> bool {
-        matches!(
-            self,
-            Self::RunCreated { .. }
-                | Self::Prepared { .. }
-                | Self::SessionEnded { .. }
-                | Self::CooldownSet { .. }
-                | Self::ControlReceived { .. }
-                | Self::SpecChanged { .. }
-                | Self::Tampered { .. }
-                | Self::NeedsHuman { .. }
-                | Self::ProofFinished { .. }
-                | Self::Published { .. }
-                | Self::Finished { .. }
-        )
-    }
 }
 
 #[cfg(test)]

@@ -213,8 +213,14 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rung {
-    /// A fresh session by another agent, told what was tried.
+    /// The next session is shown the evidence.
+    Nudge,
+    /// A fresh session with a changed prompt: what was tried and failed.
     Rotate,
+    /// Another agent or model takes over.
+    Fallback,
+    /// The doctor reads the run.
+    Doctor,
     /// A person.
     Pause,
 }

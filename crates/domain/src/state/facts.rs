@@ -1,5 +1,6 @@
 //! The parts of a run's state.
 
+use crate::config::Role;
 use crate::event::{SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, Digest, TreeId};
 use crate::money::{CostBasis, Tokens, Usage, Usd};
@@ -23,6 +24,9 @@ pub struct Current {
     pub prompt: Digest,
     /// Agents that were passed over.
     pub skipped: Vec<String>,
+    /// In which role.
+    #[serde(default)]
+    pub role: Option<Role>,
     /// When it began.
     pub started_at: Timestamp,
     /// How far it is.
@@ -64,6 +68,23 @@ pub struct SessionFacts {
     pub duration_ms: u64,
     /// Exit code.
     pub exit_code: Option<i32>,
+    /// The message the agent would like for the iteration's commit.
+    #[serde(default)]
+    pub commit_message: Option<String>,
+    /// Tool uses that were denied.
+    #[serde(default)]
+    pub denials: u32,
+}
+
+/// What a session in another role left for the builder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Its iteration.
+    pub iteration: u32,
+    /// Its role.
+    pub role: Role,
+    /// In words.
+    pub text: String,
 }
 
 /// What an iteration changed.
@@ -81,6 +102,9 @@ pub struct ChangeFacts {
     pub removed: u64,
     /// For the stuck rules.
     pub contents: Vec<(String, String)>,
+    /// For the stuck rules: changed lines of each of `contents`.
+    #[serde(default)]
+    pub sizes: Vec<u64>,
 }
 
 /// Sums over the run's life; a resume never resets them.
@@ -92,6 +116,9 @@ pub struct Totals {
     pub basis: CostBasis,
     /// Tokens.
     pub tokens: Tokens,
+    /// What reading from caches saved.
+    #[serde(default)]
+    pub saved: Usd,
     /// Working time: sessions, checks, proofs.
     pub working_ms: u64,
     /// Time spent waiting for limits.

@@ -1,15 +1,13 @@
 //! The fold: what each event does to the state. Nothing else ever changes it, but for the time.
 
 use super::{
-    ChangeFacts, Current, Finished, Gutter, HISTORY, IterationSummary, LETTERS, NUDGES, NeedsHuman,
-    ProofFacts, Published, RunState, SessionFacts, Stage, TOUCHED, WaitFacts,
+    ChangeFacts, Current, Finished, Gutter, HISTORY, IterationSummary, NeedsHuman, ProofFacts, Published,
+    RunState, SessionFacts, Stage, TOUCHED, WaitFacts,
 };
-use crate::control::{Control, Letter};
 use crate::event::{Event, EventBody, Rung, SessionEnd, Verdict};
-use crate::id::Digest;
 use crate::outcome::HumanReason;
 use crate::select::Cooldown;
-use crate::stuck::{Trace, WINDOW};
+use crate::stuck::{Signals, Trace};
 use jiff::Timestamp;
 
 impl RunState {
@@ -31,7 +29,7 @@ impl RunState {
                 self.tree = Some(baseline.tree.clone());
                 self.baseline = Some(baseline.clone());
             }
-            EventBody::IterationStarted { iteration, attempt, agent, model, prompt, skipped } => {
+            EventBody::IterationStarted { iteration, attempt, agent, model, prompt, skipped, role } => {
                 self.attempts = *attempt;
                 self.nudges_read = self.nudges.len();
                 self.last_agent = Some(agent.clone());
@@ -43,6 +41,7 @@ impl RunState {
                     model: model.clone(),
                     prompt: prompt.clone(),
                     skipped: skipped.clone(),
+                    role: *role,
                     started_at: at,
                     stage: Stage::Working,
                     session: None,
@@ -51,7 +50,20 @@ impl RunState {
                     protected: Vec::new(),
                 });
             }
-            EventBody::SessionEnded { end, promised, message, usage, duration_ms, exit_code, .. } => {
+            EventBody::SessionEnded {
+                end,
+                promised,
+                message,
+                usage,
+                duration_ms,
+                exit_code,
+                claims,
+                ask,
+                commit_message,
+                findings,
+                denials,
+                ..
+            } => {
                 self.session_ended(SessionFacts {
                     end: end.clone(),
                     promised: *promised,
@@ -59,7 +71,12 @@ impl RunState {
                     usage: usage.clone(),
                     duration_ms: *duration_ms,
                     exit_code: *exit_code,
+                    commit_message: commit_message.clone(),
+                    denials: *denials,
                 });
+                self.take_findings(findings.as_deref());
+                self.claimed_in_words.extend(claims.iter().cloned());
+                self.asked(ask.as_ref());
             }
             EventBody::Checkpointed { tree, commit, files, files_total, added, removed, .. } => {
                 self.tree = Some(tree.clone());
@@ -83,6 +100,7 @@ impl RunState {
                         added: *added,
                         removed: *removed,
                         contents: Trace::files_of(files),
+                        sizes: Trace::sizes_of(files),
                     });
                 }
             }
@@ -103,8 +121,9 @@ impl RunState {
                 self.unclaimed = open.iter().cloned().collect();
             }
             EventBody::Ticked { met, .. } => self.met = met.iter().cloned().collect(),
-            EventBody::IterationEnded { iteration, verdict, signals, failure, .. } => {
-                self.iteration_ended(*iteration, *verdict, signals.loop_score, failure.clone(), at);
+            EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
+                self.keep_trace(failure.clone(), evidence.clone());
+                self.iteration_ended(*iteration, *verdict, signals, at);
             }
             EventBody::IterationVoided { .. } => self.current = None,
             EventBody::CooldownSet { agent, until, reason } => {
@@ -129,16 +148,46 @@ impl RunState {
                 self.warned.insert(*budget);
             }
             EventBody::Gutter { loop_score, evidence, .. } => {
-                self.gutters += 1;
+                if self.rung.is_none() {
+                    self.gutters += 1;
+                }
                 self.gutter = Some(Gutter { loop_score: *loop_score, evidence: evidence.clone() });
             }
-            EventBody::Mitigated { rung, detail } => {
+            EventBody::Stuck { kinds, evidence, .. } => {
+                self.noticed.extend(kinds.iter().copied());
+                self.nudge(format!(
+                    "A sign of going in circles: {}. Make sure that this session does something else.",
+                    evidence.join("; ")
+                ));
+            }
+            EventBody::Mitigated { rung, detail, benched, substitute } => {
                 self.rung = Some(*rung);
+                self.climbed.insert(*rung);
+                self.rung_at = self.iterations;
                 self.gutter = None;
-                // The fresh session gets a chance of its own: what came before does not count against it.
-                self.traces.clear();
-                if *rung == Rung::Rotate {
-                    self.nudges.push(detail.clone());
+                if benched.is_some() {
+                    self.benched.clone_from(benched);
+                }
+                if substitute.is_some() {
+                    self.substitute.clone_from(substitute);
+                }
+                if matches!(rung, Rung::Nudge | Rung::Rotate | Rung::Fallback) {
+                    self.nudge(detail.clone());
+                }
+            }
+            EventBody::Diagnosed { iteration, summary, usage, .. } => {
+                self.diagnosed_at = Some(*iteration);
+                self.doctor_asked = false;
+                self.spent_beside(usage);
+                if !summary.is_empty() {
+                    self.nudge(format!("A doctor read the record of this run: {summary}"));
+                }
+            }
+            EventBody::Criticised { iteration, objections, usage, by } => {
+                self.criticised_at = Some(*iteration);
+                self.spent_beside(usage);
+                if !objections.is_empty() {
+                    self.nudge(format!("A critic ({by}) looked at the last changes: {objections}"));
                 }
             }
             EventBody::ControlReceived { letter, inbox } => {
@@ -170,6 +219,7 @@ impl RunState {
             }
             EventBody::NeedsHuman { reason, message } => {
                 self.alarm = None;
+                self.question = None;
                 self.needs_human = Some(NeedsHuman { reason: *reason, message: message.clone() });
             }
             EventBody::ProofStarted { commit, clean } => {
@@ -229,6 +279,7 @@ impl RunState {
         // An interrupted session may have cost something nobody can know, but it does not make the rest a guess.
         let counts = session.end != SessionEnd::Interrupted;
         self.totals.cost += cost;
+        self.totals.saved += session.usage.saved.unwrap_or_default();
         self.totals.tokens += tokens;
         if counts {
             self.totals.basis = self.totals.basis.max(session.usage.basis);
@@ -259,14 +310,7 @@ impl RunState {
         }
     }
 
-    fn iteration_ended(
-        &mut self,
-        iteration: u32,
-        verdict: Verdict,
-        score: f64,
-        failure: Option<Digest>,
-        at: Timestamp,
-    ) {
+    fn iteration_ended(&mut self, iteration: u32, verdict: Verdict, signals: &Signals, at: Timestamp) {
         self.iterations = iteration;
         self.attempts = 0;
         self.interruptions = 0;
@@ -284,6 +328,12 @@ impl RunState {
         let change = current.change;
         let (files, added, removed) = change.as_ref().map_or((0, 0, 0), |c| (c.files, c.added, c.removed));
         let session = current.session;
+        if let Some(session) = &session {
+            match crate::ladder::is_failure(&session.end) {
+                true => *self.failing.entry(current.agent.clone()).or_default() += 1,
+                false => drop(self.failing.remove(&current.agent)),
+            }
+        }
         self.history.push_back(IterationSummary {
             iteration,
             agent: current.agent,
@@ -295,7 +345,7 @@ impl RunState {
             removed,
             cost: session.as_ref().and_then(|s| s.usage.cost),
             duration_ms: session.as_ref().map_or(0, |s| s.duration_ms),
-            loop_score: score,
+            loop_score: signals.loop_score,
             tests,
             commit: change.as_ref().and_then(|c| c.commit.clone()),
             ended_at: at,
@@ -303,91 +353,21 @@ impl RunState {
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
-        if let Some(change) = change {
-            self.traces.push_back(Trace {
-                iteration,
-                tree: change.tree,
-                failure,
-                lines: added + removed,
-                changed: files > 0,
-                files: change.contents,
-            });
-            if self.traces.len() > WINDOW {
-                self.traces.pop_front();
-            }
-        }
-        // Real progress closes the gutter: the window is full again, and nothing in it points to circling.
-        if score == 0.0 && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize {
+        // Real progress closes the gutter: something got better, or the window is full again and nothing in it points to
+        // circling.
+        let quiet = signals.loop_score == 0.0
+            && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize;
+        if signals.progress.is_some() || quiet {
             self.gutters = 0;
-            self.rung = None;
+            self.leave_gutter();
         }
     }
 
-    fn control(&mut self, letter: &Letter, at: Timestamp) {
-        match &letter.control {
-            Control::Pause => self.paused_by = Some(letter.from.clone()),
-            Control::Resume => {
-                self.paused_by = None;
-                if self.needs_human.as_ref().is_some_and(|n| !n.reason.needs_approval()) {
-                    self.person_answered();
-                }
-            }
-            // An answer without a question is nobody's: an agent may have written it into the inbox beforehand.
-            Control::Approve if self.needs_human.is_some() => {
-                self.approval_pending = true;
-                self.person_answered();
-            }
-            Control::Stop => self.stop_by = Some(letter.from.clone()),
-            Control::Cancel => self.cancel_by = Some(letter.from.clone()),
-            Control::Skip { agent } => {
-                let agent = agent.clone().or_else(|| self.current.as_ref().map(|c| c.agent.clone()));
-                self.skip.extend(agent);
-            }
-            Control::Cooldown { agent, seconds } => {
-                if *seconds == 0 {
-                    self.cooldowns.remove(agent);
-                    self.dropped.remove(agent);
-                } else {
-                    let until =
-                        at + jiff::SignedDuration::from_secs((*seconds).min(10 * 365 * 86_400) as i64);
-                    let reason = format!("rest asked for by {}", letter.from);
-                    self.cooldowns.insert(agent.clone(), Cooldown { until, reason, observed_at: at });
-                }
-            }
-            Control::Model { model, agent } => {
-                let key = agent.as_ref().map_or_else(String::new, |a| a.as_str().to_owned());
-                match model {
-                    Some(model) => self.models.insert(key, model.clone()),
-                    None => self.models.remove(&key),
-                };
-            }
-            Control::Edit { task } => {
-                self.spec.take_edit(task);
-                self.checks.retain(|name, _| self.spec.settings.verifiers.iter().any(|v| v.name == *name));
-                self.edit_pending = true;
-                self.candidate = false;
-            }
-            Control::Nudge { text } => {
-                self.nudges.push(text.clone());
-                if self.nudges.len() > NUDGES {
-                    self.nudges.remove(0);
-                    self.nudges_read = self.nudges_read.saturating_sub(1);
-                }
-            }
-            Control::Approve | Control::Rotate | Control::Note { .. } | Control::Guardrail { .. } => {}
-        }
-        self.letters.push_back(letter.clone());
-        if self.letters.len() > LETTERS {
-            self.letters.pop_front();
-        }
-    }
-
-    /// A person looked at what the run asked about: it may go on, and the ladder starts again at its first rung.
-    fn person_answered(&mut self) {
-        self.needs_human = None;
-        self.alarm = None;
-        self.rung = None;
-        self.traces.clear();
-        self.gutter = None;
+    /// Money and tokens of a call that is no session.
+    fn spent_beside(&mut self, usage: &crate::money::Usage) {
+        self.totals.cost += usage.cost.unwrap_or_default();
+        self.totals.saved += usage.saved.unwrap_or_default();
+        self.totals.tokens += usage.tokens.unwrap_or_default();
+        self.totals.basis = self.totals.basis.max(usage.basis);
     }
 }

@@ -4,12 +4,14 @@
 //! The state is bounded: however long a run lasts, it remembers totals, the latest check results and a short window of
 //! iterations. That is what keeps iteration 2,000 as cheap as iteration 20.
 
+mod controls;
 mod facts;
 mod fold;
+mod gutter;
 
 pub use facts::{
-    AgentTotals, ChangeFacts, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
-    SessionFacts, Stage, Totals, WaitFacts,
+    AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
+    Published, SessionFacts, Stage, Totals, WaitFacts,
 };
 
 use crate::budget::{BudgetKind, Spent};
@@ -20,7 +22,7 @@ use crate::outcome::EndReason;
 use crate::ports::Baseline;
 use crate::select::Cooldown;
 use crate::spec::RunSpec;
-use crate::stuck::Trace;
+use crate::stuck::{StuckKind, Trace};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -71,6 +73,9 @@ pub struct RunState {
     pub work: Option<CommitId>,
     /// Criteria that the agent says are done.
     pub claims: BTreeSet<String>,
+    /// Criteria that agents claimed in words, not in the task file.
+    #[serde(default)]
+    pub claimed_in_words: BTreeSet<String>,
     /// Criteria in the task file that nobody claims, stories that the agent added included.
     pub unclaimed: BTreeSet<String>,
     /// Criteria that are met, by the engine's own checks.
@@ -105,6 +110,36 @@ pub struct RunState {
     pub gutters: u32,
     /// The last rung tried in this gutter.
     pub rung: Option<Rung>,
+    /// Every rung tried in this gutter.
+    #[serde(default)]
+    pub climbed: BTreeSet<Rung>,
+    /// Finished iterations when the last rung was tried.
+    #[serde(default)]
+    pub rung_at: u32,
+    /// Conditions that were told since something last got better.
+    #[serde(default)]
+    pub noticed: BTreeSet<StuckKind>,
+    /// The agent that sits out this gutter.
+    #[serde(default)]
+    pub benched: Option<AgentName>,
+    /// The agent that works with another model in this gutter, and the model.
+    #[serde(default)]
+    pub substitute: Option<(AgentName, String)>,
+    /// What sessions in other roles left for the builder.
+    #[serde(default)]
+    pub findings: Vec<Findings>,
+    /// Failed sessions in a row, by agent.
+    #[serde(default)]
+    pub failing: BTreeMap<AgentName, u32>,
+    /// A person asked for the doctor.
+    #[serde(default)]
+    pub doctor_asked: bool,
+    /// Finished iterations when the doctor last read the run.
+    #[serde(default)]
+    pub diagnosed_at: Option<u32>,
+    /// Finished iterations when a critic last spoke in this gutter.
+    #[serde(default)]
+    pub criticised_at: Option<u32>,
     /// A gutter was noticed and awaits its mitigation.
     pub gutter: Option<Gutter>,
     /// Budgets that were warned of.
@@ -117,6 +152,12 @@ pub struct RunState {
     pub cancel_by: Option<String>,
     /// A person is needed.
     pub needs_human: Option<NeedsHuman>,
+    /// An agent asks for a person; it is passed on once the iteration is judged.
+    #[serde(default)]
+    pub question: Option<NeedsHuman>,
+    /// The last session said that the task cannot be done.
+    #[serde(default)]
+    pub gave_up: bool,
     /// Something was noticed that needs a person, not yet asked.
     pub alarm: Option<NeedsHuman>,
     /// Promise and checks hold on this commit; the final check is due.
@@ -160,6 +201,7 @@ impl RunState {
             tree: None,
             work: None,
             claims: BTreeSet::new(),
+            claimed_in_words: BTreeSet::new(),
             unclaimed: BTreeSet::new(),
             met: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -177,12 +219,24 @@ impl RunState {
             traces: VecDeque::new(),
             gutters: 0,
             rung: None,
+            climbed: BTreeSet::new(),
+            rung_at: 0,
+            noticed: BTreeSet::new(),
+            benched: None,
+            substitute: None,
+            findings: Vec::new(),
+            failing: BTreeMap::new(),
+            doctor_asked: false,
+            diagnosed_at: None,
+            criticised_at: None,
             gutter: None,
             warned: BTreeSet::new(),
             paused_by: None,
             stop_by: None,
             cancel_by: None,
             needs_human: None,
+            question: None,
+            gave_up: false,
             alarm: None,
             candidate: false,
             proof: None,
@@ -230,11 +284,25 @@ impl RunState {
 
     /// The model for an agent: what a person chose, else what the configuration says.
     pub fn model_for(&self, agent: &AgentName) -> Option<String> {
+        if let Some((who, model)) = &self.substitute
+            && who == agent
+        {
+            return Some(model.clone());
+        }
         self.models
             .get(agent.as_str())
             .or_else(|| self.models.get(""))
             .cloned()
             .or_else(|| self.spec.settings.agent(agent).and_then(|a| a.model.clone()))
+    }
+
+    /// Whose turn it is in the pipeline of roles, where there is one: the next place with every counted iteration.
+    pub fn role_due(&self) -> Option<&crate::config::RoleConfig> {
+        let settings = &self.spec.settings;
+        if settings.agent_selection != crate::config::AgentSelection::Roles {
+            return None;
+        }
+        settings.roles.get(self.iterations as usize % settings.roles.len().max(1))
     }
 
     /// The status word of the design language.

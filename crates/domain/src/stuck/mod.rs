@@ -1,125 +1,106 @@
-//! Stuck detection: small rules over evidence (trees, exit codes, normalised output), never over wording. Each rule is
-//! one file; their weights add up to the `loop_score`.
+//! Stuck detection: small rules over evidence (trees, exit codes, normalised output, test counts, patches), never over
+//! wording. Each rule is one file; their weights add up to the `loop_score`.
+//!
+//! Two things come before every rule. Waiting is no iteration, so the rules never see it. And [`is_progress`] is stronger than any
+//! sign of circling: where something that can be counted is better than ever in sight, the rules look only at what came after.
 
+mod churn;
+mod cost;
+mod cycle;
+mod decline;
+mod denied;
+mod empty;
+pub mod failing;
 pub mod failure;
+mod hollow;
+mod idle;
+pub mod patch;
+pub mod paths;
+pub mod plan;
+mod plateau;
+mod progress;
+mod rework;
+pub mod session;
+mod signals;
 mod stagnation;
 mod thrash;
+mod trace;
 
-use crate::event::FileChange;
-use crate::id::{Digest, TreeId};
-use serde::{Deserialize, Serialize};
+pub use progress::is_progress;
+pub use session::{Call, SessionLoop, SessionWatch};
+pub use signals::{Signal, Signals, StuckKind};
+pub use trace::{Ending, Evidence, FILES_MAX, Trace};
+
+use crate::config::StuckConfig;
 
 /// How many iterations are remembered.
-pub const WINDOW: usize = 8;
-/// How many changed files of an iteration are remembered.
-pub const FILES_MAX: usize = 50;
+pub const WINDOW: usize = 12;
 
-/// What the rules need to know of one iteration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trace {
-    /// Its number.
-    pub iteration: u32,
-    /// The tree it left.
-    pub tree: TreeId,
-    /// Signature of the failure it showed, if any.
-    pub failure: Option<Digest>,
-    /// Lines added plus removed, and files changed.
-    pub lines: u64,
-    /// Whether any file changed.
-    pub changed: bool,
-    /// Path and content id of changed files (bounded).
-    pub files: Vec<(String, String)>,
-}
-
-impl Trace {
-    /// The part of a file list that the rules look at.
-    pub fn files_of(changes: &[FileChange]) -> Vec<(String, String)> {
-        changes
-            .iter()
-            .take(FILES_MAX)
-            .map(|f| (f.path.clone(), f.blob.clone().unwrap_or_else(|| "-".into())))
-            .collect()
-    }
-}
-
-/// The signals of one iteration.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Signals {
-    /// The same failure three times within five iterations: 0.5.
-    pub repeated_failure: f64,
-    /// No or nearly no change for three iterations: 0.3.
-    pub stagnation: f64,
-    /// A file that flips between two contents: 0.2.
-    pub thrash: f64,
-    /// Their sum.
-    pub loop_score: f64,
-    /// What was seen, in words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<String>,
+/// Iterations that make a pattern; one alone is none.
+fn threshold(config: &StuckConfig) -> usize {
+    config.threshold.max(2) as usize
 }
 
 /// Scores the newest of `traces` (oldest first) against those before it.
-pub fn score(traces: &[Trace], threshold: u32) -> Signals {
-    let threshold = threshold.max(2) as usize;
-    let mut evidence = Vec::new();
-    let mut weigh = |weight: f64, seen: Option<String>| match seen {
-        Some(words) => {
-            evidence.push(words);
-            weight
+///
+/// The first three signals are weighed alone where they reach `gutter_score`. The others answer for what those cannot see:
+/// a silent agent whose checks pass, a failure that stays while files change, circles longer than two.
+pub fn score(traces: &[Trace], config: &StuckConfig, gutter_score: f64) -> Signals {
+    let span = (config.window as usize).clamp(threshold(config), WINDOW);
+    let traces = &traces[traces.len().saturating_sub(span)..];
+    let progress = progress::latest(traces);
+    let since = progress.as_ref().map_or(0, |(at, _)| *at);
+    let view = &traces[since..];
+    // The iteration that got somewhere is the state to compare with, not a try that failed.
+    let tries = if progress.is_some() { view.get(1..).unwrap_or_default() } else { view };
+    let mut signals = Signals::default();
+    for signal in Signal::ALL {
+        let weight = config.weights.of(signal);
+        if weight <= 0.0 {
+            continue;
         }
-        None => 0.0,
-    };
-    let repeated_failure = weigh(0.5, failure::repeated(traces, threshold));
-    let stagnation = weigh(0.3, stagnation::stagnant(traces, threshold));
-    let thrash = weigh(0.2, thrash::flips(traces));
-    // Rounded, because 0.5 + 0.2 must reach a threshold of 0.7.
-    let loop_score = ((repeated_failure + stagnation + thrash) * 1000.0).round() / 1000.0;
-    Signals { repeated_failure, stagnation, thrash, loop_score, evidence }
+        if let Some(words) = rule(signal, view, tries, traces, config) {
+            signals.set(signal, weight);
+            signals.evidence.push(words);
+        }
+    }
+    let base = rounded(signals.repeated_failure + signals.stagnation + signals.thrash);
+    let all = rounded(Signal::ALL.into_iter().map(|s| signals.get(s)).sum());
+    signals.loop_score = if base >= gutter_score { base.min(1.0) } else { all.min(1.0) };
+    signals.progress = progress.filter(|(at, _)| at + 1 == traces.len()).map(|(_, words)| words);
+    signals
+}
+
+fn rule(
+    signal: Signal,
+    view: &[Trace],
+    tries: &[Trace],
+    traces: &[Trace],
+    config: &StuckConfig,
+) -> Option<String> {
+    match signal {
+        Signal::RepeatedFailure => failure::repeated(view, config),
+        Signal::Stagnation => stagnation::stagnant(view, config),
+        Signal::Thrash => thrash::flips(view),
+        Signal::Cycle => cycle::cycle(view),
+        Signal::Idle => idle::idle(view, config),
+        Signal::Hollow => hollow::hollow(view, config),
+        Signal::Churn => churn::churn(tries, traces, config),
+        Signal::Rework => rework::rework(view, config),
+        Signal::Plateau => plateau::plateau(tries, traces, config),
+        Signal::Decline => decline::decline(view, config),
+        Signal::SamePlan => plan::same_plan(view, config),
+        Signal::Empty => empty::empty(view, config),
+        Signal::Denied => denied::denied(view, config),
+        Signal::CostBurn => cost::cost_burn(view, config),
+        Signal::SessionLoop => session::session_loop(view),
+    }
+}
+
+/// Rounded, because 0.5 + 0.2 must reach a threshold of 0.7.
+fn rounded(sum: f64) -> f64 {
+    (sum * 1000.0).round() / 1000.0
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    pub(super) fn trace(iteration: u32, tree: &str, failure: Option<&str>, lines: u64) -> Trace {
-        Trace {
-            iteration,
-            tree: tree.into(),
-            failure: failure.map(|f| Digest::of(f.as_bytes())),
-            lines,
-            changed: lines > 0,
-            files: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_silent_agent_with_the_same_failure_is_in_the_gutter_at_the_third_time() {
-        let mut traces = Vec::new();
-        let mut scores = Vec::new();
-        for n in 1..=4 {
-            traces.push(trace(n, "t", Some("tests fail"), 0));
-            scores.push(score(&traces, 3).loop_score);
-        }
-        assert_eq!(scores, [0.0, 0.0, 0.8, 0.8]);
-    }
-
-    #[test]
-    fn steady_work_scores_nothing() {
-        let traces: Vec<Trace> =
-            (1..=8).map(|n| trace(n, &format!("t{n}"), Some(&format!("failure {n}")), 20)).collect();
-        assert_eq!(score(&traces, 3).loop_score, 0.0);
-    }
-
-    #[test]
-    fn failure_and_thrash_together_reach_the_default_threshold() {
-        let traces: Vec<Trace> = (1..=5u32)
-            .map(|n| Trace {
-                files: vec![("a.rs".into(), if n % 2 == 0 { "x".into() } else { "y".into() })],
-                ..trace(n, if n % 2 == 0 { "x" } else { "y" }, Some("same"), 40)
-            })
-            .collect();
-        let signals = score(&traces, 3);
-        assert!(signals.loop_score >= 0.7, "{signals:?}");
-        assert_eq!(signals.evidence.len(), 2);
-    }
-}
+mod tests;

@@ -1,16 +1,13 @@
 //! Stagnation: iterations that change nothing, or next to nothing.
 
-use super::Trace;
+use super::{Trace, threshold};
+use crate::config::StuckConfig;
 
-/// Fewer changed lines than this are "next to nothing".
-const LINES_MIN: u64 = 3;
-
-pub(super) fn stagnant(traces: &[Trace], threshold: usize) -> Option<String> {
-    if traces.len() < threshold {
-        return None;
-    }
-    let still = traces.iter().rev().take_while(|t| !t.changed || t.lines < LINES_MIN).count();
-    (still >= threshold).then(|| format!("{still} iterations in a row changed fewer than {LINES_MIN} lines"))
+pub(super) fn stagnant(traces: &[Trace], config: &StuckConfig) -> Option<String> {
+    let least = config.min_lines;
+    let still = traces.iter().rev().take_while(|t| !t.changed || t.lines < least).count();
+    (still >= threshold(config))
+        .then(|| format!("{still} iterations in a row changed fewer than {least} lines"))
 }
 
 #[cfg(test)]
@@ -20,9 +17,10 @@ mod tests {
 
     #[test]
     fn three_still_iterations_count_and_one_change_resets() {
+        let config = StuckConfig::default();
         let still = |n| trace(n, "t", None, 0);
-        assert!(stagnant(&[still(1), still(2)], 3).is_none());
-        assert!(stagnant(&[still(1), still(2), still(3)], 3).is_some());
-        assert!(stagnant(&[still(1), still(2), trace(3, "u", None, 9), still(4)], 3).is_none());
+        assert!(stagnant(&[still(1), still(2)], &config).is_none());
+        assert!(stagnant(&[still(1), still(2), still(3)], &config).is_some());
+        assert!(stagnant(&[still(1), still(2), trace(3, "u", None, 9), still(4)], &config).is_none());
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for `--version`.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Variables that hold a key of a CLI, and the file that a login leaves below the home folder.
 fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
@@ -23,6 +23,11 @@ fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
             ".claude/.credentials.json",
         ),
         "codex" => (&["OPENAI_API_KEY", "CODEX_API_KEY"], ".codex/auth.json"),
+        "opencode" => (
+            &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"],
+            ".local/share/opencode/auth.json",
+        ),
+        "qwen" => (&["OPENAI_API_KEY", "DASHSCOPE_API_KEY"], ".qwen/settings.json"),
         _ => (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], ".gemini/oauth_creds.json"),
     }
 }
@@ -33,10 +38,22 @@ pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<C
     let configured = file.agents.as_deref().unwrap_or_default();
     let mut checks = Vec::new();
     let mut usable = 0;
-    for name in presets::NAMES {
-        match presets::find_program(name, &path) {
-            Some(program) => {
-                checks.push(installed(name, &program, scratch));
+    let found: Vec<_> = presets::NAMES.map(|name| (name, presets::find_program(name, &path))).into();
+    // Some take seconds to tell their version, so all are asked at once.
+    let versions: Vec<Option<Check>> = std::thread::scope(|scope| {
+        let asked: Vec<_> = found
+            .iter()
+            .map(|(name, program)| {
+                let program = program.as_deref()?;
+                Some(scope.spawn(move || installed(name, program, scratch)))
+            })
+            .collect();
+        asked.into_iter().map(|thread| thread?.join().ok()).collect()
+    });
+    for ((name, _), version) in found.iter().zip(versions) {
+        match version {
+            Some(check) => {
+                checks.push(check);
                 checks.push(login(
                     name,
                     &|key| std::env::var_os(key).is_some_and(|v| !v.is_empty()),
@@ -45,7 +62,7 @@ pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<C
                 usable += 1;
             }
             None => {
-                let check = Check::warn(Area::Agents, name, "not installed");
+                let check = Check::warn(Area::Agents, *name, "not installed");
                 checks.push(check.fix(presets::install_hint(name).unwrap_or_default()));
             }
         }
@@ -70,7 +87,7 @@ pub fn checks(top: &Path, file: &ConfigFile, scratch: Option<&Scratch>) -> Vec<C
         checks.push(
             Check::missing(Area::Agents, "an agent", "none can work here")
                 .why("an agent does the work")
-                .fix("install claude, codex or gemini, or name any command: `ralph init --profile command`; `ralph demo` needs none"),
+                .fix("install claude, codex, gemini, opencode or qwen, or name any command: `ralph init --profile command`; `ralph demo` needs none"),
         );
     }
     checks
@@ -89,15 +106,19 @@ fn installed(name: &str, program: &Path, scratch: Option<&Scratch>) -> Check {
     let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
     let said = one_line(&String::from_utf8_lossy(&sink.bytes), 80);
     match end {
-        Ok(ExecEnd::Exited(0)) => Check::ok(
+        Ok(ExecEnd::Exited(0)) => match presets::too_old(name, &said) {
+            Some((message, fix)) => Check::warn(Area::Agents, name, format!("{place}, {message}")).fix(fix),
+            None => {
+                let version = if said.is_empty() { "no version told" } else { &said };
+                Check::ok(Area::Agents, name, format!("{place}, {version}"))
+            }
+        },
+        Ok(ExecEnd::TimedOut) => Check::warn(
             Area::Agents,
             name,
-            format!("{place}, {}", if said.is_empty() { "no version told" } else { &said }),
-        ),
-        Ok(ExecEnd::TimedOut) => {
-            Check::warn(Area::Agents, name, format!("{place} did not tell its version within 5 s"))
-                .fix(format!("run `{name} --version` by hand to see why"))
-        }
+            format!("{place} did not tell its version within {} s", PATIENCE.as_secs()),
+        )
+        .fix(format!("run `{name} --version` by hand to see why")),
         Ok(_) if said.contains("node") => {
             Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
                 .why("it needs Node.js, and finds it through PATH")

@@ -96,7 +96,7 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
 
 fn check_settings(settings: &Settings, top: &Path) -> Result<(), CommandError> {
     if settings.agents.is_empty() {
-        return Err(CommandError::environment("no agent: none is configured, and neither claude, codex nor gemini is installed")
+        return Err(CommandError::environment("no agent: none is configured, and none of claude, codex, gemini, opencode, qwen is installed")
             .hint("install one (`npm install -g @anthropic-ai/claude-code`), or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`), or see it work first with `ralph demo`"));
     }
     for name in &settings.required_verifiers {

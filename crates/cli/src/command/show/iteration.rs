@@ -33,6 +33,8 @@ struct Receipt {
     promised: bool,
     message: String,
     tokens: Option<Tokens>,
+    #[serde(default)]
+    saved_usd: Option<Usd>,
     cost_usd: Option<Usd>,
     cost_basis: CostBasis,
     commit: Option<String>,
@@ -54,6 +56,7 @@ pub fn show(facts: &Facts, number: u32, story: &Story, out: &Out) -> Result<(), 
             "run_id": facts.entry.run_id,
             "iteration": number,
             "receipt": serde_json::from_slice::<Value>(&text).ok(),
+            "signals": story.signals,
             "files": story.files,
             "files_total": story.files_total,
             "artifacts": files.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes })).collect::<Vec<_>>(),
@@ -65,6 +68,7 @@ pub fn show(facts: &Facts, number: u32, story: &Story, out: &Out) -> Result<(), 
         Ok(receipt) => print_receipt(&receipt, facts.now, story, out),
         Err(_) => out.line("  it has no receipt yet: it is under way, or was cut off"),
     }
+    print_signals(story, out);
     print_files(story, out);
     // The folder stands once and whole, because it is there to be copied.
     heading(out, &format!("Artifacts in {}", folder.display()));
@@ -113,7 +117,11 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &Story, out: &Out) {
     if let Some(tokens) = receipt.tokens {
         let (input, output, cached) =
             (short_count(tokens.input), short_count(tokens.output), short_count(tokens.cached));
-        row(out, "tokens", &format!("{input} in, {output} out, {cached} from cache"));
+        let saved = match receipt.saved_usd {
+            Some(saved) if saved > Usd::ZERO => format!(" (saved {saved})"),
+            _ => String::new(),
+        };
+        row(out, "tokens", &format!("{input} in, {output} out, {cached} from cache{saved}"));
     }
     let commit = receipt
         .commit
@@ -138,6 +146,21 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &Story, out: &Out) {
     for change in &receipt.protected_changed {
         let text = format!("protected path {} was {}", change.path, change.change.as_str());
         out.line(format!("  {} {text}", out.out(Tone::Bad, out.sign(Sign::Bad))));
+    }
+}
+
+/// The stuck signals, where there are any.
+fn print_signals(story: &Story, out: &Out) {
+    let Some(signals) = story.signals.as_ref().filter(|s| s.loop_score > 0.0 || s.progress.is_some()) else {
+        return;
+    };
+    heading(out, "Circling");
+    row(out, "loop score", &format!("{:.1}", signals.loop_score));
+    if let Some(progress) = &signals.progress {
+        row(out, "progress", progress);
+    }
+    for (signal, weight, words) in signals.seen() {
+        out.line(format!("  {weight:.1} {}: {words}", signal.name().replace('_', " ")));
     }
 }
 

@@ -71,6 +71,7 @@ fn settings(facts: &Facts, out: &Out) {
     let order = match settings.agent_selection {
         AgentSelection::RoundRobin => "in turn",
         AgentSelection::Priority => "the first that is free",
+        AgentSelection::Roles => "by their roles",
     };
     row(out, "agents", &format!("{} ({order})", names.join(", ")));
     for verifier in &settings.verifiers {

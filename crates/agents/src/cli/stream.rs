@@ -1,0 +1,77 @@
+//! What the CLIs that print JSON have in common: stdout is a stream of objects, stderr is kept to its end, and its lines
+//! are shown to those CLIs that complain there while they wait.
+
+use super::parser::{Close, Notes, Parsed, Parser, STDERR_MAX};
+use crate::bounded::{self, RESPONSE_MAX, Tail};
+use crate::objects::Objects;
+use memchr::memchr;
+use ralph_domain::ports::Stream;
+
+/// A line of stderr longer than this is passed on by its beginning.
+const LINE_MAX: usize = 4 * 1024;
+
+/// One CLI's events.
+pub(crate) trait Events {
+    /// One whole object of stdout.
+    fn event(&mut self, object: &[u8], notes: &mut Notes<'_>);
+    /// One line of stderr, as it comes.
+    fn complaint(&mut self, _line: &str, _notes: &mut Notes<'_>) {}
+    /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
+    fn waiting(&self) -> bool {
+        false
+    }
+    /// The process is gone: what happened? `stderr` is the end of what it printed there.
+    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed;
+}
+
+/// Cuts the streams into events and lines for one CLI.
+pub(crate) struct JsonParser<E> {
+    events: E,
+    objects: Objects,
+    stderr: Tail,
+    line: Vec<u8>,
+}
+
+impl<E: Events> JsonParser<E> {
+    pub(crate) fn new(events: E) -> Self {
+        Self { events, objects: Objects::new(), stderr: Tail::new(STDERR_MAX), line: Vec::new() }
+    }
+
+    fn complain(&mut self, mut bytes: &[u8], notes: &mut Notes<'_>) {
+        self.stderr.push(bytes);
+        while let Some(end) = memchr(b'\n', bytes) {
+            self.lengthen(&bytes[..end]);
+            self.events.complaint(&String::from_utf8_lossy(&self.line), notes);
+            self.line.clear();
+            bytes = &bytes[end + 1..];
+        }
+        self.lengthen(bytes);
+    }
+
+    fn lengthen(&mut self, bytes: &[u8]) {
+        let room = LINE_MAX.saturating_sub(self.line.len());
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+impl<E: Events> Parser for JsonParser<E> {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
+        match stream {
+            Stream::Stdout => self.objects.feed(bytes, |object| self.events.event(object, notes)),
+            Stream::Stderr => self.complain(bytes, notes),
+        }
+    }
+
+    fn waiting(&self) -> bool {
+        self.events.waiting()
+    }
+
+    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
+        let mut parsed = self.events.finish(&self.stderr.text(), close);
+        if let Some(map) = parsed.response.as_object_mut().filter(|_| self.objects.dropped() > 0) {
+            map.insert("dropped_lines".into(), self.objects.dropped().into());
+        }
+        parsed.response = bounded::value(parsed.response, RESPONSE_MAX);
+        parsed
+    }
+}

@@ -1,0 +1,173 @@
+//! `ralph diagnose`: a doctor reads the record of a run and says what is wrong; `--apply` carries its suggestions out.
+
+use crate::command::resume;
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::{find, host, signals, wiring};
+use ralph_core::Driver;
+use ralph_core::clock::SystemClock;
+use ralph_core::handle::RunHandle;
+use ralph_core::help::Report;
+use ralph_domain::control::Control;
+use ralph_domain::event::EventBody;
+use ralph_domain::id::Seq;
+use ralph_domain::money::Usage;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::state::RunState;
+use ralph_journal::registry::Registration;
+use std::path::Path;
+use std::time::Duration;
+
+/// A strong model reads the bounded record of the run; where none can be asked, rules speak. A run that is under way is read
+/// after its current session. The report is kept in `.ralph/diagnostics.md`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph diagnose                    the latest run of this folder
+  ralph diagnose --apply            and add its guardrails, task edits and model to the run
+  ralph diagnose k3f9 --rules       without asking a model
+  ralph diagnose --json             { run_id, by, report, cost_usd, sent }")]
+pub struct DiagnoseArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// Send what it suggests to the run's inbox: guardrails, edits of the task, the model.
+    #[arg(long)]
+    pub apply: bool,
+    /// The model profile that reads.
+    #[arg(long, value_name = "NAME", conflicts_with = "rules")]
+    pub profile: Option<String>,
+    /// Ask no model.
+    #[arg(long)]
+    pub rules: bool,
+    /// Do not wait for a run that is under way.
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+/// Runs the command.
+pub fn run(args: DiagnoseArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = find::run(folder, args.run.as_deref())?;
+    let handle = find::handle(&entry);
+    if handle.is_driven() {
+        let from = handle.state().map_or(Seq(0), |s| s.seq);
+        handle.send(Control::Diagnose)?;
+        if args.no_wait {
+            out.say(format!("run {} is read after its current session", entry.run_id));
+            if out.json {
+                out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": ["diagnose"] }));
+            }
+            return Ok(0);
+        }
+        out.say("the doctor comes after the current session (Ctrl-C stops waiting, not the run)");
+        if !wait(&handle, from) {
+            return Err(CommandError::environment(format!(
+                "run {} ended before the doctor came",
+                entry.run_id
+            ))
+            .hint(format!("`ralph diagnose {}` reads it now", entry.run_id)));
+        }
+    } else {
+        read_now(&args, &entry, out)?;
+    }
+    tell(&args, &entry, &handle, out)
+}
+
+/// Reads a run that nobody drives, under its lock, so that what it costs is in its journal.
+fn read_now(args: &DiagnoseArgs, entry: &Registration, out: &Out) -> Result<(), CommandError> {
+    let opened = resume::open(entry)?;
+    let mut parts =
+        wiring::parts(&opened.home, &opened.spec, opened.repo, &opened.lock, signals::install(), out)?;
+    if args.rules {
+        parts.helpers.client = None;
+    }
+    if let Some(name) = &args.profile
+        && opened.spec.settings.models.get(name).is_none()
+    {
+        let known: Vec<&str> = opened.spec.settings.models.profiles.keys().map(String::as_str).collect();
+        return Err(CommandError::usage(format!("there is no model profile `{name}` in this run"))
+            .hint(format!("it knows: {}", known.join(", "))));
+    }
+    let driver = Driver::resume(parts)?;
+    driver.consult_doctor(args.profile.as_deref())?;
+    Ok(())
+}
+
+fn wait(handle: &RunHandle, from: Seq) -> bool {
+    let clock = SystemClock::default();
+    let mut follower = handle.follow(from);
+    loop {
+        let driven = handle.is_driven();
+        let events = follower.poll().unwrap_or_default();
+        if events.iter().any(|e| matches!(e.body, EventBody::Diagnosed { .. })) {
+            return true;
+        }
+        if !driven {
+            return false;
+        }
+        clock.pause(Duration::from_millis(100));
+    }
+}
+
+fn tell(
+    args: &DiagnoseArgs,
+    entry: &Registration,
+    handle: &RunHandle,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let state = handle.state()?;
+    let at = state.diagnosed_at.unwrap_or(state.iterations);
+    let path = entry.run_dir().path().join(format!("diagnosis-{at}.json"));
+    let text = std::fs::read_to_string(&path).map_err(|e| {
+        CommandError::environment(format!("cannot read the report `{}`: {e}", path.display()))
+    })?;
+    let report: Report = serde_json::from_str(&text).map_err(|e| {
+        CommandError::environment(format!("the report `{}` is damaged: {e}", path.display()))
+            .hint("`ralph diagnose` writes a new one")
+    })?;
+    let (by, usage) = last_word(handle);
+    let sent = if args.apply { apply(entry, &state, &report)? } else { Vec::new() };
+    if out.json {
+        out.value(&serde_json::json!({
+            "run_id": entry.run_id,
+            "by": by,
+            "report": report,
+            "cost_usd": usage.cost,
+            "cost_basis": usage.basis,
+            "sent": sent,
+        }));
+        return Ok(0);
+    }
+    let cost = usage.cost.map_or_else(String::new, |cost| format!(", {cost}"));
+    let heading = format!("Run {} after {at} iterations, by {by}{cost}.", entry.run_id);
+    out.line(report.markdown(&heading).trim_end());
+    out.line("");
+    if !args.apply {
+        out.say(format!("`ralph diagnose {} --apply` adds this to the run", entry.run_id));
+    } else if sent.is_empty() {
+        out.say("the run is over: there is nothing to add to it");
+    } else {
+        out.say(format!("sent to run {}: {}", entry.run_id, sent.join(", ")));
+    }
+    Ok(0)
+}
+
+fn last_word(handle: &RunHandle) -> (String, Usage) {
+    let events = handle.follow(Seq(0)).poll().unwrap_or_default();
+    let last = events.into_iter().rev().find_map(|event| match event.body {
+        EventBody::Diagnosed { by, usage, .. } => Some((by, usage)),
+        _ => None,
+    });
+    last.unwrap_or_else(|| ("rules".into(), Usage::free()))
+}
+
+fn apply(entry: &Registration, state: &RunState, report: &Report) -> Result<Vec<&'static str>, CommandError> {
+    if state.finished.is_some() {
+        return Ok(Vec::new());
+    }
+    let from = format!("doctor, applied by {}", host::actor());
+    let mut sent = Vec::new();
+    for control in report.controls(&state.spec.task.text) {
+        sent.push(control.name());
+        ralph_journal::inbox::send(&entry.run_dir(), &from, control)?;
+    }
+    Ok(sent)
+}

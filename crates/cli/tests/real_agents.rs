@@ -1,0 +1,170 @@
+//! The real agent CLIs, in the versions of `scripts/agent-clis`, driven by the real `ralph` against a scripted model on
+//! this machine: each edits a file to a proven end, and each fault of a provider is read as what it is.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "real_agents/machine.rs"]
+mod machine;
+
+use machine::{Machine, programs};
+use ralph_testkit::model_server::ModelServer;
+
+/// A whole run: the CLI writes a file, runs a command, promises; the verifier agrees.
+fn works_to_a_proven_end(cli: &'static str) {
+    let Some(programs) = programs() else { return };
+    let server = ModelServer::start().unwrap();
+    let machine = Machine::new(cli, &programs);
+    let repo = machine.repo("repo");
+    let url = server.base_url("ok", cli);
+    let done = machine.ralph(&repo, &url, &["run", "--isolation", "none", "--json"]).exits(0);
+    let run = done.json();
+    assert_eq!(run["files_changed"], serde_json::json!(["hello.txt"]), "{run}");
+    assert!(repo.read("hello.txt").ends_with("shell-ran\n"), "{:?}", repo.read("hello.txt"));
+    let sessions = repo.events_named("session_ended");
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    let usage = &sessions[0]["usage"];
+    // Three turns of 1200 fresh and 800 cached tokens; some CLIs ask something beside the work.
+    assert!(usage["tokens"]["input"].as_u64().unwrap() >= 3600, "{usage}");
+    assert!(usage["tokens"]["cached"].as_u64().unwrap() >= 2400, "{usage}");
+    assert!(usage["tokens"]["output"].as_u64().unwrap() >= 120, "{usage}");
+    assert!(usage["model"].is_string(), "{usage}");
+    let priced = matches!(cli, "claude" | "opencode");
+    assert_eq!(usage["cost"].as_f64().is_some_and(|cost| cost > 0.01), priced, "{usage}");
+}
+
+/// Every fault and the word that a run has for it.
+fn faults_are_read_as_what_they_are(cli: &'static str, table: &[(&str, &str)]) {
+    let Some(programs) = programs() else { return };
+    let server = ModelServer::start().unwrap();
+    let mut wrong = Vec::new();
+    for (scenario, word) in table {
+        // A machine of its own for each, since CLIs remember what failed.
+        let machine = Machine::new(cli, &programs);
+        let report = match *scenario {
+            "refused" => machine.probe_at("http://127.0.0.1:9/s/x/x", scenario),
+            _ => machine.probe(&server, scenario),
+        };
+        if report["end"] != *word {
+            wrong.push(format!("{cli} {scenario}: wanted `{word}`, got {report}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn claude_works_to_a_proven_end() {
+    works_to_a_proven_end("claude");
+}
+
+#[test]
+fn codex_works_to_a_proven_end() {
+    works_to_a_proven_end("codex");
+}
+
+#[test]
+fn gemini_works_to_a_proven_end() {
+    works_to_a_proven_end("gemini");
+}
+
+#[test]
+fn opencode_works_to_a_proven_end() {
+    works_to_a_proven_end("opencode");
+}
+
+#[test]
+fn qwen_works_to_a_proven_end() {
+    works_to_a_proven_end("qwen");
+}
+
+#[test]
+fn faults_of_claude() {
+    faults_are_read_as_what_they_are(
+        "claude",
+        &[
+            ("text", "completed"),
+            ("rl429", "rate limited"),
+            ("rl429once", "completed"),
+            ("rl429long", "rate limited"),
+            ("usagelimit", "rate limited"),
+            ("quota", "rate limited"),
+            ("auth", "not logged in"),
+            ("forbidden", "not logged in"),
+            ("credit", "no credit"),
+            ("overloaded", "provider overloaded"),
+            ("unavail", "provider overloaded"),
+            ("err500", "provider overloaded"),
+            ("toolong", "context too long"),
+            ("nomodel", "agent failed"),
+            ("streamerr", "provider overloaded"),
+            ("streamrl", "rate limited"),
+            ("refusal", "refused"),
+            ("refused", "provider overloaded"),
+        ],
+    );
+}
+
+#[test]
+fn faults_of_codex() {
+    faults_are_read_as_what_they_are(
+        "codex",
+        &[
+            ("text", "completed"),
+            ("rl429", "rate limited"),
+            ("rl429long", "rate limited"),
+            ("usagelimit", "rate limited"),
+            ("quota", "rate limited"),
+            ("auth", "not logged in"),
+            ("forbidden", "not logged in"),
+            ("overloaded", "provider overloaded"),
+            ("unavail", "provider overloaded"),
+            ("err500", "provider overloaded"),
+            ("toolong", "context too long"),
+            ("nomodel", "agent failed"),
+            ("streamcut", "provider overloaded"),
+            ("refused", "provider overloaded"),
+        ],
+    );
+}
+
+#[test]
+fn faults_of_gemini() {
+    faults_are_read_as_what_they_are(
+        "gemini",
+        &[
+            ("text", "completed"),
+            ("rl429", "rate limited"),
+            ("rl429long", "rate limited"),
+            ("usagelimit", "rate limited"),
+            ("quota", "rate limited"),
+            ("auth", "not logged in"),
+            ("credit", "not logged in"),
+            ("overloaded", "provider overloaded"),
+            ("unavail", "provider overloaded"),
+            ("refused", "provider overloaded"),
+        ],
+    );
+}
+
+#[test]
+fn faults_of_opencode() {
+    // It waits out limits and an overloaded provider in silence, and a prompt that is too long it shortens without end:
+    // those are left to the idle time-out.
+    faults_are_read_as_what_they_are(
+        "opencode",
+        &[("auth", "not logged in"), ("credit", "no credit"), ("nomodel", "agent failed")],
+    );
+}
+
+#[test]
+fn faults_of_qwen() {
+    // It waits out limits and an overloaded provider in silence, so those are left to the idle time-out.
+    faults_are_read_as_what_they_are(
+        "qwen",
+        &[
+            ("auth", "not logged in"),
+            ("credit", "no credit"),
+            ("toolong", "context too long"),
+            ("nomodel", "agent failed"),
+            ("streamcut", "provider overloaded"),
+        ],
+    );
+}

@@ -1,0 +1,151 @@
+//! The parts of a prompt that change with every session: what has changed, how the checks went, where the run stands.
+
+use super::CHECK_MAX;
+use super::files::Files;
+use ralph_domain::state::RunState;
+use ralph_domain::text::{count, duration, tail};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+const FILES_MAX: usize = 40;
+
+pub(super) fn changes(state: &RunState) -> String {
+    let mut text = String::new();
+    if let Some(baseline) = &state.baseline {
+        let branch = state.spec.branch.as_deref().or(baseline.branch.as_deref()).unwrap_or("a detached HEAD");
+        let _ = writeln!(text, "Branch {branch}, started from commit {}.", baseline.head.short());
+        if baseline.dirty_total > 0 {
+            let _ = writeln!(
+                text,
+                "{} had changes of the user before the run; leave those alone unless the task needs them.",
+                count(baseline.dirty_total, "file")
+            );
+        }
+    }
+    if state.touched.is_empty() {
+        text.push_str("Nothing was changed in this run so far.\n");
+    } else {
+        let _ = writeln!(text, "Files changed in this run ({}):", state.touched.len());
+        for path in state.touched.iter().take(FILES_MAX) {
+            let _ = writeln!(text, "- {path}");
+        }
+        if state.touched.len() > FILES_MAX {
+            let _ = writeln!(text, "- … and {} more (`git status`)", state.touched.len() - FILES_MAX);
+        }
+    }
+    if let Some(last) = state.history.back() {
+        let _ = writeln!(
+            text,
+            "The last session ({}) changed {}, +{} −{}; judged: {}. The whole diff: `.ralph/iterations/{}/git_diff.patch`.",
+            last.agent,
+            count(last.files, "file"),
+            last.added,
+            last.removed,
+            last.verdict.words(),
+            last.iteration
+        );
+        if !last.message.is_empty() {
+            let _ = writeln!(text, "It said: {}", last.message);
+        }
+    }
+    text
+}
+
+/// What sessions in other roles left for this one.
+pub(super) fn findings(state: &RunState) -> String {
+    let mut text = String::new();
+    for found in &state.findings {
+        let _ = writeln!(
+            text,
+            "## {} (iteration {})\n\n{}\n",
+            found.role.as_str(),
+            found.iteration,
+            found.text.trim()
+        );
+    }
+    text
+}
+
+pub(super) fn checks(state: &RunState, files: &Files) -> String {
+    let mut text = String::new();
+    for verifier in &state.spec.settings.verifiers {
+        let required = if state.spec.settings.required_verifiers.contains(&verifier.name) {
+            "required"
+        } else {
+            "optional"
+        };
+        let result = match state.checks.get(&verifier.name) {
+            None => "not run yet".to_owned(),
+            Some(r) => {
+                let age = if Some(&r.tree) == state.tree.as_ref() {
+                    ""
+                } else {
+                    " (on an earlier state of the files)"
+                };
+                let tests = r
+                    .tests
+                    .map_or_else(String::new, |t| format!(", {} passed, {} failed", t.passed, t.failed));
+                match (&r.why, r.passed) {
+                    (_, true) => format!("passed{tests}{age}"),
+                    (Some(why), false) => format!("FAILED: {why}{tests}{age}"),
+                    (None, false) => format!("FAILED{tests}{age}"),
+                }
+            }
+        };
+        let _ = writeln!(text, "- {} ({required}) `{}`: {result}", verifier.name, verifier.command_line());
+    }
+    if let Some(last) = state.history.back()
+        && last.verdict == ralph_domain::event::Verdict::ProtectedChanged
+    {
+        text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
+    }
+    if let Some((_, failed)) = &state.disproved {
+        let place =
+            if state.spec.proves_clean() { "in a clean checkout of the recorded commit" } else { "in place" };
+        let _ = writeln!(text, "\nNOT DONE: the final check {place} failed:");
+        for line in failed.iter().take(20) {
+            let _ = writeln!(text, "- {line}");
+        }
+        if state.spec.proves_clean() {
+            text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
+        }
+    }
+    for (name, why, log, output) in &files.failing {
+        let _ = write!(
+            text,
+            "\n## Output of {name} ({why}; whole log: `.ralph/runs/{}/{log}`)\n\n",
+            state.spec.run_id
+        );
+        let output = tail(output, CHECK_MAX).trim_end();
+        for line in output.lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    text
+}
+
+pub(super) fn standing(state: &RunState) -> String {
+    let budgets = &state.spec.settings.budgets;
+    let spent = state.spent();
+    let mut text = format!(
+        "Iteration {} of {}. Working time {} of {}.",
+        state.iterations + 1,
+        budgets.max_iterations,
+        duration(Duration::from_secs(spent.time.as_secs())),
+        duration(budgets.max_wall_time)
+    );
+    if spent.cost > ralph_domain::money::Usd::ZERO {
+        let _ = write!(text, " Cost {} of {}.", spent.cost, budgets.max_cost);
+    }
+    text.push('\n');
+    let scores: Vec<String> =
+        state.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
+    if scores.iter().any(|s| s != "0.0") {
+        let _ = writeln!(
+            text,
+            "Loop score of the last iterations (0 = moving, 0.7 = circling): {}.",
+            scores.join(" ")
+        );
+    }
+    text
+}

@@ -1,0 +1,286 @@
+//! Consult: the doctor reads the run, a critic looks at its last changes, and whoever uses the library is asked.
+
+use crate::context::{Context, Live};
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::help::{self, Record, StuckContext};
+use ralph_domain::config::Apply;
+use ralph_domain::control::Control;
+use ralph_domain::event::{EventBody, SessionEnd};
+use ralph_domain::model::ModelSink;
+use ralph_domain::money::Usage;
+use ralph_domain::ports::{Agent, SessionRequest, SessionSink, StopCause, Stream};
+use ralph_domain::stuck::StuckKind;
+use ralph_domain::text::{duration, one_line};
+use ralph_journal::{artifacts, inbox};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Longest look of a critic that is an agent.
+const CRITIC_TIMEOUT: Duration = Duration::from_secs(300);
+/// Reports that `diagnostics.md` keeps, in bytes.
+const DIAGNOSTICS_MAX: usize = 64 * 1024;
+
+impl Driver {
+    /// The doctor reads a run that nobody drives; the run itself does not go on.
+    pub fn consult_doctor(mut self, profile: Option<&str>) -> Result<(), DriveError> {
+        if let Some(name) = profile {
+            self.doctor_profile = Some(name.to_owned());
+        }
+        self.diagnose()?;
+        self.ctx.settle()?;
+        self.clear_marker();
+        Ok(())
+    }
+
+    /// The doctor reads the run and writes its report.
+    pub(crate) fn diagnose(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("diagnose.before");
+        let state = &self.ctx.state;
+        let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
+        let doctor = &state.spec.settings.doctor;
+        let wanted = self.doctor_profile.as_deref().or(doctor.profile.as_deref());
+        let profile = wanted.and_then(|name| state.spec.settings.models.get(name));
+        let client = self.helpers.client.clone();
+        let model = client.as_deref().zip(profile.as_ref());
+        let (iteration, apply) = (state.iterations, doctor.apply);
+        let snapshot = state.clone();
+        let mut ears = Ears::new(&mut self.ctx, "the doctor reads the run");
+        let diagnosis = help::diagnose(&snapshot, &record, model, self.helpers.pricing.as_ref(), &mut ears);
+        ears.done()?;
+        if let Some(note) = &diagnosis.note {
+            self.ctx.notice(format!("the doctor's rules speak: {}", one_line(note, 300)))?;
+        }
+        let heading = format!(
+            "Run {} after {} iterations, by {} ({}).",
+            snapshot.spec.run_id,
+            iteration,
+            diagnosis.by,
+            match apply {
+                Apply::Ask => "not applied: `ralph diagnose --apply`",
+                Apply::Auto => "applied",
+            }
+        );
+        let text = self.ctx.redactor.text(&diagnosis.report.markdown(&heading)).into_owned();
+        write_report(&self.ctx, &text)?;
+        let json = serde_json::to_vec_pretty(&diagnosis.report).unwrap_or_default();
+        let digest = artifacts::write(
+            &self.ctx.run.path().join(format!("diagnosis-{iteration}.json")),
+            &self.ctx.redactor.bytes(&json),
+        )?;
+        self.ctx.boundary("diagnose.report");
+        // Sent before the event: a crash in between sends the same letters again, and the inbox knows them by their id.
+        if apply == Apply::Auto {
+            let controls = diagnosis.report.controls(&snapshot.spec.task.text);
+            send(&self.ctx, iteration, controls)?;
+        }
+        self.ctx.record(EventBody::Diagnosed {
+            iteration,
+            by: diagnosis.by,
+            summary: one_line(&self.ctx.redactor.text(&diagnosis.report.summary), 1000),
+            report: digest,
+            usage: diagnosis.usage,
+            suggestions: diagnosis.report.suggestions(),
+        })?;
+        self.ctx.read_inbox()?;
+        self.ctx.flush()?;
+        self.ctx.boundary("diagnose.after");
+        Ok(())
+    }
+
+    /// A critic looks at the last changes. One that cannot speak has no objections.
+    pub(crate) fn criticise(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("criticise.before");
+        let state = &self.ctx.state;
+        let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
+        let critic = state.spec.settings.critic.clone();
+        let iteration = state.iterations;
+        let profile = critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name));
+        let (by, objections, usage) = match (self.helpers.client.clone(), profile) {
+            (Some(client), Some(profile)) => {
+                let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
+                let answer =
+                    help::ask_model(&*client, &profile, &record, self.helpers.pricing.as_ref(), &mut ears);
+                ears.done()?;
+                self.heard(profile.name, answer.map_err(|error| error.to_string()))?
+            }
+            _ => match critic.agent.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
+                Some(at) => {
+                    let name = self.agents[at].name().to_string();
+                    let answer = self.ask_agent(at, &record)?;
+                    self.heard(name, answer)?
+                }
+                None => ("nobody".to_owned(), String::new(), Usage::free()),
+            },
+        };
+        let objections = self.ctx.redactor.text(&objections).into_owned();
+        self.ctx.record(EventBody::Criticised { iteration, by, objections, usage })?;
+        self.ctx.flush()?;
+        self.ctx.boundary("criticise.after");
+        Ok(())
+    }
+
+    fn heard(
+        &mut self,
+        by: String,
+        answer: Result<(String, Usage), String>,
+    ) -> Result<(String, String, Usage), DriveError> {
+        Ok(match answer {
+            Ok((objections, usage)) => (by, objections, usage),
+            Err(problem) => {
+                self.ctx.notice(format!("the critic {by} could not speak: {}", one_line(&problem, 300)))?;
+                (by, String::new(), Usage::free())
+            }
+        })
+    }
+
+    /// An agent as critic, in a checkout that is thrown away: whatever it does there changes nothing here.
+    fn ask_agent(
+        &mut self,
+        at: usize,
+        record: &Record,
+    ) -> Result<Result<(String, Usage), String>, DriveError> {
+        let state = &self.ctx.state;
+        let agent: &dyn Agent = &*self.agents[at];
+        let Some(config) = state.spec.settings.agent(agent.name()).cloned() else {
+            return Ok(Err("it is not configured".into()));
+        };
+        let Some(commit) = state.work.clone().or_else(|| state.baseline.as_ref().map(|b| b.head.clone()))
+        else {
+            return Ok(Err("there is nothing to look at yet".into()));
+        };
+        let folder = self.ctx.proof_dir.with_extension("critic");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)
+            .map_err(|e| ralph_journal::JournalError::file("make the folder", &folder, e))?;
+        self.workspace.checkout_clean(&commit, &folder)?;
+        let sandbox = self.sandbox.beside(&folder)?;
+        let prompt = help::critic_prompt(record);
+        let prompt_file = self.ctx.run.path().join("critic-prompt.md");
+        artifacts::write(&prompt_file, prompt.as_bytes())?;
+        let run = state.spec.run_id.clone();
+        let model = state.model_for(agent.name());
+        let request = SessionRequest {
+            run: &run,
+            iteration: state.iterations.max(1),
+            attempt: 1,
+            prompt: &prompt,
+            prompt_file: &prompt_file,
+            cwd: std::path::Path::new(""),
+            model: model.as_deref(),
+            timeout: CRITIC_TIMEOUT.min(config.timeout()),
+            budget_left: None,
+            config: &config,
+            now: self.ctx.clock.now(),
+            stable: &[],
+            protected: &[],
+            folder: std::path::Path::new(""),
+        };
+        let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
+        let report = agent.session(&request, &*sandbox, &mut ears);
+        ears.done()?;
+        let _ = std::fs::remove_dir_all(&folder);
+        let report = report?;
+        Ok(match report.end {
+            SessionEnd::Completed => Ok((help::objections(&report.final_message), report.usage)),
+            end => Err(end.reason().unwrap_or(end.word()).to_owned()),
+        })
+    }
+
+    /// Asks the calling program for a hint, where it wants to be asked.
+    pub(crate) fn ask_advisor(
+        &mut self,
+        kinds: Vec<StuckKind>,
+        loop_score: f64,
+        evidence: &[String],
+    ) -> Result<(), DriveError> {
+        let Some(advisor) = self.helpers.on_stuck.clone() else { return Ok(()) };
+        let context = StuckContext::of(&self.ctx.state, kinds, loop_score, evidence);
+        let Some(text) = advisor.advise(&context) else { return Ok(()) };
+        let id = format!("on-stuck-{}", self.ctx.state.iterations);
+        inbox::send_as(&self.ctx.run, &id, "on_stuck", Control::Nudge { text })?;
+        self.ctx.read_inbox()?;
+        Ok(())
+    }
+}
+
+fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
+    let path = ctx.dir.join("diagnostics.md");
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    // Older reports stay below the newest, as far as there is room; the template's empty parts go.
+    let older = before.strip_prefix("# Diagnostics\n").unwrap_or("").trim();
+    let older = if older.starts_with("Each report has these parts") { "" } else { older };
+    let whole = match older.is_empty() {
+        true => text.to_owned(),
+        false => format!("{}\n---\n\n{older}\n", text.trim_end()),
+    };
+    artifacts::write_atomic(&path, ralph_domain::text::head(&whole, DIAGNOSTICS_MAX).as_bytes())?;
+    Ok(())
+}
+
+fn send(ctx: &Context, iteration: u32, controls: Vec<Control>) -> Result<(), DriveError> {
+    for (n, control) in controls.into_iter().enumerate() {
+        inbox::send_as(&ctx.run, &format!("doctor-{iteration}-{n}"), "doctor", control)?;
+    }
+    Ok(())
+}
+
+/// Keeps the engine's ears open while a helper thinks: cancel works, and a person sees what goes on.
+struct Ears<'a> {
+    ctx: &'a mut Context,
+    what: &'static str,
+    started: Duration,
+    error: Option<DriveError>,
+}
+
+impl<'a> Ears<'a> {
+    fn new(ctx: &'a mut Context, what: &'static str) -> Self {
+        let started = ctx.clock.elapsed();
+        Self { ctx, what, started, error: None }
+    }
+
+    fn done(self) -> Result<(), DriveError> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    fn listen(&mut self) -> ControlFlow<StopCause> {
+        let live = Live {
+            now: self.ctx.clock.now(),
+            elapsed: self.ctx.clock.elapsed() - self.started,
+            silent: None,
+            activity: self.what,
+        };
+        self.ctx.observer.live(&self.ctx.state, &live);
+        match self.ctx.read_inbox() {
+            Ok(_) if self.ctx.state.cancel_by.is_some() => ControlFlow::Break(StopCause::Cancelled),
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error.get_or_insert(error);
+                ControlFlow::Break(StopCause::Cancelled)
+            }
+        }
+    }
+}
+
+impl ModelSink for Ears<'_> {
+    fn text(&mut self, _: &str) {}
+    fn waiting(&mut self, wait: Duration, reason: &str) {
+        let _ = self.ctx.notice(format!(
+            "waiting {} for the provider: {}",
+            duration(wait),
+            one_line(reason, 200)
+        ));
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        self.listen()
+    }
+}
+
+impl SessionSink for Ears<'_> {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+    fn activity(&mut self, _: &str) {}
+    fn action(&mut self, _: &str) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        self.listen()
+    }
+}

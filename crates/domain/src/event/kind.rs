@@ -1,0 +1,72 @@
+//! The name of each event's kind, and which events must not be lost.
+
+use super::EventBody;
+
+impl EventBody {
+    /// The kind as the journal writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RunCreated { .. } => "run_created",
+            Self::DriverStarted { .. } => "driver_started",
+            Self::Prepared { .. } => "prepared",
+            Self::IterationStarted { .. } => "iteration_started",
+            Self::SessionEnded { .. } => "session_ended",
+            Self::ActionStarted { .. } => "action_started",
+            Self::ActionFinished { .. } => "action_finished",
+            Self::Checkpointed { .. } => "checkpointed",
+            Self::CheckFinished { .. } => "check_finished",
+            Self::ProtectedChanged { .. } => "protected_changed",
+            Self::Claimed { .. } => "claimed",
+            Self::Ticked { .. } => "ticked",
+            Self::IterationEnded { .. } => "iteration_ended",
+            Self::IterationVoided { .. } => "iteration_voided",
+            Self::CooldownSet { .. } => "cooldown_set",
+            Self::CooldownCleared { .. } => "cooldown_cleared",
+            Self::AgentDropped { .. } => "agent_dropped",
+            Self::WaitStarted { .. } => "wait_started",
+            Self::WaitEnded { .. } => "wait_ended",
+            Self::BudgetWarning { .. } => "budget_warning",
+            Self::Gutter { .. } => "gutter",
+            Self::Stuck { .. } => "stuck",
+            Self::Mitigated { .. } => "mitigated",
+            Self::Diagnosed { .. } => "diagnosed",
+            Self::Criticised { .. } => "criticised",
+            Self::ControlReceived { .. } => "control_received",
+            Self::ControlRefused { .. } => "control_refused",
+            Self::SpecChanged { .. } => "spec_changed",
+            Self::ApprovalApplied { .. } => "approval_applied",
+            Self::RefsMoved { .. } => "refs_moved",
+            Self::Tampered { .. } => "tampered",
+            Self::Restored { .. } => "restored",
+            Self::NeedsHuman { .. } => "needs_human",
+            Self::ProofStarted { .. } => "proof_started",
+            Self::ProofFinished { .. } => "proof_finished",
+            Self::ProofVoided { .. } => "proof_voided",
+            Self::Published { .. } => "published",
+            Self::Finished { .. } => "finished",
+            Self::Notice { .. } => "notice",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether losing this event to a power cut would lose money, work or a person's word: it is flushed to disk
+    /// before the run goes on. (The judgement of an iteration is not among them: it can be made again.)
+    pub fn must_be_durable(&self) -> bool {
+        matches!(
+            self,
+            Self::RunCreated { .. }
+                | Self::Prepared { .. }
+                | Self::SessionEnded { .. }
+                | Self::Diagnosed { .. }
+                | Self::Criticised { .. }
+                | Self::CooldownSet { .. }
+                | Self::ControlReceived { .. }
+                | Self::SpecChanged { .. }
+                | Self::Tampered { .. }
+                | Self::NeedsHuman { .. }
+                | Self::ProofFinished { .. }
+                | Self::Published { .. }
+                | Self::Finished { .. }
+        )
+    }
+}

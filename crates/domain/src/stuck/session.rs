@@ -1,0 +1,249 @@
+//! Inside one session: the same call with the same result again and again, calls that alternate, and a monologue. The
+//! watch is fed as the session goes; it keeps a short window, whatever the session's length.
+//!
+//! Waiting is not looping: a call that only waits or asks how far something is does not count.
+
+use super::{Trace, failure, patch};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Calls that are remembered.
+const WINDOW: usize = 24;
+/// The same call with the same result so many times in a row.
+const REPEATS: usize = 4;
+/// The same failing call so many times in a row.
+const FAILURES: usize = 3;
+/// The same call so many times in a row, where results are not known.
+const BLIND_REPEATS: usize = 8;
+/// Full rounds of calls that take turns.
+const ROUNDS: usize = 3;
+/// Messages in a row without a call.
+const MESSAGES: u32 = 6;
+
+/// One tool call of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Digest of tool and input.
+    pub call: u32,
+    /// Digest of the normalised result, where it is known.
+    pub result: Option<u32>,
+    /// Whether it failed.
+    pub failed: bool,
+    /// Whether it only waits, or asks how far something is.
+    pub waits: bool,
+}
+
+impl Call {
+    /// From what was called and what came back. Times, addresses and line numbers of the result do not matter.
+    pub fn of(tool: &str, input: &str, result: Option<&str>, failed: bool) -> Self {
+        Self {
+            call: patch::hash(&format!("{tool}\u{0}{input}")),
+            result: result.map(|text| patch::hash(&failure::normalise(text))),
+            failed,
+            waits: waits(tool, input),
+        }
+    }
+}
+
+/// Whether a call waits for something that goes on elsewhere.
+fn waits(tool: &str, input: &str) -> bool {
+    const TOOLS: [&str; 6] = ["bashoutput", "taskoutput", "wait", "sleep", "poll", "monitor"];
+    const COMMANDS: [&str; 11] = [
+        "sleep ",
+        "gh run ",
+        "gh pr checks",
+        "gh pr view",
+        "--watch",
+        "kubectl get",
+        "kubectl wait",
+        "docker wait",
+        "docker ps",
+        "tail -f",
+        "/status",
+    ];
+    let tool = tool.to_ascii_lowercase();
+    TOOLS.iter().any(|name| tool.contains(name)) || COMMANDS.iter().any(|part| input.contains(part))
+}
+
+/// How a session circles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum SessionLoop {
+    /// The same call with the same result.
+    Repeated {
+        /// How often in a row.
+        times: u32,
+    },
+    /// The same call fails in the same way.
+    Failing {
+        /// How often in a row.
+        times: u32,
+    },
+    /// Calls that take turns, with the same results.
+    Alternating {
+        /// How many calls take turns.
+        period: u32,
+    },
+    /// Words without any call.
+    Monologue {
+        /// Messages in a row.
+        messages: u32,
+    },
+}
+
+impl SessionLoop {
+    /// In words that fit a nudge.
+    pub fn words(self) -> String {
+        match self {
+            Self::Repeated { times } => format!("the same call gave the same result {times} times in a row"),
+            Self::Failing { times } => format!("the same call failed in the same way {times} times in a row"),
+            Self::Alternating { period } => {
+                format!("the same {period} calls took turns, each with the same result")
+            }
+            Self::Monologue { messages } => format!("{messages} messages in a row without any action"),
+        }
+    }
+}
+
+/// Watches one session.
+#[derive(Debug, Clone, Default)]
+pub struct SessionWatch {
+    calls: VecDeque<Call>,
+    streak: usize,
+    messages: u32,
+    worst: Option<SessionLoop>,
+}
+
+impl SessionWatch {
+    /// The agent called a tool. Says at once whether the session circles now.
+    pub fn call(&mut self, call: Call) -> Option<SessionLoop> {
+        self.messages = 0;
+        if call.waits {
+            return None;
+        }
+        self.streak = if self.calls.back() == Some(&call) { self.streak + 1 } else { 1 };
+        self.calls.push_back(call);
+        if self.calls.len() > WINDOW {
+            self.calls.pop_front();
+        }
+        let found = self.repeated(call).or_else(|| self.alternating());
+        self.worst = found.or(self.worst);
+        found
+    }
+
+    /// The agent spoke without calling anything. Thinking is no message.
+    pub fn message(&mut self, text: &str) -> Option<SessionLoop> {
+        if text.trim().is_empty() {
+            return None;
+        }
+        self.messages += 1;
+        let found = (self.messages >= MESSAGES).then_some(SessionLoop::Monologue { messages: self.messages });
+        self.worst = found.or(self.worst);
+        found
+    }
+
+    /// The last circle that was seen in this session.
+    pub fn finish(self) -> Option<SessionLoop> {
+        self.worst
+    }
+
+    fn repeated(&self, call: Call) -> Option<SessionLoop> {
+        let times = self.streak as u32;
+        let enough = match (call.result, call.failed) {
+            (_, true) => FAILURES,
+            (Some(_), false) => REPEATS,
+            (None, false) => BLIND_REPEATS,
+        };
+        match self.streak >= enough {
+            true if call.failed => Some(SessionLoop::Failing { times }),
+            true => Some(SessionLoop::Repeated { times }),
+            false => None,
+        }
+    }
+
+    fn alternating(&self) -> Option<SessionLoop> {
+        (2..=4usize).find_map(|period| {
+            let span = period * ROUNDS;
+            let start = self.calls.len().checked_sub(span)?;
+            let recent: Vec<&Call> = self.calls.iter().skip(start).collect();
+            let known = recent.iter().all(|c| c.result.is_some());
+            let turns = (period..span).all(|at| recent[at] == recent[at - period]);
+            let differ = recent[..period].windows(2).any(|pair| pair[0] != pair[1]);
+            (known && turns && differ).then_some(SessionLoop::Alternating { period: period as u32 })
+        })
+    }
+}
+
+/// The newest session circled within itself and left nothing of substance.
+pub(super) fn session_loop(traces: &[Trace]) -> Option<String> {
+    let newest = traces.last()?;
+    let found = newest.evidence.session?;
+    (!newest.has_substance()).then(|| format!("within the session, {}", found.words()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::trace;
+    use super::*;
+
+    fn feed(calls: &[(&str, &str, &str)]) -> Option<SessionLoop> {
+        let mut watch = SessionWatch::default();
+        for (tool, input, result) in calls {
+            watch.call(Call::of(tool, input, Some(result), false));
+        }
+        watch.finish()
+    }
+
+    #[test]
+    fn the_same_call_with_the_same_result_counts_at_the_fourth_time() {
+        let same = ("Read", "a.rs", "fn main() {}");
+        assert_eq!(feed(&[same; 3]), None);
+        assert_eq!(feed(&[same; 4]), Some(SessionLoop::Repeated { times: 4 }));
+        let tests: Vec<String> = (0..6)
+            .map(|n| format!("{n} of 9 tests pass after an edit {}", ["a", "b"][n % 2].repeat(n)))
+            .collect();
+        let calls: Vec<_> = tests.iter().map(|r| ("Bash", "cargo test", r.as_str())).collect();
+        assert_eq!(feed(&calls), None, "the result moves");
+    }
+
+    #[test]
+    fn failing_calls_count_earlier_and_times_do_not_hide_them() {
+        let mut watch = SessionWatch::default();
+        for n in 0..3 {
+            let found = watch.call(Call::of("Bash", "make", Some(&format!("12:00:0{n} no rule")), true));
+            assert_eq!(found.is_some(), n == 2);
+        }
+    }
+
+    #[test]
+    fn calls_that_take_turns_count_after_three_rounds() {
+        let (a, b) = (("Read", "a", "1"), ("Read", "b", "2"));
+        assert_eq!(feed(&[a, b, a, b, a]), None);
+        assert_eq!(feed(&[a, b, a, b, a, b]), Some(SessionLoop::Alternating { period: 2 }));
+    }
+
+    #[test]
+    fn waiting_is_not_looping() {
+        let poll = ("Bash", "sleep 30; gh pr checks 12", "tests pending");
+        assert_eq!(feed(&[poll; 20]), None);
+        assert_eq!(feed(&[("BashOutput", "shell 1", "building"); 20]), None);
+    }
+
+    #[test]
+    fn a_monologue_ends_with_a_call() {
+        let mut watch = SessionWatch::default();
+        for n in 1..=6 {
+            assert_eq!(watch.message("I think").is_some(), n == 6);
+        }
+        watch.call(Call::of("Read", "a", None, false));
+        assert!(watch.message("so").is_none());
+    }
+
+    #[test]
+    fn a_circling_session_counts_only_when_it_left_nothing() {
+        let mut t = trace(1, "t", None, 0);
+        t.evidence.session = Some(SessionLoop::Repeated { times: 5 });
+        assert!(session_loop(std::slice::from_ref(&t)).is_some());
+        assert!(session_loop(&[Trace { changed: true, lines: 9, ..t }]).is_none());
+    }
+}

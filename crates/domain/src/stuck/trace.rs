@@ -1,0 +1,230 @@
+//! Traces: what the rules need to know of one iteration, bounded, so that a run of any length costs the same.
+
+use super::session::SessionLoop;
+use super::{patch::PatchSketch, paths};
+use crate::event::{FileChange, SessionEnd};
+use crate::id::{AgentName, Digest, TreeId};
+use crate::money::Usd;
+use crate::state::{Current, RunState};
+use crate::test_report::TestCounts;
+use serde::{Deserialize, Serialize};
+
+/// How many changed files of an iteration are remembered.
+pub const FILES_MAX: usize = 50;
+
+/// What the engine read from an iteration's outputs; the event that ends it carries this.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Evidence {
+    /// Names of failing tests, in order (bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+    /// Problems that a compiler or linter counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problems: Option<u64>,
+    /// How far a measured number is from its limit, in thousandths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<u64>,
+    /// Criteria that are met.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub met: u32,
+    /// Word groups of the final message, hashed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<u32>,
+    /// What the patch was made of; absent where nothing changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PatchSketch>,
+    /// The session circled within itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionLoop>,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+impl Evidence {
+    /// Whether there is nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How a session ended, as far as the rules care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// With an answer.
+    #[default]
+    Answered,
+    /// Without a word.
+    Empty,
+    /// The model declined, or every action was denied.
+    Refused,
+    /// With an error, or past its time.
+    Failed,
+    /// The engine or a person ended it.
+    Stopped,
+}
+
+impl Ending {
+    /// Of a session that did, or did not, change files.
+    pub fn of(end: &SessionEnd, message: &str, changed: bool) -> Self {
+        match end {
+            SessionEnd::Completed if message.trim().is_empty() && !changed => Self::Empty,
+            SessionEnd::Completed => Self::Answered,
+            SessionEnd::Empty => Self::Empty,
+            SessionEnd::Refused { .. } => Self::Refused,
+            SessionEnd::Stopped { .. } | SessionEnd::Interrupted => Self::Stopped,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// What the rules need to know of one iteration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Its number.
+    pub iteration: u32,
+    /// The tree it left.
+    pub tree: TreeId,
+    /// Signature of the failure it showed, if any.
+    pub failure: Option<Digest>,
+    /// Lines added plus removed, and files changed.
+    pub lines: u64,
+    /// Whether any file changed.
+    pub changed: bool,
+    /// Path and content id of changed files (bounded).
+    pub files: Vec<(String, String)>,
+    /// Changed lines of each of `files`.
+    #[serde(default)]
+    pub sizes: Vec<u64>,
+    /// Who worked.
+    #[serde(default)]
+    pub agent: Option<AgentName>,
+    /// How the session ended.
+    #[serde(default)]
+    pub ending: Ending,
+    /// Tests that ran on this tree, summed over the verifiers that report them.
+    #[serde(default)]
+    pub tests: Option<TestCounts>,
+    /// What the session cost, where that is known.
+    #[serde(default)]
+    pub cost: Option<Usd>,
+    /// Tool uses that were denied.
+    #[serde(default)]
+    pub denials: u32,
+    /// What was read from outputs.
+    #[serde(default)]
+    pub evidence: Evidence,
+}
+
+impl Trace {
+    /// A trace of which nothing is known but its number and tree.
+    pub fn new(iteration: u32, tree: TreeId) -> Self {
+        Self {
+            iteration,
+            tree,
+            failure: None,
+            lines: 0,
+            changed: false,
+            files: Vec::new(),
+            sizes: Vec::new(),
+            agent: None,
+            ending: Ending::Answered,
+            tests: None,
+            cost: None,
+            denials: 0,
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// The trace of an iteration as the state knows it; `None` before its checkpoint.
+    pub fn of(
+        state: &RunState,
+        current: &Current,
+        failure: Option<Digest>,
+        evidence: Evidence,
+    ) -> Option<Self> {
+        let change = current.change.as_ref()?;
+        let session = current.session.as_ref();
+        let fresh = |name: &str, tree: &TreeId| {
+            *tree == change.tree || current.checked.iter().any(|checked| checked == name)
+        };
+        let tests = state
+            .checks
+            .values()
+            .filter(|r| fresh(&r.name, &r.tree))
+            .filter_map(|r| r.tests)
+            .reduce(|a, b| TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed });
+        let changed = change.files > 0;
+        Some(Self {
+            iteration: current.iteration,
+            tree: change.tree.clone(),
+            failure,
+            lines: change.added + change.removed,
+            changed,
+            files: change.contents.clone(),
+            sizes: change.sizes.clone(),
+            agent: Some(current.agent.clone()),
+            ending: session.map_or(Ending::Stopped, |s| Ending::of(&s.end, &s.message, changed)),
+            tests,
+            cost: session.and_then(|s| s.usage.cost),
+            denials: session.map_or(0, |s| s.denials),
+            evidence,
+        })
+    }
+
+    /// The part of a file list that the rules look at.
+    pub fn files_of(changes: &[FileChange]) -> Vec<(String, String)> {
+        changes
+            .iter()
+            .take(FILES_MAX)
+            .map(|f| (f.path.clone(), f.blob.clone().unwrap_or_else(|| "-".into())))
+            .collect()
+    }
+
+    /// Changed lines of the same files.
+    pub fn sizes_of(changes: &[FileChange]) -> Vec<u64> {
+        let lines = |f: &FileChange| f.added.unwrap_or(1) + f.removed.unwrap_or(0);
+        changes.iter().take(FILES_MAX).map(lines).collect()
+    }
+
+    /// Changed files in which work on the task shows: no notes, nothing that a tool wrote.
+    pub fn work_files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|(path, _)| path.as_str()).filter(|path| paths::is_work(path))
+    }
+
+    /// Whether it changed the code: not only blanks, comments, notes or generated files.
+    pub fn has_substance(&self) -> bool {
+        self.changed
+            && match &self.evidence.patch {
+                Some(patch) => patch.substance > 0,
+                None => self.files.is_empty() || self.work_files().next().is_some(),
+            }
+    }
+
+    /// Whether it showed the same failure as another.
+    pub fn same_failure(&self, other: &Self) -> bool {
+        self.failure.is_some() && self.failure == other.failure
+    }
+
+    /// Share of its changed lines of work that lies in `files`.
+    pub(super) fn share_in(&self, files: &[&str]) -> f64 {
+        let (mut all, mut inside) = (0u64, 0u64);
+        for (at, (path, _)) in self.files.iter().enumerate().filter(|(_, (p, _))| paths::is_work(p)) {
+            let size = self.sizes.get(at).copied().unwrap_or(1).max(1);
+            all += size;
+            if files.contains(&path.as_str()) {
+                inside += size;
+            }
+        }
+        if all == 0 { 0.0 } else { inside as f64 / all as f64 }
+    }
+}
+
+/// Files of work that every one of `traces` changed.
+pub(super) fn common_files(traces: &[Trace]) -> Vec<&str> {
+    let Some((newest, before)) = traces.split_last() else { return Vec::new() };
+    newest.work_files().filter(|path| before.iter().all(|t| t.work_files().any(|p| p == *path))).collect()
+}

@@ -1,0 +1,95 @@
+//! How well circling runs are noticed, and what noticing costs.
+//!
+//! `cargo run --release -p ralph-testkit --bin ralph-stuck-bench [-- --tune]`: plays the labelled trajectories and prints precision,
+//! recall and delay of this detector, of the bare formula and of the rules of OpenHands, for both halves. `--tune` shows only
+//! the half that rules may be chosen on.
+#![allow(clippy::print_stdout, reason = "a benchmark prints a table")]
+
+use ralph_domain::config::StuckConfig;
+use ralph_domain::stuck::{self, Trace, WINDOW};
+use ralph_testkit::trajectories::detectors::Detector;
+use ralph_testkit::trajectories::report::{judge, play_all};
+use ralph_testkit::trajectories::{Split, Trajectory, all};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+fn main() {
+    let tune_only = std::env::args().any(|a| a == "--tune");
+    let verbose = std::env::args().any(|a| a == "--verbose");
+    let every = all();
+    let stuck = every.iter().filter(|t| t.stuck).count();
+    println!("{} trajectories: {stuck} circle, {} do not\n", every.len(), every.len() - stuck);
+    let halves: &[(Split, &str)] = match tune_only {
+        true => &[(Split::Tune, "tune")],
+        false => &[(Split::Tune, "tune"), (Split::HeldOut, "held out")],
+    };
+    println!(
+        "{:<10} {:<16} {:>6} {:>10} {:>8} {:>8} {:>8}",
+        "half", "detector", "runs", "precision", "recall", "median", "longest"
+    );
+    let mut misses = Vec::new();
+    let mut sample = Vec::new();
+    for (split, name) in halves {
+        let part: Vec<&Trajectory> = every.iter().filter(|t| t.split == *split).collect();
+        let played = play_all(&part);
+        for detector in Detector::ALL {
+            let score = judge(detector, &part, &played);
+            println!(
+                "{name:<10} {:<16} {:>6} {:>10.3} {:>8.3} {:>8} {:>8}",
+                detector.name(),
+                part.len(),
+                score.precision(),
+                score.recall(),
+                score.median(),
+                score.longest()
+            );
+            if detector == Detector::Ours || verbose {
+                misses.extend(score.misses.iter().map(|m| format!("{name}, {}: {m}", detector.name())));
+            }
+        }
+        sample.extend(played.into_iter().flatten().map(|p| p.trace));
+    }
+    println!("\nmedian and longest: iterations from the first circling one (1) to the alarm");
+    println!("\nmisses: {}", misses.len());
+    misses.iter().for_each(|m| println!("  {m}"));
+    cost(&sample, 100);
+    let (short, long) = (cost(&sample, 10), cost(&sample, 2000));
+    println!(
+        "\ncost of an iteration's score: {:.1} µs in a run of 10, {:.1} µs in a run of 2,000 (ratio {:.2})",
+        micros(short),
+        micros(long),
+        micros(long) / micros(short).max(0.001)
+    );
+}
+
+/// The median cost of one score at the end of a run of that length. The last iterations are the same for every length.
+fn cost(sample: &[Trace], length: usize) -> Duration {
+    let config = StuckConfig::default();
+    let mut times: Vec<Duration> = (0..sample.len().min(300))
+        .map(|end| {
+            let end = end * 7 + length * sample.len();
+            let mut window: VecDeque<Trace> = VecDeque::new();
+            for at in end - length..end {
+                push(&mut window, sample[at % sample.len()].clone());
+            }
+            let newest = sample[end % sample.len()].clone();
+            let started = Instant::now();
+            push(&mut window, newest);
+            std::hint::black_box(stuck::score(window.make_contiguous(), &config, 0.7));
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn push(window: &mut VecDeque<Trace>, trace: Trace) {
+    window.push_back(trace);
+    if window.len() > WINDOW {
+        window.pop_front();
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}

@@ -1,0 +1,122 @@
+//! One answer in the words of each wire.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+
+use super::ask::{Ask, Wire};
+use super::script::{Stop, Usage};
+use super::tools::Part;
+use serde_json::Value;
+
+/// An answer before it is put into words.
+#[derive(Debug, Clone)]
+pub(super) struct Reply {
+    pub id: String,
+    pub model: String,
+    pub parts: Vec<Part>,
+    pub stop: Stop,
+    pub usage: Usage,
+}
+
+impl Reply {
+    fn calls(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Call(_)))
+    }
+    fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Call(_) => None,
+        });
+        texts.collect()
+    }
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    /// Wires without names leave it out.
+    pub name: Option<&'static str>,
+    pub data: String,
+}
+
+impl Event {
+    fn named(name: &'static str, data: &Value) -> Self {
+        Self { name: Some(name), data: data.to_string() }
+    }
+    fn plain(data: &Value) -> Self {
+        Self { name: None, data: data.to_string() }
+    }
+    /// As it goes over the line.
+    pub(super) fn lines(&self) -> String {
+        match self.name {
+            Some(name) => format!("event: {name}\ndata: {}\n\n", self.data),
+            None => format!("data: {}\n\n", self.data),
+        }
+    }
+}
+
+/// The answer in one piece.
+pub(super) fn plain(reply: &Reply, wire: Wire) -> Value {
+    match wire {
+        Wire::Anthropic => anthropic::plain(reply),
+        Wire::Responses => responses::plain(reply),
+        Wire::Chat => chat::plain(reply),
+        Wire::Gemini => gemini::plain(reply),
+    }
+}
+
+/// The answer as a stream.
+pub(super) fn events(reply: &Reply, ask: &Ask) -> Vec<Event> {
+    match ask.wire {
+        Wire::Anthropic => anthropic::events(reply),
+        Wire::Responses => responses::events(reply),
+        Wire::Chat => chat::events(reply, ask.stream_usage),
+        Wire::Gemini => gemini::events(reply),
+    }
+}
+
+/// The first event of an answer, then this error, as a stream that began well tells it.
+pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Event> {
+    let mut events = match ask.wire {
+        // Its first event may be the whole answer.
+        Wire::Gemini => vec![gemini::begun(reply)],
+        _ => events(reply, ask),
+    };
+    events.truncate(1);
+    events.push(match ask.wire {
+        Wire::Anthropic => Event::named("error", error),
+        Wire::Responses => responses::failed(reply, error),
+        Wire::Chat | Wire::Gemini => Event::plain(error),
+    });
+    events
+}
+
+/// Text longer than this stays in one piece, so that a very long line arrives as one event.
+const SPLIT_MAX: usize = 16 * 1024;
+
+/// A text in pieces as a stream brings it: three of them, cut anywhere, also in the middle of a word or a promise.
+fn pieces(text: &str) -> Vec<&str> {
+    if text.len() > SPLIT_MAX {
+        return vec![text];
+    }
+    let cut =
+        |wanted: usize| (wanted..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let (first, second) = (cut(text.len() / 3), cut(text.len() * 2 / 3));
+    let all = [&text[..first], &text[first..second], &text[second..]];
+    all.into_iter().filter(|piece| !piece.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_make_the_text_again() {
+        for text in ["", "a", "ünïcödé", "All work is finished.\n\n<promise>COMPLETE</promise>"] {
+            assert_eq!(pieces(text).concat(), text);
+        }
+        assert!(pieces("<promise>COMPLETE</promise>").len() > 1, "a promise is split");
+    }
+}

@@ -1,0 +1,220 @@
+//! Plays a trajectory in a real git repo, and reads from it what the engine would: trees, blobs, patches, signatures,
+//! test counts, plans and calls.
+#![allow(clippy::disallowed_methods, reason = "starts git")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a fixture fails by panicking")]
+
+use super::runner::Ecosystem;
+use super::scene::{Scene, Step};
+use ralph_domain::event::{FileChange, SessionEnd};
+use ralph_domain::money::Usd;
+use ralph_domain::stuck::patch::PatchSketch;
+use ralph_domain::stuck::{Call, Ending, Evidence, SessionWatch, Trace, failing, failure, plan};
+use ralph_domain::test_report::TestScanner;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// What another detector sees: actions with their observations, and messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// An action (its thought included) and its observation.
+    Act {
+        /// Tool, input and thought.
+        action: String,
+        /// What came back.
+        observation: String,
+        /// Whether it is an error.
+        failed: bool,
+    },
+    /// Words without an action.
+    Message,
+}
+
+/// One played iteration.
+#[derive(Debug, Clone)]
+pub struct Played {
+    /// What the rules of ours see.
+    pub trace: Trace,
+    /// What a detector of actions sees.
+    pub seen: Vec<Seen>,
+}
+
+/// Plays every step of a scene.
+pub fn play(scene: &Scene) -> Vec<Played> {
+    // In memory where that is possible: thousands of small commits are slow on a disk.
+    let memory = Path::new("/dev/shm");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("ralph-trajectory-");
+    let folder = builder.tempdir_in(memory).or_else(|_| builder.tempdir()).expect("a temporary folder");
+    let dir = folder.path();
+    shell(
+        dir,
+        "git init -q -b main && git config user.name t && git config user.email t@example.com && git config gc.auto 0 && git config core.fsync none && git commit -q --allow-empty -m start",
+    );
+    let mut rng = scene.rng.clone();
+    let other = rng.chance(50);
+    let mut before: BTreeMap<String, String> = BTreeMap::new();
+    let mut output = String::new();
+    let mut played: Vec<Played> = Vec::new();
+    // The project stands before the first iteration begins.
+    let first = scene.steps.first().map(|s| s.files.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let start: BTreeMap<String, String> =
+        first.into_iter().map(|path| (path, "start\n".to_owned())).collect();
+    write(dir, &before, &start);
+    before = start;
+    shell(dir, "git add -A && git commit -q --allow-empty -m project");
+    for (n, step) in scene.steps.iter().enumerate() {
+        write(dir, &before, &step.files);
+        let changed_files: Vec<String> = step
+            .files
+            .iter()
+            .filter(|(path, text)| before.get(*path) != Some(text))
+            .map(|(p, _)| p.clone())
+            .collect();
+        before = step.files.clone();
+        let diff = shell(
+            dir,
+            "git add -A && git commit -q --allow-empty -m iteration && git rev-parse 'HEAD^{tree}' && \
+             git diff-tree -r --no-renames --no-abbrev --raw --numstat -p HEAD~1 HEAD",
+        );
+        let diff = Diff::read(&diff);
+        // The engine runs a verifier again only on another tree.
+        if n == 0 || !diff.files.is_empty() {
+            output = step.check.print(scene.eco, other, &mut rng);
+        }
+        played.push(Played {
+            trace: trace(n, step, scene.eco, diff, &output),
+            seen: seen(step, &changed_files, scene.eco, &output),
+        });
+    }
+    played
+}
+
+fn write(dir: &Path, before: &BTreeMap<String, String>, files: &BTreeMap<String, String>) {
+    for (path, text) in files.iter().filter(|(path, text)| before.get(*path) != Some(text)) {
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+}
+
+fn shell(dir: &Path, line: &str) -> String {
+    let done = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("sh can be started");
+    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// What git says of one iteration.
+struct Diff {
+    tree: String,
+    files: Vec<FileChange>,
+    patch: String,
+}
+
+impl Diff {
+    fn read(text: &str) -> Self {
+        let (tree, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let (head, patch) = match rest.find("diff --git ") {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        let mut files = Vec::new();
+        let mut counts = BTreeMap::new();
+        for line in head.lines() {
+            if let Some(raw) = line.strip_prefix(':') {
+                let (meta, path) = raw.split_once('\t').expect("a raw line");
+                let words: Vec<&str> = meta.split(' ').collect();
+                files.push(FileChange {
+                    path: path.to_owned(),
+                    status: words[4].chars().next().unwrap_or('M'),
+                    added: None,
+                    removed: None,
+                    blob: Some(words[3].to_owned()),
+                });
+            } else if let [added, removed, path] = line.split('\t').collect::<Vec<_>>().as_slice() {
+                counts.insert((*path).to_owned(), (added.parse::<u64>().ok(), removed.parse::<u64>().ok()));
+            }
+        }
+        for file in &mut files {
+            (file.added, file.removed) = counts.get(&file.path).copied().unwrap_or_default();
+        }
+        Self { tree: tree.to_owned(), files, patch: patch.to_owned() }
+    }
+}
+
+fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Trace {
+    let changed = !diff.files.is_empty();
+    let passes = step.check.passes();
+    let failure = match (&step.end, passes) {
+        (_, false) => Some(failure::signature(eco.command(), Some(1), output)),
+        (SessionEnd::Completed | SessionEnd::Stopped { .. }, true) => None,
+        (end, true) => Some(failure::signature(end.word(), None, end.reason().unwrap_or(""))),
+    };
+    let mut scanner = TestScanner::default();
+    scanner.feed(output.as_bytes());
+    let mut watch = SessionWatch::default();
+    for call in &step.calls {
+        watch.call(Call::of(&call.name, &call.input, Some(&call.result), call.failed));
+    }
+    for _ in 0..step.monologue {
+        watch.message("words");
+    }
+    let failing_output = if passes { "" } else { output };
+    Trace {
+        failure,
+        lines: diff.files.iter().map(|f| f.added.unwrap_or(0) + f.removed.unwrap_or(0)).sum(),
+        changed,
+        files: Trace::files_of(&diff.files),
+        sizes: Trace::sizes_of(&diff.files),
+        agent: Some(step.agent.into()),
+        ending: Ending::of(&step.end, &step.message, changed),
+        tests: scanner.finish(),
+        cost: Some(Usd::from_dollars(step.cost)),
+        denials: step.denials,
+        evidence: Evidence {
+            failing: failing::failing_tests(failing_output),
+            problems: failing::problems(failing_output),
+            gap: failing::gap(failing_output),
+            met: step.met,
+            plan: plan::shingles(&step.message),
+            patch: changed.then(|| PatchSketch::read(&diff.patch)),
+            session: watch.finish(),
+        },
+        ..Trace::new(n as u32 + 1, diff.tree.as_str().into())
+    }
+}
+
+fn seen(step: &Step, changed: &[String], eco: Ecosystem, output: &str) -> Vec<Seen> {
+    let mut seen: Vec<Seen> = step
+        .calls
+        .iter()
+        .map(|c| Seen::Act {
+            action: format!("{} {}", c.name, c.input),
+            observation: c.result.clone(),
+            failed: c.failed,
+        })
+        .collect();
+    for path in changed {
+        let text = step.files.get(path).cloned().unwrap_or_default();
+        seen.push(Seen::Act {
+            action: format!("edit {path} {text} {}", step.message),
+            observation: "written".into(),
+            failed: false,
+        });
+    }
+    if step.calls.is_empty() && step.monologue == 0 && step.end == SessionEnd::Completed {
+        seen.push(Seen::Act {
+            action: format!("run {} {}", eco.command(), step.message),
+            observation: output.to_owned(),
+            failed: !step.check.passes(),
+        });
+    }
+    seen.extend((0..step.monologue).map(|_| Seen::Message));
+    seen
+}
