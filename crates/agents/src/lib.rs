@@ -4,6 +4,7 @@
 //! - [`cli`] runs an installed command once per session and reads what it prints: plain text, or the formats of
 //!   `claude`, `codex` and `gemini`.
 //! - [`scripted`] plays a script of edits without any model, for demos and tests.
+//! - [`tools`] gives a model real tools: commands, files, processes, a browser.
 //! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
 //! - [`models`] calls models over HTTP: four wires, retries, errors with what to do.
 //! - [`limits`] reads reset times out of a provider's words.
@@ -24,9 +25,11 @@ mod scan;
 mod script;
 pub mod scripted;
 mod session;
+pub mod tools;
 
 pub use actions::ActionsAgent;
 pub use cli::CliAgent;
-pub use models::HttpModelClient;
+pub use models::{HttpModelClient, Route};
 pub use scripted::ScriptedAgent;
 pub use session::Pricing;
+pub use tools::ToolsAgent;

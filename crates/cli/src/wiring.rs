@@ -6,7 +6,7 @@ use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
 use crate::{host, models};
-use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent};
+use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
 use ralph_core::{CancelFlag, Helpers, Observer};
@@ -162,11 +162,18 @@ fn agents(spec: &RunSpec, thinker: &Thinker) -> Result<Vec<Box<dyn Agent>>, Comm
                     thinker.pricing.clone(),
                     thinker.client.clone(),
                 )
-                .with_redactor(thinker.redactor.as_ref().clone()),
+                .with_redactor(thinker.redactor.clone()),
             )),
-            AgentKind::Tools => {
-                return Err(CommandError::environment(format!("agent `{}` cannot work yet", config.name)));
-            }
+            AgentKind::Tools => agents.push(Box::new(
+                ToolsAgent::new(
+                    config.clone(),
+                    spec.settings.models.clone(),
+                    thinker.pricing.clone(),
+                    thinker.client.clone(),
+                    Vec::new(),
+                )
+                .with_redactor(thinker.redactor.clone()),
+            )),
             AgentKind::Scripted => {
                 let name = config.script.clone().unwrap_or_default();
                 let path = spec.origin.join(&name);

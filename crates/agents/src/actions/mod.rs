@@ -45,7 +45,7 @@ pub struct ActionsAgent {
     models: Models,
     prices: Pricing,
     client: Arc<dyn ModelClient>,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 impl std::fmt::Debug for ActionsAgent {
@@ -59,11 +59,11 @@ impl ActionsAgent {
     pub fn new(config: AgentConfig, models: Models, prices: Pricing, client: Arc<dyn ModelClient>) -> Self {
         let vars =
             std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-        Self { config, models, prices, client, redactor: Redactor::from_vars(vars) }
+        Self { config, models, prices, client, redactor: Arc::new(Redactor::from_vars(vars)) }
     }
 
     /// Takes secrets out of the files with whole outputs with this, instead of with what the environment tells.
-    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+    pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
         self.redactor = redactor;
         self
     }

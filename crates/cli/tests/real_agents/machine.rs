@@ -1,5 +1,7 @@
 //! A machine on which a real agent CLI talks to the scripted model server and to nobody else.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 use ralph_agents::presets::preset;
 use ralph_testkit::model_server::ModelServer;
 use ralph_testkit::{Finished, TestEnv, TestRepo, skip};

@@ -7,7 +7,7 @@ use ralph_domain::event::EventBody;
 use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};
 use ralph_domain::redact::RedactStream;
 use ralph_domain::text::one_line;
-use ralph_journal::artifacts::{self, OutputLog};
+use ralph_journal::artifacts::OutputLog;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -16,8 +16,6 @@ use std::time::Duration;
 const ACTIONS_MAX: u64 = 8 * 1024 * 1024;
 /// Managed actions of one session that become events; `actions.jsonl` has them all.
 const ACTION_EVENTS_MAX: u32 = 500;
-/// Bytes that one session may keep beside its log.
-const KEPT_MAX: usize = 64 * 1024 * 1024;
 /// How often the inbox is looked at while a session runs.
 pub(crate) const POLL: Duration = Duration::from_millis(150);
 
@@ -28,7 +26,6 @@ pub(crate) struct Recorder<'a> {
     actions: std::io::BufWriter<std::fs::File>,
     actions_bytes: u64,
     iteration: u32,
-    kept: usize,
     tokens: RedactStream,
     activity: String,
     started: Duration,
@@ -46,7 +43,6 @@ impl<'a> Recorder<'a> {
             actions: std::io::BufWriter::with_capacity(4096, actions),
             actions_bytes: 0,
             iteration,
-            kept: 0,
             tokens: RedactStream::default(),
             activity: String::new(),
             started: now,
@@ -123,19 +119,6 @@ impl SessionSink for Recorder<'_> {
                 duration_ms: action.duration.as_millis() as u64,
             });
         }
-    }
-
-    fn keep(&mut self, name: &str, bytes: &[u8]) -> Option<String> {
-        let plain = !name.is_empty()
-            && !name.starts_with('.')
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-        self.kept = self.kept.saturating_add(bytes.len());
-        if !plain || self.kept > KEPT_MAX {
-            return None;
-        }
-        let path = self.ctx.run.iteration(self.iteration).join(name);
-        artifacts::write(&path, &self.ctx.redactor.bytes(bytes)).ok()?;
-        Some(format!(".ralph/iterations/{}/{name}", self.iteration))
     }
 
     fn token(&mut self, text: &str) {

@@ -96,12 +96,6 @@ pub trait SessionSink {
     fn action_finished(&mut self, action: &ActionEnd) {
         let _ = action;
     }
-    /// Keeps something whole of which the session shows only a part: a file of that name in the iteration's folder,
-    /// without secrets. Returns its path as the agent's next session would name it.
-    fn keep(&mut self, name: &str, bytes: &[u8]) -> Option<String> {
-        let _ = (name, bytes);
-        None
-    }
     /// A piece of the model's text, as it comes.
     fn token(&mut self, text: &str) {
         let _ = text;

@@ -1,0 +1,132 @@
+//! The agent: a model with tools, one fresh conversation per session.
+
+use super::browser::Browsers;
+use super::custom::CustomTool;
+use super::process::Processes;
+use super::talk;
+use super::toolbox::Toolbox;
+use crate::session::Pricing;
+use ralph_domain::config::{AgentConfig, Models};
+use ralph_domain::id::AgentName;
+use ralph_domain::model::{ModelClient, ToolSpec};
+use ralph_domain::ports::{
+    Agent, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+};
+use ralph_domain::redact::Redactor;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the agent says before every task, unless the configuration says it.
+const GUIDE: &str = include_str!("../../templates/tools.md");
+
+/// A model with managed tools, until it stops.
+///
+/// Processes and browsers that a session opened may live on for the next one; [`Agent::put_away`] ends them, dropping
+/// the agent does so at the latest.
+pub struct ToolsAgent {
+    config: AgentConfig,
+    models: Models,
+    pricing: Pricing,
+    client: Arc<dyn ModelClient>,
+    shop: Shop,
+}
+
+/// What outlives a session.
+pub(crate) struct Shop {
+    pub(crate) toolbox: Toolbox,
+    pub(crate) processes: Processes,
+    pub(crate) browsers: Browsers,
+    pub(crate) redactor: Arc<Redactor>,
+}
+
+impl ToolsAgent {
+    /// An agent with the built-in tools and those of the calling program.
+    pub fn new(
+        config: AgentConfig,
+        models: Models,
+        pricing: Pricing,
+        client: Arc<dyn ModelClient>,
+        custom: Vec<Box<dyn CustomTool>>,
+    ) -> Self {
+        let shop = Shop {
+            toolbox: Toolbox::new(custom, config.disable_default_tools),
+            processes: Processes::default(),
+            browsers: Browsers::default(),
+            redactor: Arc::new(Redactor::default()),
+        };
+        Self { config, models, pricing, client, shop }
+    }
+
+    /// Takes these secrets out of what tools give to the model and keep in files.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
+        self.shop.redactor = redactor;
+        self
+    }
+
+    /// The tools as the model sees them.
+    pub fn tools(&self) -> Vec<ToolSpec> {
+        self.shop.toolbox.specs()
+    }
+
+    /// Ends what is idle or broken at `now`; [`PutAway::Idle`] with the clock in the caller's hand.
+    fn tidy(&self, now: Instant) {
+        self.shop.processes.tidy(now);
+        // A browser takes some hundred megabytes, and a fresh session opens one in a second.
+        self.shop.browsers.end_all();
+    }
+}
+
+impl std::fmt::Debug for ToolsAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolsAgent").field("name", &self.config.name).finish_non_exhaustive()
+    }
+}
+
+impl Agent for ToolsAgent {
+    fn name(&self) -> &AgentName {
+        &self.config.name
+    }
+
+    fn preamble(&self) -> String {
+        let prose = self.config.system_prompt.as_deref().unwrap_or(GUIDE).trim_end();
+        let list: Vec<String> = self
+            .shop
+            .toolbox
+            .specs()
+            .iter()
+            .map(|spec| format!("- `{}`: {}", spec.name, first_sentence(&spec.description)))
+            .collect();
+        format!("{prose}\n\n## Tools\n\n{}\n", list.join("\n"))
+    }
+
+    fn session(
+        &self,
+        request: &SessionRequest<'_>,
+        sandbox: &dyn Sandbox,
+        sink: &mut dyn SessionSink,
+    ) -> Result<SessionReport, SandboxError> {
+        let mind = talk::Mind {
+            config: &self.config,
+            models: &self.models,
+            pricing: &self.pricing,
+            client: &*self.client,
+            shop: &self.shop,
+        };
+        talk::session(&mind, request, sandbox, sink)
+    }
+
+    fn put_away(&self, moment: PutAway) {
+        match moment {
+            PutAway::Idle => self.tidy(Instant::now()),
+            PutAway::Everything => {
+                self.shop.browsers.end_all();
+                self.shop.processes.end_all();
+            }
+        }
+    }
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
+}

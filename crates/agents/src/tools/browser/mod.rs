@@ -1,0 +1,142 @@
+//! Browsers by name: real headless Chromium, one process each, started through the sandbox and gone with the run.
+
+mod input;
+mod launch;
+mod page;
+mod shot;
+mod wire;
+
+pub(crate) use input::Touch;
+pub(crate) use shot::Shot;
+
+use crate::tools::halt::Halt;
+use page::Page;
+use ralph_domain::ports::Sandbox;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use wire::Wire;
+
+/// The browser that is meant where a call names none.
+pub(crate) const MAIN: &str = "main";
+/// Browsers that may be open at once; each takes some hundred megabytes.
+const MOST: usize = 3;
+
+/// How often a page is looked at after an action before its failure is told.
+const TRIES: u32 = 5;
+
+/// All browsers of an agent.
+#[derive(Debug, Default)]
+pub(crate) struct Browsers {
+    all: Mutex<BTreeMap<String, Page>>,
+}
+
+/// What a look at a page gives.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// In words: address, title, errors, text.
+    pub(crate) text: String,
+    /// The picture in base64, and its size in the page.
+    pub(crate) picture: (String, u32, u32),
+}
+
+impl Browsers {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Page>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens `url` in the browser `name`, starting it where it is not there.
+    pub(crate) fn open(
+        &self,
+        name: &str,
+        url: &str,
+        sandbox: &dyn Sandbox,
+        halt: &Halt,
+    ) -> Result<Look, String> {
+        let mut all = self.all();
+        if all.get(name).is_some_and(|page| !page.wire.alive()) {
+            all.remove(name);
+        }
+        if !all.contains_key(name) {
+            if all.len() >= MOST {
+                let names: Vec<&str> = all.keys().map(String::as_str).collect();
+                return Err(format!(
+                    "{MOST} browsers are open already ({}); close one first",
+                    names.join(", ")
+                ));
+            }
+            let page = Page::take(Wire::new(launch::launch(sandbox)?), halt)?;
+            all.insert(name.to_owned(), page);
+        }
+        let page = all.get_mut(name).ok_or("the browser is gone")?;
+        page.open(url, halt)?;
+        look(page, Shot::Window, halt)
+    }
+
+    /// A picture of what the browser shows.
+    pub(crate) fn shoot(&self, name: &str, shot: Shot<'_>, halt: &Halt) -> Result<Look, String> {
+        self.with(name, |page| look(page, shot, halt))
+    }
+
+    /// Does something with the page and looks at what came of it.
+    pub(crate) fn touch(&self, name: &str, touch: Touch<'_>, halt: &Halt) -> Result<Look, String> {
+        self.with(name, |page| {
+            input::touch(page, touch, halt)?;
+            let mut tries = 0;
+            loop {
+                tries += 1;
+                page.after_action(halt)?;
+                match look(page, Shot::Window, halt) {
+                    // The page went away under our eyes: the action leads to another one.
+                    Err(_) if tries < TRIES && halt.get().is_none() && page.wire.alive() => {}
+                    seen => return seen,
+                }
+            }
+        })
+    }
+
+    fn with<T>(&self, name: &str, act: impl FnOnce(&mut Page) -> Result<T, String>) -> Result<T, String> {
+        let mut all = self.all();
+        let Some(page) = all.get_mut(name) else { return Err(nobody(name, &all)) };
+        let done = act(page);
+        if done.is_err() && !page.wire.alive() {
+            all.remove(name);
+        }
+        done
+    }
+
+    /// Closes a browser.
+    pub(crate) fn close(&self, name: &str) -> Result<(), String> {
+        let mut all = self.all();
+        let Some(page) = all.remove(name) else { return Err(nobody(name, &all)) };
+        drop(all);
+        page.wire.close();
+        Ok(())
+    }
+
+    /// Closes them all.
+    pub(crate) fn end_all(&self) {
+        let all = std::mem::take(&mut *self.all());
+        for page in all.into_values() {
+            page.wire.close();
+        }
+    }
+}
+
+impl Drop for Browsers {
+    fn drop(&mut self) {
+        self.end_all();
+    }
+}
+
+fn look(page: &mut Page, shot: Shot<'_>, halt: &Halt) -> Result<Look, String> {
+    let picture = shot::take(page, shot, halt)?;
+    Ok(Look { text: page.describe(halt)?, picture })
+}
+
+fn nobody(name: &str, all: &BTreeMap<String, Page>) -> String {
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    match names.is_empty() {
+        true => format!("no browser `{name}` is open; openBrowser opens one"),
+        false => format!("no browser `{name}` is open; there are: {}", names.join(", ")),
+    }
+}

@@ -1,0 +1,258 @@
+//! The tool calls of one reply: each in a thread with a lane of its own, together where they are independent, while this
+//! thread listens to the engine. Results come back in the order of the calls.
+
+use super::agent::Shop;
+use super::halt::{Halt, Stop};
+use super::kit::{Desk, Made};
+use super::place::Place;
+use crate::bounded::{self, ACTION_INPUT_MAX};
+use crate::session::deadline::Deadline;
+use ralph_domain::event::SessionEnd;
+use ralph_domain::model::{ToolCall, ToolResult};
+use ralph_domain::ports::{
+    ActionEnd, ActionStart, Sandbox, SandboxError, SessionRequest, SessionSink, Stream,
+};
+use ralph_domain::text;
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Calls that run at once.
+const TOGETHER: usize = 4;
+/// Calls of one reply that are made; more are refused.
+const MOST: usize = 64;
+/// Bytes of all results of one reply; later ones are cut.
+const RESULTS_MAX: usize = 192 * 1024;
+/// Bytes of a result that is cut for this.
+const RESULT_MIN: usize = 1024;
+/// Pieces of output that may wait for this thread.
+const QUEUE: usize = 64;
+/// How often the engine is asked.
+const STEP: Duration = Duration::from_millis(50);
+
+/// What the calls of a session share.
+pub(crate) struct Bench<'a> {
+    pub(crate) shop: &'a Shop,
+    pub(crate) request: &'a SessionRequest<'a>,
+    pub(crate) sandbox: &'a dyn Sandbox,
+    pub(crate) deadline: Deadline,
+    pub(crate) halt: Halt,
+    /// Lanes that wait for work.
+    pub(crate) lanes: Vec<Box<dyn Sandbox>>,
+    /// Calls made so far.
+    pub(crate) made: u32,
+    /// Processes that commands left behind.
+    pub(crate) survivors: u32,
+}
+
+/// What came of the calls of one reply.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) results: Vec<ToolResult>,
+    /// The summary of `done`.
+    pub(crate) done: Option<String>,
+}
+
+/// News of a thread that works.
+enum News {
+    Began(usize),
+    Printed(Stream, Vec<u8>),
+    Ended(usize, Duration, Result<Made, String>),
+}
+
+impl Bench<'_> {
+    /// Makes the calls.
+    pub(crate) fn make(
+        &mut self,
+        calls: &[ToolCall],
+        sink: &mut dyn SessionSink,
+    ) -> Result<Result<Outcome, SessionEnd>, SandboxError> {
+        let mut outcome = Outcome::default();
+        let (calls, refused) = calls.split_at(calls.len().min(MOST));
+        let mut rest = calls;
+        while let Some(first) = rest.first() {
+            let alone = !self.shop.toolbox.beside_others(first);
+            let together = rest.iter().take_while(|call| self.shop.toolbox.beside_others(call)).count();
+            let (batch, after) = rest.split_at(if alone { 1 } else { together });
+            rest = after;
+            for (call, made) in batch.iter().zip(self.batch(batch, sink)?) {
+                self.survivors += made.as_ref().map_or(0, |made| made.survivors);
+                outcome.results.push(self.result(call, made, &mut outcome.done));
+            }
+            if let Some(stop) = self.halt.get() {
+                return Ok(Err(stop.session_end()));
+            }
+        }
+        for call in refused {
+            let too_many = Err(format!("not called: a reply may have {MOST} calls"));
+            outcome.results.push(self.result(call, too_many, &mut outcome.done));
+        }
+        bound(&mut outcome.results);
+        Ok(Ok(outcome))
+    }
+
+    fn result(&self, call: &ToolCall, made: Result<Made, String>, done: &mut Option<String>) -> ToolResult {
+        let (made, is_error) = match made {
+            Ok(made) => (made, false),
+            Err(why) => (Made::text(why), true),
+        };
+        if made.done.is_some() {
+            *done = made.done;
+        }
+        ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            text: self.shop.redactor.text(&made.text).into_owned(),
+            images: made.images,
+            is_error,
+        }
+    }
+
+    /// Runs calls at once; listens meanwhile.
+    fn batch(
+        &mut self,
+        batch: &[ToolCall],
+        sink: &mut dyn SessionSink,
+    ) -> Result<Vec<Result<Made, String>>, SandboxError> {
+        let hands = batch.len().min(TOGETHER);
+        while self.lanes.len() < hands {
+            self.lanes.push(self.sandbox.lane()?);
+        }
+        let lanes = self.lanes.split_off(self.lanes.len() - hands);
+        let first = self.made;
+        self.made += u32::try_from(batch.len()).unwrap_or(0);
+        let next = AtomicUsize::new(0);
+        let (news, heard) = sync_channel(QUEUE);
+        let root = self.sandbox.root().to_owned();
+        let mut ended: Vec<Option<Result<Made, String>>> = batch.iter().map(|_| None).collect();
+        let bench = &*self;
+        let (shop, request, halt) = (bench.shop, bench.request, &bench.halt);
+        let place = Place { root: &root, cwd: request.cwd, protected: request.protected };
+        let folder = request.folder;
+        let worker = |lane: Box<dyn Sandbox>, news: SyncSender<News>| {
+            while let Some((at, call)) = take(batch, &next) {
+                let begun = Instant::now();
+                // Nobody listens any more only where this whole scope is going away.
+                news.send(News::Began(at)).ok();
+                let printed = |stream: Stream, bytes: &[u8]| {
+                    news.send(News::Printed(stream, bytes.to_vec())).ok();
+                };
+                let desk = Desk {
+                    sandbox: &*lane,
+                    place,
+                    halt,
+                    processes: &shop.processes,
+                    browsers: &shop.browsers,
+                    redactor: &shop.redactor,
+                    folder,
+                    number: number(first, at),
+                    printed: &printed,
+                };
+                let made = match halt.get() {
+                    Some(_) => Err("not called, as the session ends".to_owned()),
+                    None => shop.toolbox.call(call, &desk),
+                };
+                news.send(News::Ended(at, begun.elapsed(), made)).ok();
+            }
+            lane
+        };
+        let worker = &worker;
+        let back = std::thread::scope(|scope| {
+            let hands: Vec<_> = lanes
+                .into_iter()
+                .map(|lane| {
+                    let news = news.clone();
+                    scope.spawn(move || worker(lane, news))
+                })
+                .collect();
+            drop(news);
+            loop {
+                match heard.recv_timeout(STEP) {
+                    Ok(News::Began(at)) => begin(shop, batch.get(at), number(first, at), sink),
+                    Ok(News::Printed(stream, bytes)) => sink.output(stream, &bytes),
+                    Ok(News::Ended(at, took, made)) => {
+                        finish(shop, batch.get(at), number(first, at), took, &made, sink);
+                        if let Some(place) = ended.get_mut(at) {
+                            *place = Some(made);
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                match bench.deadline.check(sink) {
+                    Some(SessionEnd::Stopped { cause }) => halt.stop(Stop::Cause(cause)),
+                    Some(_) => halt.stop(Stop::TimedOut),
+                    None => {}
+                }
+            }
+            hands.into_iter().filter_map(|hand| hand.join().ok()).collect::<Vec<_>>()
+        });
+        self.lanes.extend(back);
+        let lost = || Err("the call was lost".to_owned());
+        Ok(ended.into_iter().map(|made| made.unwrap_or_else(lost)).collect())
+    }
+}
+
+/// Cuts results that make a reply too long; the first ones stay whole.
+fn bound(results: &mut [ToolResult]) {
+    let mut left = RESULTS_MAX;
+    for result in results {
+        let room = left.max(RESULT_MIN);
+        if result.text.len() > room {
+            let kept = text::head(&result.text, room).to_owned();
+            result.text =
+                format!("{kept}\n[cut: the results of one reply are too long; ask for less at once]");
+        }
+        left = left.saturating_sub(result.text.len());
+    }
+}
+
+/// The next call that nobody has taken.
+fn take<'a>(batch: &'a [ToolCall], next: &AtomicUsize) -> Option<(usize, &'a ToolCall)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    batch.get(at).map(|call| (at, call))
+}
+
+fn number(first: u32, at: usize) -> u32 {
+    first + u32::try_from(at).unwrap_or(0) + 1
+}
+
+fn begin(shop: &Shop, call: Option<&ToolCall>, number: u32, sink: &mut dyn SessionSink) {
+    let Some(call) = call else { return };
+    let what = shop.redactor.text(&shop.toolbox.what(call)).into_owned();
+    let line = format!("{} {what}", call.name);
+    sink.activity(&text::one_line(&line, 160));
+    sink.output(Stream::Stdout, format!("\n> {}\n", line.trim_end()).as_bytes());
+    sink.action_started(&ActionStart { number, action: call.name.clone(), what });
+}
+
+fn finish(
+    shop: &Shop,
+    call: Option<&ToolCall>,
+    number: u32,
+    took: Duration,
+    made: &Result<Made, String>,
+    sink: &mut dyn SessionSink,
+) {
+    let Some(call) = call else { return };
+    let (ok, words, exit_code) = match made {
+        Ok(made) => {
+            let words = if made.line.is_empty() { made.text.as_str() } else { made.line.as_str() };
+            (!made.failed, words, made.exit_code)
+        }
+        Err(why) => (false, why.as_str(), None),
+    };
+    let result = text::one_line(&shop.redactor.text(words), 300);
+    sink.output(Stream::Stdout, format!("< {result}\n").as_bytes());
+    let input = bounded::value(call.input.clone(), ACTION_INPUT_MAX);
+    let mut line = json!({
+        "type": "tool", "number": number, "name": call.name, "input": input, "ok": ok, "result": result,
+        "duration_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+    });
+    if let Some(code) = exit_code {
+        line["exit_code"] = json!(code);
+    }
+    sink.action(&line.to_string());
+    sink.action_finished(&ActionEnd { number, ok, result, exit_code, duration: took });
+}

@@ -1,0 +1,72 @@
+//! `openBrowser` and `closeBrowser`.
+
+use super::screenshot::shown;
+use super::{Desk, Made, Tool, spec};
+use crate::tools::args::Args;
+use crate::tools::browser::MAIN;
+use crate::tools::place::Access;
+use ralph_domain::model::ToolSpec;
+use serde_json::json;
+
+pub(super) struct OpenBrowser;
+
+impl Tool for OpenBrowser {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            "openBrowser",
+            "Open a page in a headless browser to see your work: returns a picture, the text of the page, errors of \
+             its console and failed requests. Start the server with startProcess first.",
+            json!({
+                "url": {
+                    "type": "string", "minLength": 1,
+                    "description": "http:// or https://, or file:// with a path of the workspace",
+                },
+                "name": { "type": "string", "minLength": 1, "description": "The browser (default `main`)" },
+            }),
+            &["url"],
+        )
+    }
+    fn what(&self, args: &Args<'_>) -> String {
+        args.str("url").to_owned()
+    }
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let url = address(args.str("url"), desk)?;
+        let name = args.maybe("name").unwrap_or(MAIN);
+        let look = desk.browsers.open(name, &url, desk.sandbox, desk.halt)?;
+        shown(look, desk)
+    }
+}
+
+/// The address to open; files only of the workspace.
+fn address(given: &str, desk: &Desk<'_>) -> Result<String, String> {
+    let lower = given.to_ascii_lowercase();
+    if lower.starts_with("http://") || lower.starts_with("https://") || lower == "about:blank" {
+        return Ok(given.to_owned());
+    }
+    if lower.starts_with("file://") {
+        let path = given.get("file://".len()..).unwrap_or_default();
+        let path = desk.place.file(path, Access::Read)?;
+        return Ok(format!("file://{}", desk.sandbox.root().join(path).display()));
+    }
+    if !given.contains("://") && !given.contains(char::is_whitespace) && given.starts_with("localhost") {
+        return Ok(format!("http://{given}"));
+    }
+    Err(format!("`{given}` is no address that can be opened; give one with http://, https:// or file://"))
+}
+
+pub(super) struct CloseBrowser;
+
+impl Tool for CloseBrowser {
+    fn spec(&self) -> ToolSpec {
+        let name = json!({ "name": { "type": "string", "minLength": 1, "description": "The browser (default `main`)" } });
+        spec("closeBrowser", "Close a browser.", name, &[])
+    }
+    fn what(&self, args: &Args<'_>) -> String {
+        args.maybe("name").unwrap_or(MAIN).to_owned()
+    }
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let name = args.maybe("name").unwrap_or(MAIN);
+        desk.browsers.close(name)?;
+        Ok(Made::text(format!("browser `{name}` is closed")))
+    }
+}

@@ -1,0 +1,38 @@
+//! `done`: the agent says that everything is done. The engine then looks for itself.
+
+use super::{Desk, Made, Tool, spec};
+use crate::tools::args::Args;
+use ralph_domain::model::ToolSpec;
+use ralph_domain::ports::WriteMode;
+use ralph_domain::text;
+use serde_json::json;
+use std::path::Path;
+
+/// Where the summary stands; the engine keeps it out of what is handed over.
+const FILE: &str = "DONE.md";
+const SUMMARY_MAX: usize = 16 * 1024;
+
+pub(super) struct Done;
+
+impl Tool for Done {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            "done",
+            "Say that the whole task is done, with a summary of what was done. Checks start then; call it only when \
+             you have seen the checks pass. It ends this session.",
+            json!({ "summary": { "type": "string", "minLength": 1, "description": "What was done, and how it was checked" } }),
+            &["summary"],
+        )
+    }
+    fn what(&self, args: &Args<'_>) -> String {
+        args.str("summary").to_owned()
+    }
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let summary = text::head(args.str("summary").trim(), SUMMARY_MAX);
+        let content = format!("{summary}\n");
+        desk.sandbox
+            .write(Path::new(FILE), content.as_bytes(), WriteMode::Replace)
+            .map_err(|error| format!("{FILE} could not be written: {error}"))?;
+        Ok(Made { done: Some(summary.to_owned()), ..Made::text("noted; the checks decide") })
+    }
+}

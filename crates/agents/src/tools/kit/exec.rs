@@ -1,0 +1,134 @@
+//! `exec`: a command that ends by itself.
+
+use super::{Desk, Made, Tool, spec};
+use crate::bounded::Tail;
+use crate::session::capture::Capture;
+use crate::tools::args::Args;
+use ralph_domain::model::ToolSpec;
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, StopCause, Stream};
+use ralph_domain::text;
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Longest command where the call names no time.
+const TIMEOUT: u64 = 300;
+/// Longest that a call may name.
+const TIMEOUT_MAX: u64 = 3600;
+/// Lines of output that the model sees.
+const LINES: usize = 50;
+/// Bytes of output that the model sees.
+const BYTES: usize = 16 * 1024;
+
+pub(super) struct Exec;
+
+impl Tool for Exec {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            "exec",
+            "Run a command and wait for its end: builds, tests, type checks, git, anything that stops by itself. \
+             Shows the last 50 lines of its output. For servers and watchers use startProcess.",
+            json!({
+                "command": { "type": "string", "minLength": 1, "description": "The command, as for a shell" },
+                "cwd": { "type": "string", "description": "Folder to run in; the working folder where absent" },
+                "timeout": {
+                    "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX,
+                    "description": "Longest run in seconds (default 300)",
+                },
+            }),
+            &["command"],
+        )
+    }
+
+    fn beside_others(&self) -> bool {
+        true
+    }
+
+    fn what(&self, args: &Args<'_>) -> String {
+        args.str("command").to_owned()
+    }
+
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let timeout = Duration::from_secs(args.number("timeout").unwrap_or(TIMEOUT));
+        let mut request = ExecRequest::new(crate::tools::shell(args.str("command")));
+        request.cwd = desk.place.folder(args.maybe("cwd"))?;
+        request.timeout = Some(timeout);
+        let file = format!("tool-{}.log", desk.number);
+        let mut sink = Sink {
+            capture: Capture::new(desk.folder, &file, desk.redactor),
+            tail: Tail::new(BYTES),
+            lines: 0,
+            desk,
+        };
+        let outcome = desk.sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
+        let (lines, cut) = (sink.lines, sink.tail.truncated());
+        let shown = sink.tail.text();
+        let kept = sink.capture.finish().file.map(|name| desk.folder.join(name));
+        let took = text::duration(outcome.duration);
+        let line = match outcome.end {
+            ExecEnd::Exited(code) => format!("exit code {code} after {took}"),
+            ExecEnd::Signaled(signal) => format!("ended by signal {signal} after {took}"),
+            ExecEnd::TimedOut => format!(
+                "stopped after {took}, its longest time; a longer `timeout` may help, and startProcess is for what \
+                 does not end by itself"
+            ),
+            ExecEnd::Stopped(_) => "stopped, as the session ends".to_owned(),
+            ExecEnd::IdleTimedOut | ExecEnd::GuardLost => {
+                return Err("the command was lost; run it again".to_owned());
+            }
+        };
+        let last = text::tail_lines(&shown, LINES);
+        let mut text = line.clone();
+        if outcome.survivors > 0 {
+            text.push_str(&format!(
+                "\n[it left {} behind, which was ended; use startProcess for what should go on]",
+                text::count(outcome.survivors as usize, "process")
+            ));
+        }
+        if cut || last.len() < shown.len() {
+            let place = kept.as_ref().map(|path| format!("; the whole output is in {}", path.display()));
+            let showing = last.lines().count();
+            text.push_str(&format!("\n[last {showing} of {lines} lines{}]", place.unwrap_or_default()));
+        } else if let Some(path) = &kept {
+            // Everything was shown.
+            std::fs::remove_file(path).ok();
+        }
+        if shown.trim().is_empty() {
+            text.push_str("\n[no output]");
+        } else {
+            text.push('\n');
+            text.push_str(last);
+        }
+        let failed = !outcome.end.success();
+        Ok(Made {
+            text,
+            line,
+            exit_code: outcome.end.code(),
+            failed,
+            survivors: outcome.survivors,
+            ..Made::default()
+        })
+    }
+}
+
+struct Sink<'a> {
+    capture: Capture<'a>,
+    tail: Tail,
+    lines: u64,
+    desk: &'a Desk<'a>,
+}
+
+impl ExecSink for Sink<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.capture.push(stream, bytes);
+        self.tail.push(bytes);
+        (self.desk.printed)(stream, bytes);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        match self.desk.halt.get() {
+            Some(stop) => ControlFlow::Break(stop.cause()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}

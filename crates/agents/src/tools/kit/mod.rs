@@ -1,0 +1,115 @@
+//! The built-in tools, one per file, and what each of them is given.
+
+mod browser_tools;
+mod done;
+mod edit_file;
+mod exec;
+mod interact;
+mod list_files;
+mod process_tools;
+mod read_file;
+mod screenshot;
+mod start_process;
+mod write_file;
+
+use super::args::Args;
+use super::browser::Browsers;
+use super::halt::Halt;
+use super::place::Place;
+use super::process::Processes;
+use ralph_domain::model::{Image, ToolSpec};
+use ralph_domain::ports::{Sandbox, Stream};
+use ralph_domain::redact::Redactor;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A built-in tool.
+pub(crate) trait Tool: Send + Sync {
+    /// How the model sees it.
+    fn spec(&self) -> ToolSpec;
+    /// Whether a call may run beside other calls of the same reply.
+    fn beside_others(&self) -> bool {
+        false
+    }
+    /// On what it is used, in one line for people.
+    fn what(&self, args: &Args<'_>) -> String;
+    /// One call. `Err` says in words what went wrong; the model reads it.
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String>;
+}
+
+/// What a call works with.
+pub(crate) struct Desk<'a> {
+    pub(crate) sandbox: &'a dyn Sandbox,
+    pub(crate) place: Place<'a>,
+    pub(crate) halt: &'a Halt,
+    pub(crate) processes: &'a Processes,
+    pub(crate) browsers: &'a Browsers,
+    pub(crate) redactor: &'a Redactor,
+    /// The iteration's folder on the host.
+    pub(crate) folder: &'a Path,
+    /// The call's place in the session, from 1.
+    pub(crate) number: u32,
+    /// Hears what a command prints.
+    pub(crate) printed: &'a (dyn Fn(Stream, &[u8]) + Sync),
+}
+
+/// What came of a call.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// For the model.
+    pub(crate) text: String,
+    /// For people, in one line; the first line of the text where empty.
+    pub(crate) line: String,
+    pub(crate) images: Vec<Image>,
+    pub(crate) exit_code: Option<i32>,
+    /// Whether it is told as a failure, though the tool itself worked (a command's exit code).
+    pub(crate) failed: bool,
+    /// Processes that a command left behind.
+    pub(crate) survivors: u32,
+    /// The summary of `done`.
+    pub(crate) done: Option<String>,
+}
+
+impl Made {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// All of them, in the order in which they are shown.
+pub(crate) fn all() -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(exec::Exec),
+        Box::new(start_process::StartProcess),
+        Box::new(process_tools::StopProcess),
+        Box::new(process_tools::GetProcessOutput),
+        Box::new(process_tools::ListProcesses),
+        Box::new(read_file::ReadFile),
+        Box::new(write_file::WriteFile),
+        Box::new(edit_file::EditFile),
+        Box::new(list_files::ListFiles),
+        Box::new(browser_tools::OpenBrowser),
+        Box::new(screenshot::Screenshot),
+        Box::new(interact::Interact),
+        Box::new(browser_tools::CloseBrowser),
+        Box::new(done::Done),
+    ]
+}
+
+/// `done` alone, for sessions with the caller's own tools.
+pub(crate) fn only_done() -> Vec<Box<dyn Tool>> {
+    vec![Box::new(done::Done)]
+}
+
+fn spec(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        }),
+    }
+}

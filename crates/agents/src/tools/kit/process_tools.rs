@@ -1,0 +1,91 @@
+//! `stopProcess`, `getProcessOutput`, `listProcesses`.
+
+use super::{Desk, Made, Tool, spec};
+use crate::tools::args::Args;
+use ralph_domain::model::ToolSpec;
+use ralph_domain::text;
+use serde_json::json;
+
+/// Lines of output where a call names no number.
+const LINES: u64 = 50;
+const BYTES: usize = 24 * 1024;
+
+pub(super) struct StopProcess;
+
+impl Tool for StopProcess {
+    fn spec(&self) -> ToolSpec {
+        let name =
+            json!({ "name": { "type": "string", "minLength": 1, "description": "The process's name" } });
+        spec(
+            "stopProcess",
+            "Stop a process that was started with startProcess, with everything below it.",
+            name,
+            &["name"],
+        )
+    }
+    fn what(&self, args: &Args<'_>) -> String {
+        args.str("name").to_owned()
+    }
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let name = args.str("name");
+        Ok(Made::text(match desk.processes.stop(name)? {
+            None => format!("`{name}` is stopped"),
+            Some(how) => format!("`{name}` {how} before"),
+        }))
+    }
+}
+
+pub(super) struct GetProcessOutput;
+
+impl Tool for GetProcessOutput {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            "getProcessOutput",
+            "Show what a process printed last, and whether it still runs.",
+            json!({
+                "name": { "type": "string", "minLength": 1, "description": "The process's name" },
+                "lines": {
+                    "type": "integer", "minimum": 1, "maximum": 500,
+                    "description": "How many of the last lines (default 50)",
+                },
+            }),
+            &["name"],
+        )
+    }
+    fn beside_others(&self) -> bool {
+        true
+    }
+    fn what(&self, args: &Args<'_>) -> String {
+        args.str("name").to_owned()
+    }
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let (listed, output) = desk.processes.look(args.str("name"))?;
+        let lines = usize::try_from(args.number("lines").unwrap_or(LINES)).unwrap_or(usize::MAX);
+        let shown = text::tail(text::tail_lines(&output, lines), BYTES);
+        let shown = if shown.trim().is_empty() { "[no output so far]" } else { shown };
+        Ok(Made { text: format!("{}\n{shown}", listed.line()), line: listed.line(), ..Made::default() })
+    }
+}
+
+pub(super) struct ListProcesses;
+
+impl Tool for ListProcesses {
+    fn spec(&self) -> ToolSpec {
+        spec("listProcesses", "List the processes that were started with startProcess.", json!({}), &[])
+    }
+    fn beside_others(&self) -> bool {
+        true
+    }
+    fn what(&self, _: &Args<'_>) -> String {
+        String::new()
+    }
+    fn call(&self, _: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let all = desk.processes.list();
+        let lines: Vec<String> = all.iter().map(|one| one.line()).collect();
+        Ok(Made {
+            text: if lines.is_empty() { "no processes".to_owned() } else { lines.join("\n") },
+            line: text::count(all.len(), "process"),
+            ..Made::default()
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! `writeFile`: a whole file.
+
+use super::{Desk, Made, Tool, spec};
+use crate::tools::args::Args;
+use crate::tools::place::Access;
+use ralph_domain::model::ToolSpec;
+use ralph_domain::ports::WriteMode;
+use ralph_domain::text;
+use serde_json::json;
+
+pub(super) struct WriteFile;
+
+impl Tool for WriteFile {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            "writeFile",
+            "Write a whole file of the workspace, making its folders. It replaces what was there; for a small change \
+             of a large file use editFile.",
+            json!({
+                "path": { "type": "string", "minLength": 1, "description": "Path relative to the workspace" },
+                "content": { "type": "string", "description": "The whole content" },
+            }),
+            &["path", "content"],
+        )
+    }
+    fn what(&self, args: &Args<'_>) -> String {
+        args.str("path").to_owned()
+    }
+    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+        let (given, content) = (args.str("path"), args.str("content"));
+        let path = desk.place.file(given, Access::Write)?;
+        desk.sandbox
+            .write(&path, content.as_bytes(), WriteMode::Replace)
+            .map_err(|error| error.to_string())?;
+        Ok(Made::text(format!("wrote `{given}`, {}", text::count(content.len(), "byte"))))
+    }
+}

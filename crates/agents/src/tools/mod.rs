@@ -1,0 +1,30 @@
+//! Agents of kind `tools`: a model with real tool calling, until it stops or its tokens end.
+//!
+//! - [`agent`](ToolsAgent) is the backend, `talk` its conversation, `calls` the tool calls of one reply.
+//! - `kit/` holds the built-in tools, one per file; [`CustomTool`] is how a calling program brings its own.
+//! - `process/` keeps servers and watchers alive between sessions, `browser/` drives Chromium.
+//!
+//! A tool that fails, is unknown or is called wrongly answers with words that the model reads; it never ends the session.
+//! Everything that waits hears the engine's stop through one word (`halt`).
+
+mod agent;
+mod args;
+mod browser;
+mod calls;
+mod custom;
+mod halt;
+mod kit;
+mod place;
+mod process;
+mod talk;
+mod toolbox;
+
+pub use agent::ToolsAgent;
+pub use custom::{CustomTool, ToolOutput};
+
+/// The arguments that run a command line: by bash where it is there, as most people write for it.
+fn shell(command: &str) -> Vec<String> {
+    const SCRIPT: &str =
+        "if command -v bash >/dev/null 2>&1; then exec bash -c \"$1\"; else exec sh -c \"$1\"; fi";
+    ["sh", "-c", SCRIPT, "sh", command].map(str::to_owned).to_vec()
+}

@@ -1,0 +1,211 @@
+//! A command that runs beside the session, in a thread and a lane of its own, with the end of its output in memory.
+
+use super::address;
+use super::ready::Signal;
+use super::requests;
+use crate::bounded::Tail;
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Output that is kept of each process.
+const KEPT: usize = 128 * 1024;
+/// How much of what came before is looked at together with each new piece.
+const RECENT: usize = 2 * 1024;
+/// An address is looked for in this much of the beginning; a watcher that prints for hours names none later.
+const ADDRESS_WITHIN: u64 = 1024 * 1024;
+/// How often it is looked whether somebody talks to the process.
+const REQUESTS_EVERY: Duration = Duration::from_secs(5);
+
+/// How a background command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// By itself or by us.
+    Exec(ExecEnd),
+    /// It could not be started, or the sandbox broke.
+    Failed(String),
+}
+
+impl Ended {
+    /// Whether nothing went wrong.
+    pub(crate) fn fine(&self) -> bool {
+        matches!(self, Self::Exec(ExecEnd::Exited(0) | ExecEnd::Stopped(_)))
+    }
+    /// In words, after the name of the process.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Exec(ExecEnd::Exited(code)) => format!("exited with code {code}"),
+            Self::Exec(ExecEnd::Signaled(signal)) => format!("was ended by signal {signal}"),
+            Self::Exec(ExecEnd::Stopped(_)) => "was stopped".to_owned(),
+            Self::Exec(_) => "was lost".to_owned(),
+            Self::Failed(why) => why.clone(),
+        }
+    }
+}
+
+/// A command in the background. Dropping it ends the command and everything it started.
+#[derive(Debug)]
+pub(crate) struct Background {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its owner share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What is known of it.
+#[derive(Debug)]
+pub(crate) struct State {
+    stop: bool,
+    tail: Tail,
+    /// The last bytes, for signals and addresses that come in pieces.
+    recent: Tail,
+    seen: u64,
+    signal: Option<Signal>,
+    /// Whether it has printed its signal.
+    pub(crate) signalled: bool,
+    /// When it last printed something or somebody talked to it.
+    pub(crate) active: Instant,
+    /// The address that it printed.
+    pub(crate) url: Option<String>,
+    /// How it ended.
+    pub(crate) ended: Option<Ended>,
+}
+
+impl State {
+    /// The end of its output, with whatever secrets it has: who shows it takes them out.
+    pub(crate) fn output(&self) -> String {
+        self.tail.text()
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.active = Instant::now();
+        self.seen = self.seen.saturating_add(bytes.len() as u64);
+        self.tail.push(bytes);
+        let waits = self.signal.is_some() && !self.signalled;
+        let looks = self.url.is_none() && self.seen <= ADDRESS_WITHIN;
+        if !waits && !looks {
+            return;
+        }
+        let text = self.recent.text() + &String::from_utf8_lossy(bytes);
+        let text = address::without_colours(&text);
+        if looks {
+            self.url = address::find(&text);
+        }
+        if waits {
+            self.signalled = self.signal.as_ref().is_some_and(|signal| signal.is_in(&text));
+        }
+        self.recent.push(bytes);
+    }
+}
+
+impl Shared {
+    /// What is known right now.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Waits for news, not longer than `limit`.
+    pub(crate) fn news(&self, limit: Duration) {
+        let state = self.state();
+        drop(self.changed.wait_timeout(state, limit));
+    }
+}
+
+impl Background {
+    /// Starts `request` in `lane` and looks out for its signal.
+    pub(crate) fn start(
+        lane: Box<dyn Sandbox>,
+        request: ExecRequest,
+        signal: Option<Signal>,
+    ) -> Result<Self, String> {
+        let state = State {
+            stop: false,
+            tail: Tail::new(KEPT),
+            recent: Tail::new(RECENT),
+            seen: 0,
+            signal,
+            signalled: false,
+            active: Instant::now(),
+            url: None,
+            ended: None,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let theirs = Arc::clone(&shared);
+        let body = move || {
+            let mut sink = Sink { shared: &theirs, looked: Instant::now() };
+            let ended = match lane.exec(&request, &mut sink) {
+                Ok(outcome) => Ended::Exec(outcome.end),
+                Err(error) => Ended::Failed(error.to_string()),
+            };
+            // The lane's guard is gone before anybody hears of the end.
+            drop(lane);
+            theirs.state().ended = Some(ended);
+            theirs.changed.notify_all();
+        };
+        let thread = std::thread::Builder::new()
+            .name("ralph-process".to_owned())
+            .spawn(body)
+            .map_err(|error| format!("no thread could be made for it: {error}"))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// A view that lives as long as somebody looks.
+    pub(crate) fn view(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Tells it to end, without waiting.
+    pub(crate) fn tell_to_stop(&self) {
+        self.shared.state().stop = true;
+    }
+
+    /// Ends it, politely first, and waits until nothing of it lives.
+    pub(crate) fn stop(&mut self) {
+        self.tell_to_stop();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has dropped its lane, which ends the command.
+            thread.join().ok();
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Sink<'a> {
+    shared: &'a Shared,
+    looked: Instant,
+}
+
+impl ExecSink for Sink<'_> {
+    fn output(&mut self, _: Stream, bytes: &[u8]) {
+        self.shared.state().keep(bytes);
+        self.shared.changed.notify_all();
+    }
+
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        let now = Instant::now();
+        let mut state = self.shared.state();
+        if state.stop {
+            return ControlFlow::Break(StopCause::Cancelled);
+        }
+        if now.duration_since(self.looked) >= REQUESTS_EVERY {
+            self.looked = now;
+            if let Some(port) = state.url.as_deref().and_then(address::port)
+                && requests::any(port)
+            {
+                state.active = now;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

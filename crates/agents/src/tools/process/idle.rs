@@ -1,0 +1,47 @@
+//! Which processes go after an iteration.
+
+use std::time::{Duration, Instant};
+
+/// A process that was silent and alone for longer than this is idle.
+pub(crate) const IDLE: Duration = Duration::from_secs(5 * 60);
+
+/// What becomes of a process after an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It goes on.
+    Keep,
+    /// Nobody needed it for a while: it is stopped.
+    Stop,
+    /// It has ended by itself: it is forgotten.
+    Forget,
+    /// It has ended with an error: it is forgotten, and the next session is told.
+    Report,
+}
+
+/// The fate of a process at `now`: `ended` says whether it has ended, and whether all was fine; `active` when it last
+/// printed something, was asked for or was talked to.
+pub(crate) fn fate(ended: Option<bool>, active: Instant, now: Instant) -> Fate {
+    match ended {
+        Some(true) => Fate::Forget,
+        Some(false) => Fate::Report,
+        None if now.saturating_duration_since(active) > IDLE => Fate::Stop,
+        None => Fate::Keep,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_stays_and_what_is_not_goes() {
+        let then = Instant::now();
+        let at = |seconds| then + Duration::from_secs(seconds);
+        assert_eq!(fate(None, then, at(0)), Fate::Keep);
+        assert_eq!(fate(None, then, at(300)), Fate::Keep);
+        assert_eq!(fate(None, then, at(301)), Fate::Stop);
+        assert_eq!(fate(None, at(299), at(301)), Fate::Keep, "a request keeps a server");
+        assert_eq!(fate(Some(false), then, at(1)), Fate::Report);
+        assert_eq!(fate(Some(true), then, at(1)), Fate::Forget);
+    }
+}

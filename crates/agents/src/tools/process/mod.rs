@@ -1,0 +1,219 @@
+//! Processes that outlive a tool call and a session: dev servers, watchers. One per name, under a lane of the sandbox,
+//! so that nothing of them outlives the run.
+
+mod address;
+mod background;
+mod idle;
+mod ready;
+mod requests;
+
+pub(crate) use background::{Background, Ended};
+pub(crate) use ready::{Ready, Signal};
+
+use crate::tools::halt::Halt;
+use background::Shared;
+use idle::Fate;
+use ralph_domain::ports::{ExecRequest, Sandbox};
+use ralph_domain::text;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Processes that may run at once.
+const MOST: usize = 12;
+/// Time between the polite signal and the final one.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What is to be started.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) name: String,
+    pub(crate) command: String,
+    pub(crate) cwd: PathBuf,
+    pub(crate) env: Vec<(String, String)>,
+    /// What it prints when it is ready, as far as that is known.
+    pub(crate) signal: Option<Signal>,
+}
+
+/// One process as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) command: String,
+    pub(crate) age: Duration,
+    pub(crate) url: Option<String>,
+    /// How it ended, in words.
+    pub(crate) ended: Option<String>,
+}
+
+impl Listed {
+    /// One line for people and models.
+    pub(crate) fn line(&self) -> String {
+        let state = match &self.ended {
+            Some(how) => how.clone(),
+            None => format!("running for {}", text::duration(self.age)),
+        };
+        let url = self.url.as_ref().map(|url| format!(", at {url}")).unwrap_or_default();
+        format!("`{}` {state}{url}: {}", self.name, text::one_line(&self.command, 200))
+    }
+}
+
+#[derive(Debug)]
+struct Process {
+    command: String,
+    started: Instant,
+    /// When a session last asked for it.
+    asked: Instant,
+    background: Background,
+}
+
+/// All processes of an agent.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    all: Mutex<BTreeMap<String, Process>>,
+    /// What the next session should know about those that are gone.
+    gone: Mutex<Vec<String>>,
+}
+
+impl Processes {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Process>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a process; one of the same name ends first. Returns what it prints, and whether another had to go.
+    pub(crate) fn start(&self, start: Start, sandbox: &dyn Sandbox) -> Result<(Arc<Shared>, bool), String> {
+        let old = self.all().remove(&start.name);
+        let replaced = old.as_ref().is_some_and(|old| old.background.view().state().ended.is_none());
+        drop(old);
+        if self.all().len() >= MOST {
+            let names: Vec<String> = self.all().keys().cloned().collect();
+            return Err(format!("{MOST} processes exist already ({}); stop one first", names.join(", ")));
+        }
+        let lane = sandbox.lane().map_err(|error| error.to_string())?;
+        let mut request = ExecRequest::new(super::shell(&start.command));
+        request.cwd = start.cwd;
+        request.env = start.env;
+        request.grace = GRACE;
+        let background = Background::start(lane, request, start.signal)?;
+        let view = background.view();
+        let now = Instant::now();
+        let process = Process { command: start.command, started: now, asked: now, background };
+        self.all().insert(start.name, process);
+        Ok((view, replaced))
+    }
+
+    /// Waits until the process is ready.
+    pub(crate) fn wait(&self, view: &Shared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
+        ready::wait(view, signal, limit, halt)
+    }
+
+    /// What a process printed last, how it ended and where it is.
+    pub(crate) fn look(&self, name: &str) -> Result<(Listed, String), String> {
+        let mut all = self.all();
+        let known: Vec<String> = all.keys().cloned().collect();
+        let process = all.get_mut(name).ok_or_else(|| nobody(name, &known))?;
+        process.asked = Instant::now();
+        let output = process.background.view().state().output();
+        Ok((listed(name, process, Instant::now()), address::without_colours(&output)))
+    }
+
+    /// Ends a process; says how it had ended where it was over already.
+    pub(crate) fn stop(&self, name: &str) -> Result<Option<String>, String> {
+        let mut all = self.all();
+        let Some(mut process) = all.remove(name) else {
+            let known: Vec<String> = all.keys().cloned().collect();
+            return Err(nobody(name, &known));
+        };
+        drop(all);
+        let before = process.background.view().state().ended.as_ref().map(Ended::words);
+        process.background.stop();
+        Ok(before)
+    }
+
+    /// All of them.
+    pub(crate) fn list(&self) -> Vec<Listed> {
+        let now = Instant::now();
+        self.all().iter().map(|(name, process)| listed(name, process, now)).collect()
+    }
+
+    /// What a fresh session should know of earlier ones' processes; empty where there is nothing.
+    pub(crate) fn word_to_next(&self) -> String {
+        let mut lines: Vec<String> = self.list().iter().map(|one| format!("- {}", one.line())).collect();
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        lines.extend(gone.into_iter().map(|line| format!("- {line}")));
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!("## Processes of earlier sessions\n\n{}\n", lines.join("\n")),
+        }
+    }
+
+    /// Lets go of what is idle or broken at `now`.
+    pub(crate) fn tidy(&self, now: Instant) {
+        let mut leaving = Vec::new();
+        let mut gone = Vec::new();
+        let mut all = self.all();
+        let names: Vec<String> = all.keys().cloned().collect();
+        for name in names {
+            let Some(process) = all.get(&name) else { continue };
+            let view = process.background.view();
+            let state = view.state();
+            let talked_to = state.url.as_deref().and_then(address::port).is_some_and(requests::any);
+            let active = if talked_to { now } else { state.active.max(process.asked) };
+            let fate = idle::fate(state.ended.as_ref().map(Ended::fine), active, now);
+            match (fate, &state.ended) {
+                (Fate::Keep, _) => continue,
+                (Fate::Report, Some(ended)) => gone.push(format!("`{name}` {} and is gone", ended.words())),
+                (Fate::Stop, _) => gone.push(format!("`{name}` was idle and is stopped")),
+                _ => {}
+            }
+            drop(state);
+            leaving.extend(all.remove(&name));
+        }
+        drop(all);
+        end(leaving);
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).extend(gone.into_iter().take(MOST));
+    }
+
+    /// Ends them all.
+    pub(crate) fn end_all(&self) {
+        let all = std::mem::take(&mut *self.all());
+        end(all.into_values().collect());
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.end_all();
+    }
+}
+
+/// Ends several at once: nobody waits for the grace of another.
+fn end(leaving: Vec<Process>) {
+    for process in &leaving {
+        process.background.tell_to_stop();
+    }
+    drop(leaving);
+}
+
+fn listed(name: &str, process: &Process, now: Instant) -> Listed {
+    let view = process.background.view();
+    let state = view.state();
+    Listed {
+        name: name.to_owned(),
+        command: process.command.clone(),
+        age: now.saturating_duration_since(process.started),
+        url: state.url.clone(),
+        ended: state.ended.as_ref().map(Ended::words),
+    }
+}
+
+fn nobody(name: &str, known: &[String]) -> String {
+    match known.is_empty() {
+        true => format!("there is no process `{name}`; none was started"),
+        false => format!("there is no process `{name}`; there are: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Processes over a sandbox that plays them, so that time can pass without waiting.
+
+use super::*;
+use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecSink, SandboxError, StopCause, Stream, WriteMode};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Prints its command; exits with a code where the command is `exit <code>`, else goes on until it is stopped.
+#[derive(Default, Clone, Copy)]
+struct Played {
+    /// Every command exits with this code at once.
+    end: Option<i32>,
+}
+
+impl Sandbox for Played {
+    fn kind(&self) -> &'static str {
+        "played"
+    }
+    fn root(&self) -> &Path {
+        Path::new("/w")
+    }
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        let command = request.argv.last().unwrap();
+        let outcome = |end| Ok(ExecOutcome { end, duration: Duration::ZERO, survivors: 0 });
+        if let Some(code) = self.end {
+            return outcome(ExecEnd::Exited(code));
+        }
+        sink.output(Stream::Stdout, format!("{command}\n").as_bytes());
+        if let Some(code) = command.strip_prefix("exit ") {
+            return outcome(ExecEnd::Exited(code.parse().unwrap()));
+        }
+        loop {
+            if let ControlFlow::Break(cause) = sink.poll() {
+                return outcome(ExecEnd::Stopped(cause));
+            }
+            std::thread::yield_now();
+        }
+    }
+    fn read(&self, _: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        Ok(None)
+    }
+    fn write(&self, _: &Path, _: &[u8], _: WriteMode) -> Result<(), SandboxError> {
+        Ok(())
+    }
+    fn remove(&self, _: &Path) -> Result<(), SandboxError> {
+        Ok(())
+    }
+    fn list(&self, _: &Path) -> Result<Vec<String>, SandboxError> {
+        Ok(Vec::new())
+    }
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(Box::new(*self))
+    }
+    fn beside(&self, _: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(Box::new(*self))
+    }
+}
+
+fn start(processes: &Processes, name: &str, command: &str) -> Ready {
+    let signal = if command.starts_with("exit") { "never printed" } else { command };
+    let start = Start {
+        name: name.into(),
+        command: command.into(),
+        cwd: PathBuf::new(),
+        env: vec![],
+        signal: Some(Signal::new(signal)),
+    };
+    let (view, _) = processes.start(start, &Played::default()).unwrap();
+    processes.wait(&view, true, Duration::from_secs(60), &Halt::default())
+}
+
+fn names(processes: &Processes) -> Vec<String> {
+    processes.list().into_iter().map(|one| one.name).collect()
+}
+
+#[test]
+fn what_is_idle_or_broken_goes_and_what_is_talked_to_stays() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let processes = Processes::default();
+    assert_eq!(start(&processes, "served", &format!("on http://{address}/")), Ready::Yes);
+    assert_eq!(start(&processes, "watcher", "watching"), Ready::Yes);
+    assert_eq!(start(&processes, "broken", "exit 3"), Ready::Ended(Ended::Exec(ExecEnd::Exited(3))));
+    assert_eq!(start(&processes, "ended", "exit 0"), Ready::Ended(Ended::Exec(ExecEnd::Exited(0))));
+    assert_eq!(processes.list()[2].url, Some(format!("http://{address}/")));
+
+    processes.tidy(Instant::now());
+    assert_eq!(names(&processes), ["served", "watcher"], "a moment later only the ended ones are gone");
+    let word = processes.word_to_next();
+    assert!(
+        word.contains("- `broken` exited with code 3 and is gone") && !word.contains("`ended`"),
+        "{word}"
+    );
+    assert!(!processes.word_to_next().contains("broken"), "told once");
+
+    let client = std::net::TcpStream::connect(address).unwrap();
+    let served = listener.accept().unwrap();
+    let later = Instant::now() + idle::IDLE + Duration::from_secs(1);
+    processes.tidy(later);
+    if Path::new("/proc/net/tcp").exists() {
+        assert_eq!(names(&processes), ["served"], "somebody talks to it");
+    }
+    assert!(processes.word_to_next().contains("- `watcher` was idle and is stopped"));
+    drop((client, served));
+    processes.end_all();
+    assert_eq!(names(&processes), Vec::<String>::new());
+}
+
+#[test]
+fn there_is_an_end_to_their_number() {
+    let processes = Processes::default();
+    for n in 0..MOST {
+        assert_eq!(start(&processes, &format!("p{n}"), "on"), Ready::Yes);
+    }
+    let one_more =
+        Start { name: "more".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
+    let refused = processes.start(one_more, &Played::default()).map(|_| ()).unwrap_err();
+    assert!(refused.starts_with("12 processes exist already (p0, p1, p10"), "{refused}");
+    assert_eq!(start(&processes, "p0", "again"), Ready::Yes, "one of the same name takes its place");
+}
+
+#[test]
+fn a_wait_ends_with_the_session() {
+    let processes = Processes::default();
+    let start =
+        Start { name: "slow".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
+    let (view, _) = processes.start(start, &Played::default()).unwrap();
+    let halt = Halt::default();
+    let stop = crate::tools::halt::Stop::Cause(StopCause::Rotated);
+    halt.stop(stop);
+    let waited = processes.wait(&view, true, Duration::from_secs(3600), &halt);
+    assert_eq!(waited, Ready::Halted(stop));
+}
+
+#[test]
+fn no_chromium_is_said_with_what_installs_it() {
+    use crate::tools::browser::Browsers;
+    let opened =
+        Browsers::default().open("main", "http://localhost/", &Played { end: Some(127) }, &Halt::default());
+    let why = opened.map(|_| ()).unwrap_err();
+    assert!(
+        why.starts_with("there is no Chromium here") && why.contains("apt-get install chromium"),
+        "{why}"
+    );
+}
