@@ -316,6 +316,31 @@ fn a_cap_that_cannot_hold_is_refused_where_the_user_insists() {
 }
 
 #[test]
+fn a_silent_agent_whose_checks_pass_is_noticed_and_one_that_gets_on_is_not() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(
+        &[repo.agent("stub", "echo 'all good so far'")],
+        "true",
+        &json!({"on_stuck": "fail", "max_iterations": 20}),
+    );
+    let run = repo.run(&[]).exits(1).json();
+    assert_eq!(run["reason"], "stuck");
+    assert_eq!(repo.events_named("gutter")[0]["iteration"], 3);
+
+    // One more test passes each time: the same file, the same words, the same exit code.
+    let work = "echo \"call($RALPH_ITERATION)\" >> part.txt; echo 'did the next one'";
+    let check =
+        "n=$(wc -l < part.txt); echo \"===== $((9 - n)) failed, $n passed in 0.1s =====\"; [ $n -gt 7 ]";
+    repo.configure(&[repo.agent("stub", work)], check, &json!({"on_stuck": "fail", "max_iterations": 7}));
+    let run = repo.run(&["--new"]).exits(1).json();
+    assert_eq!(run["reason"], "max_iterations");
+    assert_eq!(repo.events_named("gutter").len(), 0);
+    let ended = repo.events_named("iteration_ended");
+    assert_eq!(ended[3]["signals"]["progress"], "4 tests pass, 3 before");
+}
+
+#[test]
 fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
@@ -337,7 +362,12 @@ fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     assert!(repo.run_file("iterations/5/prompt.md").contains("Do not repeat what was tried"));
     assert!(repo.run_file("iterations/6/prompt.md").contains("A doctor read the record of this run"));
     assert!(repo.read(".ralph/diagnostics.md").contains("## Suggested guardrails\n\n- when "));
-    assert!(repo.read(".ralph/activity.log").contains("circling"));
+    assert_eq!(metrics["kinds"], json!(["repetitive", "error_loop", "no_progress"]));
+    assert_eq!(metrics["seen"][0]["signal"], "repeated_failure");
+    let activity = repo.read(".ralph/activity.log");
+    assert!(activity.contains("circling") && activity.contains("repeated_failure 0.5: "), "{activity}");
+    let shown = repo.ralph(&["show", &repo.latest(), "3"]).exits(0).stdout;
+    assert!(shown.contains("0.5 repeated failure: the same failure 3 times"), "{shown}");
     // `resume` alone is enough; the person's hint reaches the next session.
     repo.ralph(&["nudge", "look at the door"]).exits(0);
     repo.ralph(&["resume", "--json"]).exits(3);

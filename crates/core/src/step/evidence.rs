@@ -4,15 +4,15 @@
 use crate::step::judge::read_tail;
 use crate::step::tick;
 use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::patch::PatchSketch;
+use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
 use ralph_domain::stuck::{Call, Evidence, SessionLoop, SessionWatch, failing, plan};
 use serde_json::Value;
 use std::path::Path;
 
 /// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// Bytes of the patch, and of the actions (their end).
-const FILE_MAX: u64 = 128 * 1024;
+/// Bytes of the actions (their end).
+const ACTIONS_MAX: u64 = 128 * 1024;
 
 /// What the iteration in `folder` shows.
 pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: &Path) -> Evidence {
@@ -30,7 +30,7 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
         met: tick::met(state).len() as u32,
         plan: plan::shingles(message),
         patch: changed.then(|| sketch(&folder.join("git_diff.patch"))).flatten(),
-        session: circles(&read_tail(&folder.join("actions.jsonl"), FILE_MAX)),
+        session: circles(&read_tail(&folder.join("actions.jsonl"), ACTIONS_MAX)),
     }
 }
 
@@ -42,7 +42,7 @@ fn sketch(path: &Path) -> Option<PatchSketch> {
     }
     let sketch = PatchSketch::read(&patch);
     // Behind a flood of generated lines there may be work that was not read.
-    let cut = patch.len() as u64 >= FILE_MAX;
+    let cut = patch.len() >= PATCH_MAX;
     (!cut || sketch.substance > 0).then_some(sketch)
 }
 
@@ -67,7 +67,7 @@ fn read_head(path: &Path) -> String {
     use std::io::Read as _;
     let Ok(file) = std::fs::File::open(path) else { return String::new() };
     let mut bytes = Vec::new();
-    if file.take(FILE_MAX).read_to_end(&mut bytes).is_err() {
+    if file.take(PATCH_MAX as u64).read_to_end(&mut bytes).is_err() {
         return String::new();
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -5,6 +5,8 @@
 const NAMES_MAX: usize = 24;
 /// Bytes of a name that are kept.
 const NAME_MAX: usize = 100;
+/// Bytes at the end of an output in which summaries are looked for.
+const SUMMARY_MAX: usize = 16 * 1024;
 
 /// Names of failing tests, sorted, each once.
 pub fn failing_tests(output: &str) -> Vec<String> {
@@ -67,7 +69,7 @@ pub fn problems(output: &str) -> Option<u64> {
         "offenses",
     ];
     let mut found = None;
-    for line in output.lines().filter(|line| line.len() <= 300) {
+    for line in summary(output) {
         let starts = line.contains("Found ")
             || line.contains("✖ ")
             || line.contains("due to ")
@@ -91,7 +93,7 @@ pub fn problems(output: &str) -> Option<u64> {
 pub fn gap(output: &str) -> Option<u64> {
     const WORDS: [&str; 8] =
         ["limit", "budget", "threshold", "required", "exceeds", "at least", "at most", "target of"];
-    output.lines().filter(|line| line.len() <= 300).find_map(|line| {
+    summary(output).find_map(|line| {
         let line = line.to_ascii_lowercase();
         let at = WORDS.iter().filter_map(|word| line.find(word)).min()?;
         let (before, after) = (numbers(&line[..at]), numbers(&line[at..]));
@@ -102,6 +104,12 @@ pub fn gap(output: &str) -> Option<u64> {
         };
         Some(((a - b).abs() * 1000.0).min(1e15) as u64)
     })
+}
+
+/// Short lines with a number, at the end of the output.
+fn summary(output: &str) -> impl Iterator<Item = &str> {
+    let lines = crate::text::tail(output, SUMMARY_MAX).lines();
+    lines.filter(|line| line.len() <= 300 && line.bytes().any(|b| b.is_ascii_digit()))
 }
 
 /// Numbers that stand alone or before a unit. A time of day or a version is none.

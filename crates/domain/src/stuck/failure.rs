@@ -105,6 +105,17 @@ fn push_word(out: &mut String, word: &str) {
     if name.is_empty() {
         return;
     }
+    // `work-3fa91c` is `work` with an id.
+    if let Some((stem, id)) = name.rsplit_once('-')
+        && !stem.is_empty()
+        && id.len() >= 4
+        && id.bytes().all(|b| b.is_ascii_hexdigit())
+        && id.bytes().any(|b| b.is_ascii_digit())
+    {
+        push_word(out, stem);
+        out.push('#');
+        return;
+    }
     let digits = name.strip_prefix("0x").unwrap_or(name);
     let hexish = (digits.len() >= 7 || digits.len() < name.len())
         && digits.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
@@ -191,6 +202,7 @@ mod tests {
             ("dir tmpabcdefg gone", "dir tmphijklmn gone"),
             ("req 550e8400-e29b-41d4-a716-446655440000", "req 123e4567-e89b-12d3-a456-426614174000"),
             ("worker-3 pid 4711 port 43122", "worker-1 pid 912 port 50001"),
+            ("in /tmp/build-3fa91c now", "in /tmp/build-0b77de now"),
             ("\u{1b}[31mred\u{1b}[0m", "red"),
         ];
         for (a, b) in pairs {

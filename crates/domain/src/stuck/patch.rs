@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Bytes of a patch that are read.
-const PATCH_MAX: usize = 128 * 1024;
+pub const PATCH_MAX: usize = 64 * 1024;
 /// Hashes of lines that are kept. The smallest ones: the same line is kept or left out in every patch alike.
 const SAMPLE: usize = 48;
 
@@ -82,6 +82,13 @@ impl PatchSketch {
         let undone = self.removed.iter().filter(|hash| before.contains(hash)).count();
         let all = self.removed.len();
         (if all == 0 { 0.0 } else { undone as f64 / all as f64 }, all)
+    }
+
+    /// Share of the lines that `previous` added which are gone again, and how many of them were looked at.
+    pub fn takes_back(&self, previous: &Self) -> (f64, usize) {
+        let gone = previous.added.iter().filter(|hash| self.removed.contains(hash)).count();
+        let all = previous.added.len();
+        (if all == 0 { 0.0 } else { gone as f64 / all as f64 }, all)
     }
 }
 

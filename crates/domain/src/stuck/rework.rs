@@ -1,26 +1,26 @@
 //! Rework: the run takes out again what it has just put in, iteration after iteration, and nothing gets better.
 
+use super::patch::PatchSketch;
 use super::{Trace, threshold};
 use crate::config::StuckConfig;
 
-/// Share of the removed lines that the run itself had added shortly before.
-const UNDONE: f64 = 0.5;
-/// Fewer removed lines than this say nothing.
+/// Share of the lines that the iteration before had added. Good work mends some of its own lines, too.
+const GONE: f64 = 0.5;
+/// Fewer added lines than this say nothing.
 const LINES_MIN: usize = 3;
 
-pub(super) fn rework(tries: &[Trace], config: &StuckConfig) -> Option<String> {
-    let span = threshold(config);
-    let undoing = (1..tries.len())
-        .rev()
-        .take_while(|at| {
-            let Some(patch) = &tries[*at].evidence.patch else { return false };
-            let (share, removed) =
-                patch.undoes(tries[..*at].iter().filter_map(|t| t.evidence.patch.as_ref()));
-            removed >= LINES_MIN && share >= UNDONE
-        })
-        .count();
-    (undoing >= span)
-        .then(|| format!("{undoing} iterations in a row took out again what the run had just put in"))
+pub(super) fn rework(traces: &[Trace], config: &StuckConfig) -> Option<String> {
+    let patches: Vec<_> = traces.iter().map(|t| t.evidence.patch.as_ref()).collect();
+    let takes_back = |pair: &&[Option<&PatchSketch>]| match pair {
+        [Some(before), Some(now)] => {
+            let (share, lines) = now.takes_back(before);
+            lines >= LINES_MIN && share >= GONE
+        }
+        _ => false,
+    };
+    let times = patches.windows(2).rev().take_while(takes_back).count();
+    (times >= threshold(config))
+        .then(|| format!("{times} times in a row an iteration took out again what the one before had put in"))
 }
 
 #[cfg(test)]

@@ -243,3 +243,21 @@ pub fn small_fixes(s: &mut Scene) {
         s.step();
     }
 }
+
+/// A feature is built, then its own lines are mended here and there; everything passes, no test is added.
+pub fn refines_its_own(s: &mut Scene) {
+    s.good_start(1, 2);
+    let path = s.source("core");
+    for _ in 0..3 {
+        s.add_lines(&path, 30);
+        s.step();
+    }
+    for _ in 0..6 {
+        let all = s.files[&path].lines().count();
+        for _ in 0..2 {
+            let from = all - 1 - s.rng.below(85);
+            s.rewrite_from(&path, from, 4);
+        }
+        s.step();
+    }
+}

@@ -104,6 +104,7 @@ const FAMILIES: &[Family] = &[
     ("feature", false, healthy_work::feature),
     ("hiccups", false, healthy_work::hiccups),
     ("small fixes", false, healthy_work::small_fixes),
+    ("refines its own", false, healthy_work::refines_its_own),
 ];
 
 /// Written after the rules were fixed: held out as a whole.

@@ -12,7 +12,7 @@ use ralph_domain::stuck::{Call, Ending, Evidence, SessionWatch, Trace, failing, 
 use ralph_domain::test_report::TestScanner;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What another detector sees: actions with their observations, and messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,72 +41,77 @@ pub struct Played {
 
 /// Plays every step of a scene.
 pub fn play(scene: &Scene) -> Vec<Played> {
-    // In memory where that is possible: thousands of small commits are slow on a disk.
-    let memory = Path::new("/dev/shm");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("ralph-trajectory-");
-    let folder = builder.tempdir_in(memory).or_else(|_| builder.tempdir()).expect("a temporary folder");
-    let dir = folder.path();
-    shell(
-        dir,
-        "git init -q -b main && git config user.name t && git config user.email t@example.com && git config gc.auto 0 && git config core.fsync none && git commit -q --allow-empty -m start",
-    );
     let mut rng = scene.rng.clone();
     let other = rng.chance(50);
-    let mut before: BTreeMap<String, String> = BTreeMap::new();
+    let mut before = start(scene);
     let mut output = String::new();
     let mut played: Vec<Played> = Vec::new();
-    // The project stands before the first iteration begins.
-    let first = scene.steps.first().map(|s| s.files.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    let start: BTreeMap<String, String> =
-        first.into_iter().map(|path| (path, "start\n".to_owned())).collect();
-    write(dir, &before, &start);
-    before = start;
-    shell(dir, "git add -A && git commit -q --allow-empty -m project");
-    for (n, step) in scene.steps.iter().enumerate() {
-        write(dir, &before, &step.files);
-        let changed_files: Vec<String> = step
-            .files
-            .iter()
-            .filter(|(path, text)| before.get(*path) != Some(text))
-            .map(|(p, _)| p.clone())
-            .collect();
-        before = step.files.clone();
-        let diff = shell(
-            dir,
-            "git add -A && git commit -q --allow-empty -m iteration && git rev-parse 'HEAD^{tree}' && \
-             git diff-tree -r --no-renames --no-abbrev --raw --numstat -p HEAD~1 HEAD",
-        );
-        let diff = Diff::read(&diff);
+    for (n, (step, diff)) in scene.steps.iter().zip(commits(scene)).enumerate() {
+        let edited = changes(&before, &step.files).map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        before.clone_from(&step.files);
         // The engine runs a verifier again only on another tree.
         if n == 0 || !diff.files.is_empty() {
             output = step.check.print(scene.eco, other, &mut rng);
         }
-        played.push(Played {
-            trace: trace(n, step, scene.eco, diff, &output),
-            seen: seen(step, &changed_files, scene.eco, &output),
-        });
+        let seen = seen(step, &edited, scene.eco, &output);
+        played.push(Played { trace: trace(n, step, scene.eco, diff, &output), seen });
     }
     played
 }
 
-fn write(dir: &Path, before: &BTreeMap<String, String>, files: &BTreeMap<String, String>) {
-    for (path, text) in files.iter().filter(|(path, text)| before.get(*path) != Some(text)) {
-        let path = dir.join(path);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
+/// The project as it stands before the first iteration.
+fn start(scene: &Scene) -> BTreeMap<String, String> {
+    let files = scene.steps.first().map(|s| s.files.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    files.into_iter().map(|path| (path, "start\n".to_owned())).collect()
 }
 
-fn shell(dir: &Path, line: &str) -> String {
-    let done = Command::new("sh")
-        .args(["-c", line])
+fn changes<'a>(
+    before: &'a BTreeMap<String, String>,
+    after: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = (&'a String, &'a String)> {
+    after.iter().filter(|(path, text)| before.get(*path) != Some(text))
+}
+
+/// Commits the project and every iteration into a new repo, and reads what each of them changed. One stream in and one log
+/// out: a process for each commit would take minutes.
+fn commits(scene: &Scene) -> Vec<Diff> {
+    // In memory where that is possible: hundreds of repos are slow on a disk.
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("ralph-trajectory-");
+    let folder = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir()).expect("a temporary folder");
+    let dir = folder.path();
+    git(dir, &["init", "-q", "-b", "main", "--template="], "");
+    let mut stream = String::new();
+    let mut before = BTreeMap::new();
+    let start = start(scene);
+    for files in std::iter::once(&start).chain(scene.steps.iter().map(|s| &s.files)) {
+        stream.push_str("commit refs/heads/main\ncommitter t <t@example.com> 1700000000 +0000\ndata 2\nit\n");
+        for (path, text) in changes(&before, files) {
+            stream.push_str(&format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len()));
+        }
+        before.clone_from(files);
+    }
+    git(dir, &["fast-import", "--quiet"], &stream);
+    let format =
+        ["log", "--reverse", "--no-renames", "--no-abbrev", "--raw", "--numstat", "-p", "--format=%x00%T"];
+    let log = git(dir, &format, "");
+    log.split('\0').skip(2).map(Diff::read).collect()
+}
+
+fn git(dir: &Path, args: &[&str], input: &str) -> String {
+    use std::io::Write as _;
+    let mut child = Command::new("git")
+        .args(args)
         .current_dir(dir)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .expect("sh can be started");
-    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("git can be started");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("git reads");
+    let done = child.wait_with_output().expect("git ends");
+    assert!(done.status.success(), "git {args:?}");
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 

@@ -3,6 +3,7 @@
 use super::Trajectory;
 use super::detectors::Detector;
 use super::play::{Played, play};
+use std::collections::BTreeMap;
 
 /// The result of one detector on some trajectories.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,8 @@ pub struct Score {
     pub delays: Vec<usize>,
     /// What went wrong, in words.
     pub misses: Vec<String>,
+    /// The delays of each family that was noticed.
+    pub by_family: BTreeMap<String, Vec<usize>>,
 }
 
 impl Score {
@@ -65,6 +68,8 @@ pub fn judge(detector: Detector, trajectories: &[&Trajectory], played: &[Vec<Pla
             Some(at) if trajectory.stuck && at >= onset => {
                 score.noticed += 1;
                 score.delays.push(at - onset + 1);
+                let family = trajectory.name.split('/').next().unwrap_or_default().to_owned();
+                score.by_family.entry(family).or_default().push(at - onset + 1);
             }
             Some(at) => {
                 score.false_alarms += 1;
