@@ -88,6 +88,7 @@ fn from_profile(prices: &PriceConfig, tokens: &Tokens) -> (Usd, Usd) {
 mod tests {
     use super::*;
     use ralph_domain::model::StopReason;
+    use std::sync::Arc;
 
     fn reply(input: u64, cost: Option<f64>) -> ModelReply {
         ModelReply {

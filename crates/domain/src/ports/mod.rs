@@ -4,12 +4,17 @@
 //! may say "stop" is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
 
 mod agent;
+mod provider;
 mod sandbox;
 mod workspace;
 
 pub use agent::{
     ActionEnd, ActionStart, Agent, Ask, FINAL_MESSAGE_MAX, PutAway, SessionReport, SessionRequest,
     SessionSink, Wishes,
+};
+pub use provider::{
+    Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Preview, Resources, SandboxInfo, SandboxProvider,
+    SandboxSpec,
 };
 pub use sandbox::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream, WriteMode,

@@ -1,4 +1,4 @@
-//! Families that were written after the rules and weights were fixed. All of them are held out.
+//! Families that were written last, when most rules stood. All of them are held out.
 
 use super::runner::{Check, Failing};
 use super::scene::{Scene, tool};

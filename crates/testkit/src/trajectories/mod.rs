@@ -1,9 +1,10 @@
 //! Labelled trajectories: runs that circle and runs that only look like it, each made by a small seeded program and played in
 //! a real git repo, with outputs of the test runners of five ecosystems.
 //!
-//! They are split in two halves by a hash of their name. Rules and weights were chosen while looking at one half only; the
-//! other half is what the numbers of the benchmark and of the test are taken from. Some families were written after the rules
-//! were fixed; they are held out as a whole.
+//! They are split in two halves by a hash of their name. Weights were chosen while looking at one half; the other half is what
+//! the numbers of the benchmark and of the test are taken from. Some families were written last, when most rules stood; they
+//! are held out as a whole. Both halves come from the same hands as the rules: they show that the rules do what they are
+//! meant to, and a run of yours may still be of a kind that nobody thought of.
 
 pub mod detectors;
 mod fresh;
