@@ -10,7 +10,7 @@ use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, Tools
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
 use ralph_core::{CancelFlag, Helpers, Observer};
-use ralph_domain::config::AgentKind;
+use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::Agent;
 use ralph_domain::price::PriceTable;
@@ -164,16 +164,20 @@ fn agents(spec: &RunSpec, thinker: &Thinker) -> Result<Vec<Box<dyn Agent>>, Comm
                 )
                 .with_redactor(thinker.redactor.clone()),
             )),
-            AgentKind::Tools => agents.push(Box::new(
-                ToolsAgent::new(
+            AgentKind::Tools => {
+                let mut agent = ToolsAgent::new(
                     config.clone(),
                     spec.settings.models.clone(),
                     thinker.pricing.clone(),
                     thinker.client.clone(),
                     Vec::new(),
                 )
-                .with_redactor(thinker.redactor.clone()),
-            )),
+                .with_redactor(thinker.redactor.clone());
+                if let Some(path) = awaited_file(spec) {
+                    agent = agent.with_done_file(path.into());
+                }
+                agents.push(Box::new(agent));
+            }
             AgentKind::Scripted => {
                 let name = config.script.clone().unwrap_or_default();
                 let path = spec.origin.join(&name);
@@ -186,6 +190,14 @@ fn agents(spec: &RunSpec, thinker: &Thinker) -> Result<Vec<Box<dyn Agent>>, Comm
         }
     }
     Ok(agents)
+}
+
+/// The file that this run waits for as the sign of the end, where it does.
+fn awaited_file(spec: &RunSpec) -> Option<&str> {
+    spec.settings.verifiers.iter().find_map(|verifier| match &verifier.expect {
+        Some(Expect::FileExists { path }) if path.ends_with("DONE.md") => Some(path.as_str()),
+        _ => None,
+    })
 }
 
 fn read_script(path: &Path) -> Result<String, CommandError> {

@@ -75,10 +75,16 @@ fn the_configuration_has_exactly_the_keys_of_the_code() {
         model_argv: vec!["--model".into()],
         env: [("A".to_owned(), "b".to_owned())].into(),
         script: Some("s".into()),
+        profile: Some("p".into()),
+        fallback_profile: Some("p".into()),
+        max_tokens_per_iteration: Some(1),
+        system_prompt: Some("s".into()),
+        max_repairs: 1,
+        disable_default_tools: true,
         ..AgentConfig::command("a", &["a"])
     };
     let mut known = keys(&serde_json::to_value(&agent).unwrap());
-    known.insert("timeout".into());
+    known.extend(["timeout", "model_profile", "model_profile_fallback"].map(String::from));
     assert_eq!(keys(&schema["$defs"]["agent"]["properties"]), known);
     let verifier =
         json!({ "name": "t", "command_argv": ["true"], "expect": { "output": { "pattern": "x" } } });
@@ -291,7 +297,7 @@ fn the_frontmatter_has_exactly_the_keys_of_the_code() {
 
 #[test]
 fn every_kind_of_event_is_there_and_nothing_more() {
-    let source = read("crates/domain/src/event/mod.rs");
+    let source = read("crates/domain/src/event/kind.rs");
     let (_, body) = source.split_once("fn kind(&self)").unwrap();
     let (body, _) = body.split_once("\n    }\n").unwrap();
     let in_code: BTreeSet<String> = body

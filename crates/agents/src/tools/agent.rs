@@ -13,6 +13,7 @@ use ralph_domain::ports::{
     Agent, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
 };
 use ralph_domain::redact::Redactor;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,7 +38,11 @@ pub(crate) struct Shop {
     pub(crate) processes: Processes,
     pub(crate) browsers: Browsers,
     pub(crate) redactor: Arc<Redactor>,
+    pub(crate) done_file: PathBuf,
 }
+
+/// Where `done` writes its summary: in the engine's folder, which is never handed over.
+const DONE_FILE: &str = ".ralph/DONE.md";
 
 impl ToolsAgent {
     /// An agent with the built-in tools and those of the calling program.
@@ -53,6 +58,7 @@ impl ToolsAgent {
             processes: Processes::default(),
             browsers: Browsers::default(),
             redactor: Arc::new(Redactor::default()),
+            done_file: PathBuf::from(DONE_FILE),
         };
         Self { config, models, pricing, client, shop }
     }
@@ -61,6 +67,13 @@ impl ToolsAgent {
     #[must_use]
     pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
         self.shop.redactor = redactor;
+        self
+    }
+
+    /// Lets `done` write its summary there instead: a run may wait for that very file.
+    #[must_use]
+    pub fn with_done_file(mut self, path: PathBuf) -> Self {
+        self.shop.done_file = path;
         self
     }
 

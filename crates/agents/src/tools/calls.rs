@@ -146,6 +146,7 @@ impl Bench<'_> {
                     browsers: &shop.browsers,
                     redactor: &shop.redactor,
                     folder,
+                    done_file: &shop.done_file,
                     number: number(first, at),
                     printed: &printed,
                 };

@@ -12,7 +12,7 @@ use crate::output::{Out, Sign};
 use crate::{settings, state_files, task_source};
 use detect::{ProjectCommand, test_commands};
 use ralph_agents::presets;
-use ralph_domain::config::{AgentConfig, ConfigFile, VerifierConfig, join_argv};
+use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Dialect;
 use ralph_domain::money::Usd;
@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
   ralph init --task --name 'Keep the order of messages'
   ralph init --plan               prd.md, tasks.json, progress.txt and prompt.md in `ralph/`
   ralph init --profile claude     with claude alone
+  ralph init --profile tools      a model with managed tools, no CLI (`ralph models` shows its key)
   ralph init --profile command    a skeleton for a command of your own")]
 pub struct InitArgs {
     /// Which agents to write down.
@@ -81,6 +82,14 @@ pub enum Profile {
     Codex,
     /// Gemini CLI.
     Gemini,
+    /// opencode.
+    Opencode,
+    /// Qwen Code.
+    Qwen,
+    /// A model that answers with JSON actions; needs no CLI.
+    Actions,
+    /// A model with managed tools; needs no CLI.
+    Tools,
     /// A command of your own.
     Command,
 }
@@ -92,6 +101,10 @@ impl Profile {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Qwen => "qwen",
+            Self::Actions => "actions",
+            Self::Tools => "tools",
             Self::Command => "command",
         }
     }
@@ -178,6 +191,8 @@ fn draft(profile: Profile, top: &Path) -> Result<Draft, CommandError> {
     let agents = match profile {
         Profile::Auto => settings::detected_agents(),
         Profile::Command => vec![skeleton()],
+        Profile::Actions => vec![AgentConfig::model("actions", AgentKind::Actions, DEFAULT_PROFILE)],
+        Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, DEFAULT_PROFILE)],
         known => presets::preset(known.name()).into_iter().collect(),
     };
     // A profile asked for by name is wanted; found agents only fill a gap.

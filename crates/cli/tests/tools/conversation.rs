@@ -21,7 +21,7 @@ fn done_writes_its_file_starts_a_wish_and_ends_the_session() {
     ]);
     assert_eq!(played.report.end, SessionEnd::Completed);
     assert!(played.report.wishes.done);
-    assert_eq!((stage.read("DONE.md").as_str(), stage.read("a.txt").as_str()), ("All of it.\n", "x"));
+    assert_eq!((stage.read(".ralph/DONE.md").as_str(), stage.read("a.txt").as_str()), ("All of it.\n", "x"));
     assert_eq!(played.report.final_message, "All of it.");
     let response = &played.report.response;
     assert_eq!(

@@ -60,7 +60,7 @@ pub struct AgentConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Kind `actions`: further calls that may mend an answer which breaks the contract.
-    #[serde(default = "default_repairs")]
+    #[serde(default = "default_repairs", skip_serializing_if = "is_usual_repairs")]
     pub max_repairs: u32,
     /// Kind `tools`: offer only the tools that the calling program brings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -78,6 +78,9 @@ fn default_empty_retries() -> u32 {
 }
 fn default_repairs() -> u32 {
     2
+}
+fn is_usual_repairs(n: &u32) -> bool {
+    *n == default_repairs()
 }
 
 /// Tokens after which a session of kind `tools` is ended, unless configured.

@@ -6,10 +6,7 @@ use ralph_domain::model::ToolSpec;
 use ralph_domain::ports::WriteMode;
 use ralph_domain::text;
 use serde_json::json;
-use std::path::Path;
 
-/// Where the summary stands; the engine keeps it out of what is handed over.
-const FILE: &str = "DONE.md";
 const SUMMARY_MAX: usize = 16 * 1024;
 
 pub(super) struct Done;
@@ -31,8 +28,8 @@ impl Tool for Done {
         let summary = text::head(args.str("summary").trim(), SUMMARY_MAX);
         let content = format!("{summary}\n");
         desk.sandbox
-            .write(Path::new(FILE), content.as_bytes(), WriteMode::Replace)
-            .map_err(|error| format!("{FILE} could not be written: {error}"))?;
+            .write(desk.done_file, content.as_bytes(), WriteMode::Replace)
+            .map_err(|error| format!("{} could not be written: {error}", desk.done_file.display()))?;
         Ok(Made { done: Some(summary.to_owned()), ..Made::text("noted; the checks decide") })
     }
 }

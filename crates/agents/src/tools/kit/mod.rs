@@ -47,6 +47,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) redactor: &'a Redactor,
     /// The iteration's folder on the host.
     pub(crate) folder: &'a Path,
+    /// Where the summary of finished work stands.
+    pub(crate) done_file: &'a Path,
     /// The call's place in the session, from 1.
     pub(crate) number: u32,
     /// Hears what a command prints.
