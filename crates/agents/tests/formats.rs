@@ -314,7 +314,16 @@ fn what_agents_do_is_told_to_people_and_recorded() {
 ";
     let (_, told) = cli(CodexJson, &Canned::new(codex, "", ExecEnd::Exited(0)));
     assert_eq!(told.activities, ["running `cargo test`", "editing a, b"]);
-    assert_eq!(told.actions.len(), 2);
+    assert_eq!(told.actions.len(), 3);
+    assert_eq!((&told.actions[1]["id"], &told.actions[1]["result"]), (&"0".into(), &"\"x\"".into()));
+
+    let claude = r#"{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"Let me think."}]}}
+{"type":"assistant","message":{"id":"2","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"make"}}]}}
+{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"no rule"}]}}"#;
+    let (_, told) = cli(ClaudeStreamJson, &Canned::new(claude, "", ExecEnd::Exited(0)));
+    let kinds: Vec<&str> = told.actions.iter().filter_map(|a| a["type"].as_str()).collect();
+    assert_eq!(kinds, ["message", "tool_use", "result"]);
+    assert_eq!((&told.actions[2]["id"], &told.actions[2]["is_error"]), (&"t".into(), &true.into()));
 
     let gemini = r#"{"type":"tool_use","tool_name":"run_shell_command","parameters":{"command":"ls"}}"#;
     let (_, told) = cli(GeminiJson, &Canned::new(gemini, "", ExecEnd::Exited(0)));

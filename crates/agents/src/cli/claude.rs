@@ -4,8 +4,8 @@
 use super::activity::only_looks;
 use super::claude_result::{Seen, judge, tokens_of, usage};
 use super::parser::{
-    Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result, final_message,
-    no_result,
+    Close, Notes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
+    final_message, no_result,
 };
 use super::stream::Events;
 use crate::limits;
@@ -15,6 +15,7 @@ use ralph_domain::money::Tokens;
 use ralph_domain::text;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A wait for the provider longer than this outlasts its use: another agent can work meanwhile.
@@ -85,6 +86,8 @@ struct Block {
     name: Option<String>,
     input: Option<Value>,
     tool_use_id: Option<String>,
+    /// The result of a tool, as it came.
+    content: Option<Box<RawValue>>,
     #[serde(default)]
     is_error: Option<bool>,
 }
@@ -141,18 +144,24 @@ impl ClaudeEvents {
             self.seen.model = Some(model);
         }
         let mut said = String::new();
+        let mut used = false;
         for block in message.content {
             match (block.kind.as_str(), block.name) {
                 ("text", _) => append_bounded(&mut said, block.text.as_deref().unwrap_or_default()),
                 ("tool_use", Some(name)) => {
                     self.seen.tools += 1;
+                    let id = block.id.unwrap_or_default();
+                    notes.tool("tool_use", &name, block.input.unwrap_or_default(), &id);
+                    used = true;
                     if !only_looks(&name) && self.awaited.len() < AWAITED_MAX {
-                        self.awaited.extend(block.id);
+                        self.awaited.push(id);
                     }
-                    notes.tool("tool_use", &name, block.input.unwrap_or_default());
                 }
                 _ => {}
             }
+        }
+        if !used {
+            notes.said(&said);
         }
         // What a helper says is not the session's message.
         if turn.parent_tool_use_id.is_none() && !said.trim().is_empty() {
@@ -164,9 +173,11 @@ impl ClaudeEvents {
         }
     }
 
-    fn tool_results(&mut self, turn: &Turn) {
+    fn tool_results(&mut self, turn: &Turn, notes: &mut Notes<'_>) {
         for block in turn.message.content.iter().filter(|block| block.kind == "tool_result") {
             let Some(id) = &block.tool_use_id else { continue };
+            let text = block.content.as_ref().map_or("", |content| content.get());
+            notes.result(id, block.is_error == Some(true), text::head(text, RESULT_READ));
             let Some(at) = self.awaited.iter().position(|awaited| awaited == id) else { continue };
             self.awaited.swap_remove(at);
             if block.is_error != Some(true) {
@@ -252,7 +263,7 @@ impl Events for ClaudeEvents {
             }
             ("user", _) => {
                 if let Ok(turn) = serde_json::from_slice(bytes) {
-                    self.tool_results(&turn);
+                    self.tool_results(&turn, notes);
                 }
             }
             ("result", _) => {

@@ -2,7 +2,8 @@
 
 use super::activity::{relative, unwrapped};
 use super::parser::{
-    Close, Notes, Parsed, ended_by_engine, ended_without_result, failed_after_success, final_message,
+    Close, Notes, Parsed, RESULT_READ, ended_by_engine, ended_without_result, failed_after_success,
+    final_message,
 };
 use super::stream::Events;
 use super::words;
@@ -12,6 +13,7 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::money::{Tokens, Usage};
 use ralph_domain::text;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// So many refusals in a row will not become a yes; codex would sleep out a `Retry-After` of an hour.
@@ -73,6 +75,8 @@ struct Item {
     server: Option<String>,
     tool: Option<String>,
     query: Option<String>,
+    aggregated_output: Option<Box<RawValue>>,
+    exit_code: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -138,15 +142,22 @@ impl CodexEvents {
         if item.kind == "agent_message" {
             if event == "item.completed" {
                 self.message = final_message(item.text.unwrap_or_default());
+                notes.said(text::head(&self.message, RESULT_READ));
             }
             return;
         }
+        let ended = event == "item.completed" && item.kind == "command_execution";
+        let output =
+            item.aggregated_output.as_ref().map_or("", |raw| text::head(raw.get(), RESULT_READ)).to_owned();
+        let (id, failed) = (item.id.clone(), item.exit_code.is_some_and(|code| code != 0));
         let told = !item.id.is_empty() && self.announced == item.id;
-        if told || event == "item.updated" {
-            return;
+        if !told && event != "item.updated" {
+            self.announced.clone_from(&item.id);
+            self.tell(item, notes);
         }
-        self.announced.clone_from(&item.id);
-        self.tell(item, notes);
+        if ended {
+            notes.result(&id, failed, &output);
+        }
     }
 
     fn tell(&mut self, item: Item, notes: &mut Notes<'_>) {
@@ -155,7 +166,7 @@ impl CodexEvents {
                 self.done += 1;
                 let command = item.command.unwrap_or_default();
                 notes.activity(&format!("running `{}`", unwrapped(&command)));
-                notes.action(&item.kind, "command_execution", json!({ "command": command }));
+                notes.action(&item.kind, "command_execution", json!({ "command": command }), &item.id);
             }
             "file_change" => {
                 self.done += 1;
@@ -164,16 +175,16 @@ impl CodexEvents {
                 notes.activity(&line);
                 let changes: Vec<Value> =
                     item.changes.iter().map(|c| json!({ "path": c.path, "kind": c.kind })).collect();
-                notes.action(&item.kind, "file_change", json!({ "changes": changes }));
+                notes.action(&item.kind, "file_change", json!({ "changes": changes }), &item.id);
             }
             "mcp_tool_call" => {
                 self.done += 1;
                 let name = format!("{}.{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
-                notes.tool(&item.kind, &name, Value::Null);
+                notes.tool(&item.kind, &name, Value::Null, &item.id);
             }
             "web_search" => {
                 let query = item.query.unwrap_or_default();
-                notes.tool(&item.kind, "web_search", json!({ "query": query }));
+                notes.tool(&item.kind, "web_search", json!({ "query": query }), &item.id);
             }
             "todo_list" => notes.activity("planning"),
             _ => {}

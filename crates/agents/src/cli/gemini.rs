@@ -2,7 +2,7 @@
 //! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    Close, Notes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
     failed_after_success, final_message, last_lines, no_result,
 };
 use super::stream::Events;
@@ -55,6 +55,11 @@ struct Event<'a> {
     tool_name: Option<String>,
     parameters: Option<Value>,
     message: Option<String>,
+    #[serde(default)]
+    tool_id: String,
+    #[serde(default)]
+    status: String,
+    output: Option<String>,
 }
 
 impl GeminiEvents {
@@ -207,7 +212,11 @@ impl Events for GeminiEvents {
                 self.tools += 1;
                 self.message_open = false;
                 let name = event.tool_name.unwrap_or_default();
-                notes.tool("tool_use", &name, event.parameters.unwrap_or_default());
+                notes.tool("tool_use", &name, event.parameters.unwrap_or_default(), &event.tool_id);
+            }
+            "tool_result" => {
+                let output = event.output.as_deref().unwrap_or_default();
+                notes.result(&event.tool_id, event.status == "error", text::head(output, RESULT_READ));
             }
             "error" => {
                 let words = event.message.unwrap_or_default();

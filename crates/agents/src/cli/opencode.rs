@@ -2,7 +2,7 @@
 //! more tool calls is the last one.
 
 use super::parser::{
-    Close, Notes, Parsed, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    Close, Notes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
     failed_after_success, final_message,
 };
 use super::stream::Events;
@@ -47,6 +47,8 @@ struct Event {
 struct Part {
     #[serde(rename = "messageID")]
     message: String,
+    #[serde(rename = "callID")]
+    call_id: String,
     text: Option<String>,
     tool: String,
     state: State,
@@ -55,11 +57,20 @@ struct Part {
     cost: f64,
 }
 
-/// A tool use; its output can be huge and is not kept.
+/// A tool use; its output can be huge, so only its beginning is kept.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct State {
     input: Value,
+    status: String,
+    #[serde(deserialize_with = "beginning")]
+    output: String,
+}
+
+/// The beginning of a tool's output; an output that is no text counts as none.
+fn beginning<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(text::head(value.as_str().unwrap_or_default(), RESULT_READ).to_owned())
 }
 
 #[derive(Deserialize, Default)]
@@ -177,7 +188,9 @@ impl Events for OpencodeEvents {
             }
             "tool_use" => {
                 self.tools += 1;
-                notes.tool("tool_use", &event.part.tool, event.part.state.input);
+                let Part { tool, call_id, state, .. } = event.part;
+                notes.tool("tool_use", &tool, state.input, &call_id);
+                notes.result(&call_id, state.status == "error", text::head(&state.output, RESULT_READ));
             }
             "step_finish" => self.step_finished(event.part),
             "error" => {

@@ -15,6 +15,10 @@ use std::path::Path;
 pub(crate) const STDERR_MAX: usize = 16 * 1024;
 /// Bound of a line for people.
 const ACTIVITY_MAX: usize = 160;
+/// Bytes of a tool's result that are looked at.
+pub(crate) const RESULT_READ: usize = 2000;
+/// Bound of a result or message in `actions.jsonl`.
+const RESULT_MAX: usize = 400;
 /// Bound of a reason in an event.
 pub(crate) const REASON_MAX: usize = 500;
 
@@ -67,16 +71,35 @@ impl Notes<'_> {
             self.sink.activity(&line);
         }
     }
-    /// One tool use: a line for people and an entry of `actions.jsonl`.
-    pub(crate) fn tool(&mut self, kind: &str, name: &str, input: Value) {
+    /// One tool use: a line for people and an entry of `actions.jsonl`. `id` is what its result will name.
+    pub(crate) fn tool(&mut self, kind: &str, name: &str, input: Value, id: &str) {
         let line = super::activity::describe(name, &input, self.root);
         self.activity(&line);
-        self.action(kind, name, input);
+        self.action(kind, name, input, id);
     }
     /// An entry of `actions.jsonl`.
-    pub(crate) fn action(&mut self, kind: &str, name: &str, input: Value) {
+    pub(crate) fn action(&mut self, kind: &str, name: &str, input: Value, id: &str) {
         let input = bounded::value(input, bounded::ACTION_INPUT_MAX);
-        self.sink.action(&json!({ "type": kind, "name": name, "input": input }).to_string());
+        let mut line = json!({ "type": kind, "name": name, "input": input });
+        if !id.is_empty() {
+            line["id"] = id.into();
+        }
+        self.sink.action(&line.to_string());
+    }
+    /// What came of a tool use: the beginning of it, as an entry of `actions.jsonl`.
+    pub(crate) fn result(&mut self, id: &str, is_error: bool, text: &str) {
+        if !id.is_empty() {
+            let result = text::one_line(text, RESULT_MAX);
+            let line = json!({ "type": "result", "id": id, "is_error": is_error, "result": result });
+            self.sink.action(&line.to_string());
+        }
+    }
+    /// The agent spoke without doing anything: an entry of `actions.jsonl`.
+    pub(crate) fn said(&mut self, words: &str) {
+        let text = text::one_line(words, RESULT_MAX);
+        if !text.is_empty() {
+            self.sink.action(&json!({ "type": "message", "text": text }).to_string());
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use std::path::Path;
 const OUTPUT_MAX: u64 = 64 * 1024;
 /// Bytes of the actions (their end).
 const ACTIONS_MAX: u64 = 128 * 1024;
+/// Calls whose result is awaited at the same time.
+const OPEN_MAX: usize = 64;
 
 /// What the iteration in `folder` shows.
 pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: &Path) -> Evidence {
@@ -49,16 +51,42 @@ fn sketch(path: &Path) -> Option<PatchSketch> {
 /// Feeds the session's actions to the watch. A line that also tells the result of its call is weighed with it.
 fn circles(actions: &str) -> Option<SessionLoop> {
     let mut watch = SessionWatch::default();
+    // Calls whose result comes in a line of its own, in the order in which they were made.
+    let mut open: Vec<(String, String, String)> = Vec::new();
     for line in actions.lines() {
         let Ok(action) = serde_json::from_str::<Value>(line) else { continue };
-        let Some(name) = action["name"].as_str() else { continue };
-        let result = match &action["result"] {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
-        let failed = action["is_error"].as_bool().unwrap_or(false);
-        watch.call(Call::of(name, &action["input"].to_string(), result.as_deref(), failed));
+        let word = |key: &str| action[key].as_str().unwrap_or_default();
+        let failed = action["is_error"] == true || action["ok"] == false;
+        match word("type") {
+            "message" => drop(watch.message(word("text"))),
+            "result" => {
+                if let Some(at) = open.iter().position(|(id, ..)| id == word("id")) {
+                    let (_, name, input) = open.remove(at);
+                    watch.call(Call::of(&name, &input, Some(word("result")), failed));
+                }
+            }
+            kind => {
+                let name = action["name"].as_str().unwrap_or(kind).to_owned();
+                let input = action["input"].to_string();
+                match (&action["result"], word("id")) {
+                    (Value::Null, "") => drop(watch.call(Call::of(&name, &input, None, failed))),
+                    (Value::Null, id) => {
+                        open.push((id.to_owned(), name, input));
+                        if open.len() > OPEN_MAX {
+                            let (_, name, input) = open.remove(0);
+                            watch.call(Call::of(&name, &input, None, false));
+                        }
+                    }
+                    (Value::String(text), _) => drop(watch.call(Call::of(&name, &input, Some(text), failed))),
+                    (other, _) => {
+                        watch.call(Call::of(&name, &input, Some(&other.to_string()), failed));
+                    }
+                }
+            }
+        }
+    }
+    for (_, name, input) in open {
+        watch.call(Call::of(&name, &input, None, false));
     }
     watch.finish()
 }
@@ -88,6 +116,36 @@ mod tests {
             circles(&line(",\"result\":\"x\",\"is_error\":true").repeat(3)),
             Some(SessionLoop::Failing { times: 3 })
         );
-        assert_eq!(circles("no json\n{}\n"), None);
+        assert_eq!(circles("no json\n\n"), None);
+    }
+
+    #[test]
+    fn a_result_in_a_line_of_its_own_belongs_to_its_call() {
+        let pair = |id: usize, call: &str, result: &str| {
+            format!(
+                "{{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":\"{call}\",\"id\":\"t{id}\"}}\n\
+                 {{\"type\":\"result\",\"id\":\"t{id}\",\"is_error\":false,\"result\":\"{result}\"}}\n"
+            )
+        };
+        let same: String = (0..4).map(|n| pair(n, "make", "error: no rule")).collect();
+        assert_eq!(circles(&same), Some(SessionLoop::Repeated { times: 4 }));
+        let moving: String = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+            .iter()
+            .enumerate()
+            .map(|(n, word)| pair(n, "make", word))
+            .collect();
+        assert_eq!(circles(&moving), None, "the same call with another result each time is no circle");
+        let turns: String =
+            (0..8).map(|n| if n % 2 == 0 { pair(n, "make", "x") } else { pair(n, "cat log", "y") }).collect();
+        assert_eq!(circles(&turns), Some(SessionLoop::Alternating { period: 2 }));
+    }
+
+    #[test]
+    fn words_without_any_action_are_a_monologue_and_actions_of_every_kind_are_read() {
+        let words = "{\"type\":\"message\",\"text\":\"let me think\"}\n".repeat(6);
+        assert_eq!(circles(&words), Some(SessionLoop::Monologue { messages: 6 }));
+        let run =
+            "{\"n\":1,\"type\":\"run\",\"input\":{\"command\":\"make\"},\"ok\":false,\"result\":\"boom\"}\n";
+        assert_eq!(circles(&run.repeat(3)), Some(SessionLoop::Failing { times: 3 }));
     }
 }
