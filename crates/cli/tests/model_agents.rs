@@ -194,8 +194,8 @@ fn managed_tools_end_proven_on_every_wire_and_leave_nothing_running() {
             repo.events_named("action_finished").iter().map(|e| e["ok"] == false).collect();
         assert_eq!(failed.iter().filter(|f| **f).count(), 1, "only the refused one failed");
         assert_eq!(run["files_changed"], json!(["part.txt"]), "DONE.md is no part of the result: {run}");
-        let left = std::process::Command::new("pgrep").args(["-f", &repo.latest()]).output().unwrap();
-        assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
+        let left = TestEnv::finish(env.command("pgrep", &repo.dir).args(["-f", &repo.latest()]));
+        assert_eq!(left.stdout, "", "nothing of the run is left");
     }
 }
 

@@ -45,6 +45,7 @@ const OVERLOADED: &[&str] = &[
     "at capacity",
     "high demand",
     "stream disconnected",
+    "incomplete json segment",
     "waiting for network",
     "connection failed",
     "cannot connect",

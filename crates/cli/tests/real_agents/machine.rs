@@ -1,6 +1,7 @@
 //! A machine on which a real agent CLI talks to the scripted model server and to nobody else.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use ralph_agents::presets::preset;
 use ralph_testkit::model_server::ModelServer;
@@ -121,6 +122,17 @@ impl Machine {
     /// How a session of the CLI ends in a scenario, as `ralph probe` tells it.
     pub fn probe(&self, server: &ModelServer, scenario: &str) -> Value {
         self.probe_at(&server.base_url(scenario, "probe"), scenario)
+    }
+
+    /// How a session ends where nobody is logged in.
+    pub fn probe_without_key(&self, server: &ModelServer) -> Value {
+        let repo = self.repo("nokey");
+        let mut command =
+            self.command(&repo, &server.base_url("ok", "nokey"), &["probe", "--json", "--timeout", "100"]);
+        for name in ["ANTHROPIC_API_KEY", "SCRIPTED_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"] {
+            command.env_remove(name);
+        }
+        TestEnv::finish(&mut command).json()[0].clone()
     }
 
     /// The same with any address.
