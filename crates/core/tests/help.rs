@@ -215,7 +215,6 @@ fn a_critic_may_be_another_agent_in_a_checkout_of_its_own() {
     );
     machine.config.max_iterations = Some(4);
     machine.config.agent_selection = Some(ralph_domain::config::AgentSelection::Priority);
-    machine.config.critic = Some(CriticConfig { agent: Some("b".into()), ..CriticConfig::default() });
     machine.run();
     assert!(
         prompt(&machine, 4).contains("A critic (b) looked at the last changes: You edit the wrong file.")
@@ -339,4 +338,29 @@ fn an_agent_that_keeps_failing_rests_gets_one_try_and_rests_longer() {
         .collect();
     assert_eq!(workers[..6], ["bad", "good", "bad", "good", "bad", "good"]);
     assert!(workers[6..].iter().all(|w| w == "good"), "while it rests, the other one works: {workers:?}");
+}
+
+#[test]
+fn pieces_of_a_models_text_reach_the_observer_without_secrets() {
+    #[derive(Default)]
+    struct Ears(Arc<Mutex<String>>);
+    impl ralph_core::Observer for Ears {
+        fn event(&mut self, _: &ralph_domain::state::RunState, _: &ralph_domain::event::Event) {}
+        fn live(&mut self, _: &ralph_domain::state::RunState, _: &ralph_core::Live<'_>) {}
+        fn output(&mut self, _: ralph_domain::ports::Stream, _: &[u8]) {}
+        fn token(&mut self, text: &str) {
+            self.0.lock().unwrap().push_str(text);
+        }
+    }
+    let mut machine = Machine::new(|_, _| completed("said"));
+    machine.config.max_iterations = Some(1);
+    machine.tokens = vec!["the key is hush", "-hush-12345 and", " that is all"];
+    let heard = Arc::new(Mutex::new(String::new()));
+    machine.run_with(
+        Box::new(Ears(heard.clone())),
+        ralph_domain::redact::Redactor::new([("KEY", "hush-hush-12345")]),
+    );
+    let heard = heard.lock().unwrap();
+    assert!(heard.starts_with("the key is ") && heard.ends_with(" and that is all"), "{heard}");
+    assert!(!heard.contains("hush-hush"), "{heard}");
 }

@@ -191,10 +191,8 @@ fn doctor_is_due(state: &RunState) -> bool {
 fn critic_is_due(state: &RunState) -> bool {
     let settings = &state.spec.settings;
     let critic = &settings.critic;
-    if critic.disabled
-        || (critic.profile.is_none() && critic.agent.is_none())
-        || state.criticised_at.is_some()
-    {
+    let nobody = critic.profile.is_none() && ladder::critic(state).is_none();
+    if critic.disabled || nobody || state.criticised_at.is_some() {
         return false;
     }
     let high = state.history.back().is_some_and(|last| last.loop_score >= critic.score);

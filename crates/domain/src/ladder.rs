@@ -4,7 +4,7 @@
 //! tried once; each gets a few iterations to show what it is good for. Past the last rung a person is asked, or the
 //! run ends: where the policy says so, or where too many gutters in a row got nowhere.
 
-use crate::config::{AgentConfig, OnStuck};
+use crate::config::{AgentConfig, AgentKind, OnStuck};
 use crate::event::{EventBody, Rung, SessionEnd, Verdict};
 use crate::id::AgentName;
 use crate::state::RunState;
@@ -98,6 +98,19 @@ pub fn fallback(state: &RunState) -> Option<Fallback> {
             && state.cooldowns.get(*name).is_none_or(|rest| rest.until <= state.now)
     })?;
     Some(Fallback::Agent { benched: last.clone(), instead: instead.clone() })
+}
+
+/// The agent whose eyes are not those of the last session: the one that is named for it, else another one that is free.
+pub fn critic(state: &RunState) -> Option<&AgentName> {
+    let settings = &state.spec.settings;
+    if let Some(name) = &settings.critic.agent {
+        return Some(name);
+    }
+    settings.agents.iter().filter(|a| a.kind != AgentKind::Scripted).map(|a| &a.name).find(|name| {
+        Some(*name) != state.last_agent.as_ref()
+            && !state.dropped.contains_key(*name)
+            && state.cooldowns.get(*name).is_none_or(|rest| rest.until <= state.now)
+    })
 }
 
 fn fallback_model(config: &AgentConfig, state: &RunState) -> Option<String> {

@@ -20,7 +20,7 @@ impl Run {
     fn new(change: impl FnOnce(&mut ConfigFile)) -> Self {
         let mut config = ConfigFile::parse(
             r#"{"agents":[{"name":"a","command_argv":["a"]}],
-                "verifiers":[{"name":"tests","command_argv":["t"]}],"max_iterations":99}"#,
+                "verifiers":[{"name":"tests","command_argv":["t"]}],"max_iterations":99,"critic":{"disabled":true}}"#,
         )
         .unwrap();
         change(&mut config);

@@ -7,6 +7,7 @@ use crate::help::{self, Record, StuckContext};
 use ralph_domain::config::Apply;
 use ralph_domain::control::Control;
 use ralph_domain::event::{EventBody, SessionEnd};
+use ralph_domain::ladder;
 use ralph_domain::model::ModelSink;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{Agent, SessionRequest, SessionSink, StopCause, Stream};
@@ -95,6 +96,7 @@ impl Driver {
         let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
         let critic = state.spec.settings.critic.clone();
         let iteration = state.iterations;
+        let eyes = ladder::critic(state).cloned();
         let profile = critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name));
         let (by, objections, usage) = match (self.helpers.client.clone(), profile) {
             (Some(client), Some(profile)) => {
@@ -104,7 +106,7 @@ impl Driver {
                 ears.done()?;
                 self.heard(profile.name, answer.map_err(|error| error.to_string()))?
             }
-            _ => match critic.agent.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
+            _ => match eyes.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
                 Some(at) => {
                     let name = self.agents[at].name().to_string();
                     let answer = self.ask_agent(at, &record)?;

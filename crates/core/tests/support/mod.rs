@@ -58,6 +58,7 @@ pub type Session = dyn Fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, Str
 pub struct FnAgent {
     pub name: AgentName,
     pub session: Arc<Session>,
+    pub tokens: Vec<&'static str>,
 }
 
 impl Agent for FnAgent {
@@ -70,6 +71,7 @@ impl Agent for FnAgent {
         sandbox: &dyn Sandbox,
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError> {
+        self.tokens.iter().for_each(|piece| sink.token(piece));
         let (end, final_message) = (self.session)(request, sandbox);
         sink.output(Stream::Stdout, final_message.as_bytes());
         let _ = sink.poll();
@@ -98,6 +100,7 @@ pub struct Machine {
     pub custom: Mutex<Option<BTreeMap<String, Box<dyn CustomCheck>>>>,
     pub helpers: ralph_core::Helpers,
     pub models: ralph_domain::config::Models,
+    pub tokens: Vec<&'static str>,
 }
 
 impl Machine {
@@ -120,6 +123,7 @@ impl Machine {
             custom: Mutex::new(None),
             helpers: ralph_core::Helpers::default(),
             models: ralph_domain::config::Models::default(),
+            tokens: Vec::new(),
         }
     }
 
@@ -160,8 +164,11 @@ impl Machine {
 
     fn parts(&self) -> Parts {
         let agents = self.agents.iter().map(|name| {
-            Box::new(FnAgent { name: AgentName::from(*name), session: Arc::clone(&self.session) })
-                as Box<dyn Agent>
+            Box::new(FnAgent {
+                name: AgentName::from(*name),
+                session: Arc::clone(&self.session),
+                tokens: self.tokens.clone(),
+            }) as Box<dyn Agent>
         });
         Parts {
             dir: self.dir(),
@@ -185,6 +192,11 @@ impl Machine {
 
     pub fn run(&self) -> RunResult {
         Driver::create(self.spec(), self.parts()).unwrap().run()
+    }
+
+    pub fn run_with(&self, observer: Box<dyn Observer>, redactor: Redactor) -> RunResult {
+        let parts = Parts { observer, redactor: Arc::new(redactor), ..self.parts() };
+        Driver::create(self.spec(), parts).unwrap().run()
     }
 
     pub fn resume(&self) -> RunResult {

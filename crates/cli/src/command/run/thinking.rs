@@ -30,7 +30,7 @@ pub fn settle(settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoi
         settings.doctor.profile = usable("doctor");
     }
     if settings.critic.profile.is_none() && settings.critic.agent.is_none() {
-        settings.critic.profile = usable("critic");
+        settings.critic.profile = usable("critic").or_else(|| usable("doctor"));
     }
     settings.models = models;
 }
