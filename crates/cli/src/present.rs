@@ -57,6 +57,15 @@ impl Observer for Terminal {
         let Some((tone, sentence)) = describe(event) else { return };
         self.erase();
         let line = match &event.body {
+            // What was seen is told in the line that follows where it matters; the log has it all.
+            EventBody::IterationEnded { .. } => {
+                let short = sentence.split_once(" (").map_or(sentence.as_str(), |(short, _)| short);
+                format!(
+                    "  {} {}",
+                    self.out.err(Tone::Muted, self.out.sign(Sign::Note)),
+                    self.out.err(tone, short)
+                )
+            }
             EventBody::RunCreated { title, .. } => {
                 format!(
                     "{} {}  {}",

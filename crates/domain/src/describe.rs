@@ -157,7 +157,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
                 (_, _, Some((agent, model))) => format!("next: {agent} with {model}"),
                 (_, Some(agent), _) => format!("next: another agent than {agent}"),
                 (Rung::Fallback, ..) => "next: a fallback".to_owned(),
-                (Rung::Doctor, ..) => "next: the doctor reads the run".to_owned(),
+                (Rung::Doctor, ..) => "next: a session that knows what the doctor found".to_owned(),
                 (Rung::Pause, ..) => "next: a person must look".to_owned(),
             };
             (Tone::Attention, text)

@@ -254,6 +254,12 @@ fn finish(
     if let Some(code) = exit_code {
         line["exit_code"] = json!(code);
     }
+    // The line for people says how it went; what came back tells two calls apart.
+    if let Ok(made) = made
+        && !made.line.is_empty()
+    {
+        line["output"] = json!(text::one_line(&shop.redactor.text(&made.text), 400));
+    }
     sink.action(&line.to_string());
     sink.action_finished(&ActionEnd { number, ok, result, exit_code, duration: took });
 }

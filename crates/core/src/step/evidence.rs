@@ -68,7 +68,8 @@ fn circles(actions: &str) -> Option<SessionLoop> {
             kind => {
                 let name = action["name"].as_str().unwrap_or(kind).to_owned();
                 let input = action["input"].to_string();
-                match (&action["result"], word("id")) {
+                let came = if action["output"].is_string() { &action["output"] } else { &action["result"] };
+                match (came, word("id")) {
                     (Value::Null, "") => drop(watch.call(Call::of(&name, &input, None, failed))),
                     (Value::Null, id) => {
                         open.push((id.to_owned(), name, input));
