@@ -3,7 +3,8 @@
 use super::contract::{
     ACTIONS_MAX, Action, COMMAND_SECONDS, COMMAND_SECONDS_MAX, Claims, Contract, OnError, WORDS_MAX,
 };
-use super::json::{kind, only_object};
+use super::json::only_object;
+use crate::bounded::kind;
 use ralph_domain::text::nearest;
 use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};

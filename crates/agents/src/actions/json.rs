@@ -1,6 +1,7 @@
 //! Finding the one JSON object of an answer. A key that stands twice is an error: one of the two would silently be lost.
 
 use super::intake::IntakeError;
+use crate::bounded::kind;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -73,18 +74,6 @@ fn syntax(text: &str, start: usize, error: &serde_json::Error) -> IntakeError {
     let from = near.char_indices().map(|(at, _)| at).rfind(|at| at + 30 <= error.column()).unwrap_or(0);
     let near: String = near[from..].chars().take(60).collect();
     IntakeError::Syntax { line, what, near: near.trim().to_owned() }
-}
-
-/// The word for a JSON value's type.
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// A JSON value in which no key stands twice.

@@ -1,5 +1,6 @@
 //! The arguments of a call, held against the tool's schema with words that help the model to mend its call.
 
+use crate::bounded::kind;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
 use serde_json::{Map, Value};
@@ -145,17 +146,6 @@ fn article(wanted: &str) -> String {
         "string" => "a text".to_owned(),
         "boolean" => "true or false".to_owned(),
         other => format!("a {other}"),
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 

@@ -56,8 +56,8 @@ impl ModelsFile {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        let mut file: Self =
-            serde_saphyr::from_str_with_options(text, limits()).map_err(|error| explain(&error, text))?;
+        let mut file: Self = serde_saphyr::from_str_with_options(text, crate::text::yaml_limits())
+            .map_err(|error| explain(&error, text))?;
         for (name, profile) in file.profiles.iter_mut().flatten() {
             if let Some((key, message, hint)) = fault(name, profile) {
                 return Err(ConfigError { message, line: line_of(text, name, key), column: 1, hint });
@@ -186,24 +186,6 @@ fn explain(error: &Error, text: &str) -> ConfigError {
         }
     };
     ConfigError { message, line: place(line), column: place(column), hint }
-}
-
-/// Limits far above any real file, so that a few lines cannot become a gigabyte of values.
-fn limits() -> serde_saphyr::Options {
-    let mut budget = serde_saphyr::Budget::default();
-    budget.max_events = 50_000;
-    budget.max_nodes = 20_000;
-    budget.max_aliases = 100;
-    budget.max_anchors = 100;
-    budget.max_depth = 16;
-    budget.max_documents = 1;
-    let mut options = serde_saphyr::options! {
-        budget: Some(budget),
-        merge_keys: serde_saphyr::MergeKeyPolicy::Error,
-        with_snippet: false,
-    };
-    options.alias_limits.max_total_replayed_events = 10_000;
-    options
 }
 
 #[cfg(test)]

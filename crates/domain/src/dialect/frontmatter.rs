@@ -166,7 +166,7 @@ pub fn read(
         line: usize::try_from(line).unwrap_or(1).max(1) + first - 1,
         column: usize::try_from(column).unwrap_or(1).max(1),
     };
-    let keys: Keys = match serde_saphyr::from_str_with_options(yaml, limits()) {
+    let keys: Keys = match serde_saphyr::from_str_with_options(yaml, crate::text::yaml_limits()) {
         Ok(keys) => keys,
         Err(error) => {
             let place = error.location().map_or(moved(1, 1), |l| moved(l.line(), l.column()));
@@ -193,7 +193,7 @@ pub fn read(
     if found.len() > before {
         return None;
     }
-    match serde_saphyr::from_str_with_options::<Frontmatter>(yaml, limits()) {
+    match serde_saphyr::from_str_with_options::<Frontmatter>(yaml, crate::text::yaml_limits()) {
         Ok(front) => Some((front, places)),
         Err(error) => {
             let place = error.location().map_or(moved(1, 1), |l| moved(l.line(), l.column()));
@@ -202,24 +202,6 @@ pub fn read(
             None
         }
     }
-}
-
-/// Limits far above any real frontmatter, so that a file of a few lines cannot become a gigabyte of values.
-fn limits() -> serde_saphyr::Options {
-    let mut budget = serde_saphyr::Budget::default();
-    budget.max_events = 50_000;
-    budget.max_nodes = 20_000;
-    budget.max_aliases = 100;
-    budget.max_anchors = 100;
-    budget.max_depth = 16;
-    budget.max_documents = 1;
-    let mut options = serde_saphyr::options! {
-        budget: Some(budget),
-        merge_keys: serde_saphyr::MergeKeyPolicy::Error,
-        with_snippet: false,
-    };
-    options.alias_limits.max_total_replayed_events = 10_000;
-    options
 }
 
 fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnostic {
