@@ -30,14 +30,10 @@ use std::time::Duration;
 /// How long a dead run's guard may take to end what it left behind.
 const LOCK_PATIENCE: Duration = Duration::from_secs(15);
 
-/// `ralph __guard <fd>` is the process that watches over everything a run starts.
-pub fn guard_entry() -> Option<ExitCode> {
-    let mut args = std::env::args_os().skip(1);
-    if args.next()? != "__guard" {
-        return None;
-    }
-    let fd = args.next()?.to_str()?.parse().ok()?;
-    Some(ExitCode::from(u8::try_from(ralph_sandbox::guard::main(fd)).unwrap_or(1)))
+/// The processes that watch over and fence off what a run starts are this binary again.
+pub fn helper_entry() -> Option<ExitCode> {
+    let code = ralph_sandbox::helper(std::env::args_os().skip(1))?;
+    Some(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
 /// Where the journal of a run is kept.

@@ -127,3 +127,18 @@ pub(crate) fn wait_any() -> nix::Result<Option<(Pid, End)>> {
     };
     Ok(Some((Pid::from_raw(pid), end)))
 }
+
+/// Which version of Landlock the kernel has.
+pub(crate) fn landlock_abi() -> nix::Result<i32> {
+    const ASK_VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the kernel reads no memory and makes nothing; it only answers with a number.
+    let abi = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+            ASK_VERSION,
+        )
+    };
+    Errno::result(abi).map(|abi| i32::try_from(abi).unwrap_or(i32::MAX))
+}
