@@ -17,9 +17,9 @@ mod paths;
 mod sweep;
 mod wire;
 
-pub use local::egress;
 pub use local::fence::{self, Fence, FenceSpec};
 pub use local::{LocalOptions, LocalSandbox};
+pub use local::{egress, escapes};
 pub use memory::{MemoryExit, MemoryFiles, MemorySandbox, MemoryWorkspace};
 
 pub use sweep::sweep;
@@ -36,6 +36,7 @@ pub fn helper(args: impl Iterator<Item = std::ffi::OsString>) -> Option<i32> {
     match args.next()?.to_str()? {
         "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
         "__fence" => Some(local::fence::launch_main(args)),
+        "__try" => Some(local::escapes::try_main(args)),
         "__inside" => Some(local::fence::inside_main(args)),
         _ => None,
     }

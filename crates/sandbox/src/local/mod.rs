@@ -1,6 +1,7 @@
 //! Commands and files on this machine.
 
 pub mod egress;
+pub mod escapes;
 mod exec;
 pub mod fence;
 mod files;

@@ -92,6 +92,10 @@ impl Inside {
         Limits::put_on(self.processes, self.file_size);
         prctl::set_no_new_privs()
             .map_err(|errno| format!("privileges cannot be given up: {}", errno.desc()))?;
+        if !self.first {
+            // Bubblewrap has dropped them otherwise.
+            crate::os::raw::drop_capabilities();
+        }
         if let Some(rules) = &self.rules {
             landlock::put_on(rules)?;
         }

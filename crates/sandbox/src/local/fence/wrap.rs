@@ -1,7 +1,7 @@
 //! From a command to the fenced command.
 
 use super::runtime::{Kind, Runtime};
-use super::{bwrap, env, git};
+use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
 use ralph_domain::ports::{ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
@@ -131,8 +131,7 @@ impl Runtime {
         let mut flag = |name: &str, path: &Path| args.extend([name.into(), path.into()]);
         for entry in std::fs::read_dir("/").into_iter().flatten().flatten() {
             let path = entry.path();
-            let hidden = |place: &PathBuf| place.starts_with(&path);
-            if !self.hidden.iter().any(hidden) {
+            if !self.holds_hidden(&path) {
                 flag("--read", &path);
             } else if path == Path::new("/etc") || path == Path::new("/var") {
                 self.read_around(&path, &mut |path| flag("--read", path));
@@ -164,10 +163,17 @@ impl Runtime {
     fn read_around(&self, folder: &Path, flag: &mut dyn FnMut(&Path)) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if !self.hidden.iter().any(|place| place.starts_with(&path)) {
+            if !self.holds_hidden(&path) {
                 flag(&path);
+            } else if path == Path::new("/etc/ssl") {
+                self.read_around(&path, flag);
             }
         }
+    }
+
+    fn holds_hidden(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|place| place.starts_with(path))
+            || hide::files().any(|file| file.starts_with(path))
     }
 }
 
