@@ -8,6 +8,7 @@ mod args;
 mod command;
 mod error;
 mod fault;
+mod fence;
 mod find;
 mod host;
 mod models;

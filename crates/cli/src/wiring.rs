@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
-use crate::{host, models};
+use crate::{fence, host, models};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
@@ -84,6 +84,7 @@ pub fn parts(
     let mut options = LocalOptions::new(spec.run_id.as_str());
     options.lock_fd = Some(lock_fd);
     options.env_remove = thinking::own_keys(&spec.settings);
+    options.fence = fence::of_run(home, spec, out)?;
     let sandbox = LocalSandbox::start(&spec.workspace, options)?;
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());

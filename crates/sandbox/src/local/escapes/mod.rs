@@ -66,6 +66,14 @@ impl Row {
     }
 }
 
+/// What must work behind every fence, among it each means that the attempts use.
+const WORKS: [&str; 4] = [
+    "echo x > mine && grep -q x mine && rm mine && git status >/dev/null",
+    "\"$RALPH\" __try nothing; [ $? -eq 2 ]",
+    "\"$RALPH\" __try proxy-answers inside.example.org:443",
+    "echo x > ~/mine && echo x > \"$TMPDIR/mine\" && sleep 0",
+];
+
 /// Longest time for one attempt.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -89,6 +97,22 @@ pub fn try_all(
     prepare(&open)?;
     let is_root = nix::unistd::getuid().is_root();
     let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
+    // A fence behind which nothing works at all would pass every test.
+    for script in WORKS {
+        let check = Attempt {
+            name: "",
+            what: "",
+            script,
+            harm: |_| false,
+            control: Control::No,
+            landlock_gap: false,
+        };
+        if try_one(&fenced, &check, &bait, &inside)? != Seen::Escaped {
+            return Err(SandboxError::Broken(format!(
+                "behind the fence, `{script}` should work and does not"
+            )));
+        }
+    }
     let mut rows = Vec::new();
     for attempt in ATTEMPTS {
         let seen = try_one(&fenced, attempt, &bait, &inside)?;

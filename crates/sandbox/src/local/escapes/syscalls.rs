@@ -33,19 +33,20 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
         "udp" => UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(b"?", on)).is_ok(),
         "tcp" => on.parse().is_ok_and(|address| TcpStream::connect_timeout(&address, PATIENCE).is_ok()),
         "unix" => UnixStream::connect(on).is_ok(),
-        "proxy" => proxy(on).unwrap_or(false),
+        "proxy" => proxy(on).is_some_and(|answer| answer.ends_with(b" 200")),
+        "proxy-answers" => proxy(on).is_some_and(|answer| answer.ends_with(b" 403")),
         _ => return 2,
     };
     if worked { 0 } else { STOPPED }
 }
 
-/// Whether the proxy of the environment makes a tunnel.
-fn proxy(to: &str) -> Option<bool> {
+/// What the proxy of the environment says to the wish for a tunnel.
+fn proxy(to: &str) -> Option<[u8; 12]> {
     let proxy = std::env::var("HTTPS_PROXY").ok()?;
     let mut stream = TcpStream::connect(proxy.strip_prefix("http://")?).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").ok()?;
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).ok()?;
-    Some(answer.ends_with(b" 200"))
+    Some(answer)
 }

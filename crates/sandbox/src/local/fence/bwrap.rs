@@ -76,6 +76,13 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     if let Some(socket) = view.socket {
         args.mount("--ro-bind", socket, Path::new(SOCKET));
     }
+    // What is written where nobody will ever see it should fail, not vanish.
+    let temporary = ["/tmp", "/var/tmp"].map(Path::new);
+    for place in
+        view.hidden.iter().filter(|place| !temporary.contains(&place.as_path()) && *place != view.home)
+    {
+        args.at("--remount-ro", place);
+    }
     args.at("--chdir", view.cwd);
     args.plain(&["--", PROGRAM, "__inside", "--first"]);
     (args.0, git)
