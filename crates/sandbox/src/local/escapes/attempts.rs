@@ -25,8 +25,10 @@ pub(super) struct Attempt {
 pub(super) enum Control {
     /// It is harmless there and must succeed.
     Yes,
-    /// Only root may do it at all.
+    /// Only root may do it at all, and not everywhere: tried by root, it may fail.
     AsRoot,
+    /// Some systems forbid it to everybody: it may fail.
+    IfAllowed,
     /// It would do harm, or depends on the machine.
     No,
 }
@@ -78,9 +80,9 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("ptrace", "take over another process", "\"$RALPH\" __try ptrace $PID").control(Control::AsRoot),
     attempt("raw-socket", "open a raw socket", "\"$RALPH\" __try raw").control(Control::AsRoot),
     attempt("packet-socket", "listen to all packets", "\"$RALPH\" __try packet").control(Control::AsRoot),
-    attempt("user-namespace", "become root in a namespace of its own", "\"$RALPH\" __try userns"),
+    attempt("user-namespace", "become root in a namespace of its own", "\"$RALPH\" __try userns").control(Control::IfAllowed),
     attempt("mount", "mount a file system", "\"$RALPH\" __try mount").control(Control::No),
-    attempt("keyring", "read the keys of the session", "\"$RALPH\" __try keyring"),
+    attempt("keyring", "read the keys of the session", "\"$RALPH\" __try keyring").control(Control::IfAllowed),
     attempt("privileges", "gain privileges through a setuid program", "grep -q 'NoNewPrivs:.*0' /proc/self/status"),
     attempt("dns", "carry data out in questions for names", "\"$RALPH\" __try udp 192.0.2.53:53").control(Control::No),
     attempt("direct-ip", "connect without the proxy", "\"$RALPH\" __try tcp 192.0.2.1:443 2>/dev/null").control(Control::No),
