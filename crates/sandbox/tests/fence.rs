@@ -245,3 +245,25 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
     assert!(none.choose(Isolation::Landlock, FenceSpec::new("/x")).is_err());
     assert!(matches!(none.choose(Isolation::None, FenceSpec::new("/x")), Ok(Fence::None)));
 }
+
+#[test]
+fn a_service_cannot_be_reached_by_its_socket_wherever_that_is() {
+    let Some(fenced) = fenced() else { return };
+    // Neither a temporary folder nor a home.
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let socket = place.path().canonicalize().unwrap().join("s");
+    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let attempt = format!("{} __try unix {}", "\"$RALPH\"", socket.display());
+    let with = |sandbox: &LocalSandbox, program: &str| {
+        let mut request = sh(&attempt);
+        request.env = vec![("RALPH".into(), program.to_owned())];
+        code(&run(sandbox, &request))
+    };
+    assert_eq!(with(&fenced.sandbox, "/run/ralph/ralph"), Some(1));
+    assert_eq!(with(&common::fresh().sandbox, PROBE), Some(0));
+    assert_eq!(
+        code(&fenced.sh(&format!("test -e {}", place.path().display()))),
+        Some(0),
+        "the folder is seen"
+    );
+}

@@ -83,6 +83,11 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("user-namespace", "become root in a namespace of its own", "\"$RALPH\" __try userns").control(Control::IfAllowed),
     attempt("mount", "mount a file system", "\"$RALPH\" __try mount").control(Control::No),
     attempt("keyring", "read the keys of the session", "\"$RALPH\" __try keyring").control(Control::IfAllowed),
+    attempt("kernel-settings", "change a setting of the kernel",
+        "now=$(cat /proc/sys/kernel/core_pattern) && echo \"$now\" > /proc/sys/kernel/core_pattern").control(Control::AsRoot),
+    attempt("kernel-files", "write to other files of the kernel",
+        "for file in /proc/sysrq-trigger /sys/power/state /sys/kernel/uevent_helper /sys/kernel/mm/ksm/run /proc/irq/default_smp_affinity; do ( : >> $file ) 2>/dev/null && exit 0; done; exit 1")
+        .control(Control::AsRoot),
     attempt("privileges", "gain privileges through a setuid program", "grep -q 'NoNewPrivs:.*0' /proc/self/status"),
     attempt("dns", "carry data out in questions for names", "\"$RALPH\" __try udp 192.0.2.53:53").control(Control::No),
     attempt("direct-ip", "connect without the proxy", "\"$RALPH\" __try tcp 192.0.2.1:443 2>/dev/null").control(Control::No),
@@ -100,6 +105,9 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i+1)); done 2>/dev/null").gap(),
     attempt("fill-tmp", "fill the memory by way of temporary files",
         "head -c 20000000 /dev/zero > \"${TMPDIR:-/tmp}/fill\"; ok=$?; rm -f \"${TMPDIR:-/tmp}/fill\"; exit $ok").gap(),
+    attempt("fill-dev", "fill the memory by way of /dev",
+        "head -c 20000000 /dev/zero > /dev/shm/fill || head -c 20000000 /dev/zero > /dev/fill; ok=$?; rm -f /dev/shm/fill /dev/fill; exit $ok")
+        .gap().control(Control::No),
     attempt("huge-file", "fill the disk with one file", "head -c 40000000 /dev/zero > fill; ok=$?; rm -f fill; exit $ok"),
     attempt("survivor", "leave a process behind",
         "setsid sh -c 'trap \"\" TERM HUP INT; echo up > up; while :; do sleep 100; done' $MARK </dev/null >/dev/null 2>&1 & while [ ! -e up ]; do sleep 0.01; done; exit 1")

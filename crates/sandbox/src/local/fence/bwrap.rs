@@ -9,6 +9,22 @@ pub(super) const PROGRAM: &str = "/run/ralph/ralph";
 /// Where the proxy's socket stands behind the fence.
 pub(super) const SOCKET: &str = "/run/ralph/egress.sock";
 
+/// What changes the kernel.
+const KERNEL: [&str; 9] = [
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/driver",
+    "/proc/mtrr",
+];
+/// What shows its memory and keys.
+const KERNEL_SECRETS: [&str; 5] =
+    ["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/timer_list", "/proc/sched_debug"];
+
 /// What the mounts of one command depend on.
 pub(super) struct View<'a> {
     pub(super) bwrap: &'a Path,
@@ -53,11 +69,25 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     args.plain(&["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1"]);
     args.plain(&["--cap-drop", "ALL", "--hostname", "ralph"]);
     args.plain(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    // Memory, too; what is written anywhere else in /dev would have no bound.
+    args.plain(&["--perms", "1777"]);
+    args.room(spec.limits.temporary, Path::new("/dev/shm"));
+    args.at("--remount-ro", Path::new("/dev"));
+    // The files of the kernel belong to root, who is root here, too: a setting as `core_pattern` would be a way out.
+    for place in KERNEL.map(Path::new).into_iter().filter(|place| place.exists()) {
+        args.mount("--ro-bind", place, place);
+    }
+    for file in KERNEL_SECRETS.map(Path::new).into_iter().filter(|file| file.exists()) {
+        args.mount("--ro-bind", Path::new("/dev/null"), file);
+    }
     for place in view.hidden {
         args.room(spec.limits.temporary, place);
     }
     for file in hide::files() {
         args.mount("--ro-bind", Path::new("/dev/null"), file);
+    }
+    for socket in hide::sockets(view.hidden, &[view.root, Path::new("/proc"), Path::new("/dev")]) {
+        args.mount("--ro-bind", Path::new("/dev/null"), &socket);
     }
     args.mount("--bind", view.run_home, view.home);
     // What is bound twice is bound by the last one, so the outer places come first.

@@ -1,5 +1,6 @@
 //! Places that a fenced command does not see.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 /// Folders that are hidden wherever they exist: homes, sockets of services, state of other programs.
@@ -59,6 +60,33 @@ pub(super) fn folders(home: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
 /// The files that exist here.
 pub(super) fn files() -> impl Iterator<Item = &'static Path> {
     FILES.iter().map(Path::new).filter(|path| path.is_file())
+}
+
+/// Sockets of services outside `shown`: whoever can name one can talk to its service, also from a network of its own.
+pub(super) fn sockets(hidden: &[PathBuf], shown: &[&Path]) -> Vec<PathBuf> {
+    /// Of a socket that takes connections.
+    const LISTENS: &str = "00010000";
+    /// Most that are hidden one by one; nobody has as many outside the hidden folders.
+    const MOST: usize = 200;
+    let text = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut found: Vec<PathBuf> = text
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            (words.nth(3)? == LISTENS).then_some(())?;
+            words.nth(3).filter(|path| path.starts_with('/')).map(PathBuf::from)
+        })
+        .filter_map(|path| path.canonicalize().ok())
+        .filter(|path| {
+            !hidden.iter().any(|place| path.starts_with(place))
+                && !shown.iter().any(|place| path.starts_with(place))
+        })
+        .filter(|path| path.metadata().is_ok_and(|about| about.file_type().is_socket()))
+        .take(MOST)
+        .collect();
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// Homes of people that are not below `/home`.
