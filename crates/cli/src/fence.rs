@@ -50,8 +50,15 @@ pub fn of_run(home: &StateHome, spec: &RunSpec, out: &Out) -> Result<Fence, Comm
         let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
         fence.auth.extend(fence::auth_files(name));
         let keys = fence::key_variables(name);
+        let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         endpoints.extend(keys.iter().filter_map(|key| endpoint(&std::env::var(key).ok()?)));
-        fence.keys.insert(name.to_owned(), keys.iter().map(|key| (*key).to_owned()).collect());
+        for text in own_settings(name, keys) {
+            // A user's own settings may name another server, and another variable for its key.
+            endpoints
+                .extend(values(&text, &["base_url", "baseURL", "baseUrl"]).filter_map(|url| endpoint(&url)));
+            names.extend(values(&text, &["env_key"]));
+        }
+        fence.keys.insert(name.to_owned(), names);
     }
     let mut policy = EgressPolicy::new(defaults::rules(&spec.workspace), endpoints);
     let out = *out;
@@ -69,6 +76,26 @@ fn own_programs(spec: &RunSpec) -> Vec<PathBuf> {
     let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
     let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect()
+}
+
+/// The settings of an agent's program: in the user's home, and in variables.
+fn own_settings(name: &str, keys: &[&str]) -> Vec<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let files = fence::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
+    files.chain(keys.iter().filter_map(|key| std::env::var(key).ok())).collect()
+}
+
+/// The quoted values of some keys in TOML or JSON.
+fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    keys.iter().flat_map(move |key| {
+        text.match_indices(key).filter_map(move |(at, _)| {
+            let rest = text.get(at + key.len()..)?.trim_start_matches(['"', '\'', ' ']);
+            let value = rest.strip_prefix([':', '='])?.trim_start();
+            let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            value.get(1..)?.split(quote).next().map(str::to_owned)
+        })
+    })
 }
 
 /// The server in a URL such as `http://localhost:4000/v1`.
@@ -90,6 +117,14 @@ fn endpoint(url: &str) -> Option<Endpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_may_name_a_server_and_a_key() {
+        let text = "[x]\nbase_url = \"http://localhost:1/v1\"\nenv_key='MY_KEY'\n{\"baseURL\": \"https://b.org\"} base_url";
+        let read = |keys: &'static [&str]| values(text, keys).collect::<Vec<_>>();
+        assert_eq!(read(&["base_url", "baseURL"]), ["http://localhost:1/v1", "https://b.org"]);
+        assert_eq!(read(&["env_key"]), ["MY_KEY"]);
+    }
 
     #[test]
     fn servers_are_read_from_urls() {

@@ -60,6 +60,10 @@ pub fn key_variables(program: &str) -> &'static [&'static str] {
             "OPENROUTER_API_KEY",
             "GEMINI_API_KEY",
             "OPENCODE_API_KEY",
+            "OPENCODE_CONFIG_CONTENT",
+            "OPENCODE_DISABLE_MODELS_FETCH",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS",
         ],
         _ => &[],
     }
