@@ -97,6 +97,8 @@ pub enum Command {
     Diagnose(command::diagnose::DiagnoseArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
+    /// Test the fence between agents and this machine.
+    Sandbox(command::sandbox::SandboxArgs),
     /// Try each agent with one tiny question.
     Probe(command::probe::ProbeArgs),
     /// List the model profiles, or try one.

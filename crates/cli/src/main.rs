@@ -8,6 +8,7 @@ mod args;
 mod command;
 mod error;
 mod fault;
+mod fence;
 mod find;
 mod host;
 mod models;
@@ -23,8 +24,8 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The guard is this binary again. It starts before anything else is set up, so that it stays small.
-    if let Some(code) = wiring::guard_entry() {
+    // The guard and the fence are this binary again. They start before anything else is set up, so that they stay small.
+    if let Some(code) = wiring::helper_entry() {
         return code;
     }
     let args = match args::Cli::try_parse() {

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
-use crate::{host, models};
+use crate::{fence, host, models};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
@@ -30,14 +30,10 @@ use std::time::Duration;
 /// How long a dead run's guard may take to end what it left behind.
 const LOCK_PATIENCE: Duration = Duration::from_secs(15);
 
-/// `ralph __guard <fd>` is the process that watches over everything a run starts.
-pub fn guard_entry() -> Option<ExitCode> {
-    let mut args = std::env::args_os().skip(1);
-    if args.next()? != "__guard" {
-        return None;
-    }
-    let fd = args.next()?.to_str()?.parse().ok()?;
-    Some(ExitCode::from(u8::try_from(ralph_sandbox::guard::main(fd)).unwrap_or(1)))
+/// The processes that watch over and fence off what a run starts are this binary again.
+pub fn helper_entry() -> Option<ExitCode> {
+    let code = ralph_sandbox::helper(std::env::args_os().skip(1))?;
+    Some(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
 /// Where the journal of a run is kept.
@@ -88,6 +84,7 @@ pub fn parts(
     let mut options = LocalOptions::new(spec.run_id.as_str());
     options.lock_fd = Some(lock_fd);
     options.env_remove = thinking::own_keys(&spec.settings);
+    options.fence = fence::of_run(home, spec, out)?;
     let sandbox = LocalSandbox::start(&spec.workspace, options)?;
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());

@@ -17,10 +17,27 @@ mod paths;
 mod sweep;
 mod wire;
 
+pub use local::fence::{self, Fence, FenceSpec};
 pub use local::{LocalOptions, LocalSandbox};
+pub use local::{egress, escapes};
 pub use memory::{MemoryExit, MemoryFiles, MemorySandbox, MemoryWorkspace};
 
 pub use sweep::sweep;
 
 /// The variable that marks every process of a run; its value is the run's id.
 pub const RUN_MARK: &str = "RALPH_RUN";
+
+/// Plays the part of a helper process where the arguments (without the program) name one: `__guard <fd>` watches over a
+/// run's commands, `__fence …` and `__inside …` put one behind its fence. Returns the exit code.
+///
+/// The binary calls this before anything else is set up, so that helpers stay small.
+pub fn helper(args: impl Iterator<Item = std::ffi::OsString>) -> Option<i32> {
+    let mut args = args;
+    match args.next()?.to_str()? {
+        "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
+        "__fence" => Some(local::fence::launch_main(args)),
+        "__try" => Some(local::escapes::try_main(args)),
+        "__inside" => Some(local::fence::inside_main(args)),
+        _ => None,
+    }
+}

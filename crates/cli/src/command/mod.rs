@@ -18,6 +18,7 @@ pub mod probe;
 pub mod restore;
 pub mod resume;
 pub mod run;
+pub mod sandbox;
 pub mod schema;
 pub mod show;
 pub mod status;
@@ -33,6 +34,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
     let folder = host::folder(args.project_dir.as_deref())?;
     let Some(command) = args.command else { return home::run(&folder, out) };
     match command {
+        Command::Sandbox(args) => sandbox::run(args, out),
         Command::Run(args) => run::run(*args, &folder, out),
         Command::Resume(args) => resume::run(args, &folder, out),
         Command::Pause(args) => control::simple(&args, Control::Pause, &folder, out),

@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph run --isolation none                       the loop on PROMPT.md, in place
+  ralph run --worktree                             the loop on PROMPT.md beside your own tree, fenced off
+  ralph run --isolation none                       in place, with all your rights
   ralph run --isolation none --branch fix-router   commit each iteration on a branch
-  ralph run --isolation none --worktree            work beside your own tree
   ralph run --isolation none --verify 'cargo test' --agents claude,codex
   ralph run --resume                               go on with the latest run of this folder")]
 pub struct RunArgs {
@@ -98,7 +98,8 @@ pub struct RunArgs {
     pub sandbox: bool,
 }
 
-fn isolation(text: &str) -> Result<Isolation, String> {
+/// Reads the value of `--isolation`.
+pub fn isolation(text: &str) -> Result<Isolation, String> {
     match text {
         "auto" => Ok(Isolation::Auto),
         "bwrap" => Ok(Isolation::Bwrap),
@@ -149,9 +150,12 @@ impl RunArgs {
         if self.strict_budget {
             flags.push("--strict-budget".into());
         }
-        if self.no_sandbox || self.isolation == Some(Isolation::None) {
-            flags.extend(["--isolation".into(), "none".into()]);
-        }
+        flags.extend(
+            options::asked(self)
+                .map(options::name)
+                .into_iter()
+                .flat_map(|name| ["--isolation".to_owned(), name.to_owned()]),
+        );
         flags
     }
 }
@@ -169,14 +173,14 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     )?;
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
-    options::require_unfenced(args, &loaded)?;
+    let isolation = options::isolation(args, &loaded)?;
     let models = models::load(&origin.top)?;
     let settings = options::resolve(
         args,
         loaded.clone(),
         std::mem::take(&mut chosen.settings),
         (&models, &chosen.model),
-        &origin.top,
+        (isolation, &origin.top),
     )?;
     if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
         return Ok(code);

@@ -1,19 +1,18 @@
 //! The guard without the rest of `ralph`, and a process that owns a sandbox and can be killed; for this crate's tests.
 
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_sandbox::{LocalOptions, LocalSandbox, guard};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = ralph_sandbox::helper(std::env::args_os().skip(1)) {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
     let mut args = std::env::args().skip(1);
     let word = |arg: Option<String>| arg.unwrap_or_default();
     match word(args.next()).as_str() {
-        "__guard" => {
-            let code = guard::main(word(args.next()).parse().unwrap_or(-1));
-            ExitCode::from(u8::try_from(code).unwrap_or(1))
-        }
         "own" => match own(&word(args.next()), &word(args.next()), &word(args.next())) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,

@@ -1,5 +1,6 @@
 //! One command from its start to its end: a single loop over its streams and its guard.
 
+use super::fence::Runtime;
 use super::link::GuardLink;
 use super::request::{self, Prepared};
 use super::{Shared, Turn};
@@ -12,7 +13,7 @@ use nix::unistd::{Pid, read};
 use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stream};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest sleep: the sink is asked at least this often.
@@ -33,6 +34,8 @@ pub(super) fn exec(
     sink: &mut dyn ExecSink,
 ) -> Result<ExecOutcome, SandboxError> {
     let prepared = request::prepare(root, shared, request)?;
+    // Whatever way it ends, what it left for git and its logins is looked after.
+    let _after = shared.fence.as_ref().map(|fence| After { fence, unwanted: prepared.unwanted.clone() });
     let started = Instant::now();
     let outcome = |end, survivors| Ok(ExecOutcome { end, duration: started.elapsed(), survivors });
     let mut turn = match shared.turn(sink) {
@@ -66,6 +69,18 @@ pub(super) fn exec(
             }
             outcome(ExecEnd::GuardLost, cleared.killed)
         }
+    }
+}
+
+/// What follows a fenced command.
+struct After<'a> {
+    fence: &'a Runtime,
+    unwanted: Vec<PathBuf>,
+}
+
+impl Drop for After<'_> {
+    fn drop(&mut self) {
+        self.fence.command_ended(&self.unwanted);
     }
 }
 

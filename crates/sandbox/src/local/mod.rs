@@ -1,11 +1,16 @@
 //! Commands and files on this machine.
 
+pub mod egress;
+pub mod escapes;
 mod exec;
+pub mod fence;
 mod files;
 mod link;
 mod request;
 mod walk;
 
+use egress::Egress;
+use fence::{Fence, Runtime};
 use link::GuardLink;
 use ralph_domain::ports::{ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
 use std::ffi::OsString;
@@ -31,6 +36,8 @@ pub struct LocalOptions {
     pub lock_fd: Option<OwnedFd>,
     /// Variables of this process that commands do not get.
     pub env_remove: Vec<String>,
+    /// What commands may see, change and reach.
+    pub fence: Fence,
 }
 
 impl LocalOptions {
@@ -42,6 +49,7 @@ impl LocalOptions {
             guard_args: vec!["__guard".to_owned()],
             lock_fd: None,
             env_remove: Vec::new(),
+            fence: Fence::None,
         }
     }
 
@@ -52,6 +60,7 @@ impl LocalOptions {
             guard_args: self.guard_args.clone(),
             lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
             env_remove: self.env_remove.clone(),
+            fence: self.fence.clone(),
         })
     }
 }
@@ -71,6 +80,8 @@ struct Shared {
     options: LocalOptions,
     /// What a command inherits, before the request's own variables.
     env: Vec<(OsString, OsString)>,
+    /// The standing fence; lanes share it.
+    fence: Option<Arc<Runtime>>,
     slot: Mutex<Slot>,
     freed: Condvar,
 }
@@ -101,9 +112,16 @@ impl LocalSandbox {
                 || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == own)
         };
         let env = std::env::vars_os().filter(|(name, _)| !dropped(name)).collect();
+        let fence = Runtime::start(&options.fence, &options.run_id, &options.guard_exe)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);
         let slot = Mutex::new(Slot { busy: false, link });
-        Ok(Self { root, shared: Arc::new(Shared { options, env, slot, freed: Condvar::new() }) })
+        Ok(Self { root, shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }) })
+    }
+
+    /// The proxy of a fenced sandbox that has a way into the network; [`Egress::publish`] makes a port behind the fence
+    /// one of this machine.
+    pub fn egress(&self) -> Option<&Egress> {
+        self.shared.fence.as_ref().and_then(|fence| fence.egress())
     }
 
     /// The guard's process, unless it was lost or is in use by a running command.
@@ -202,6 +220,7 @@ impl Sandbox for LocalSandbox {
         let shared = Shared {
             options,
             env: self.shared.env.clone(),
+            fence: self.shared.fence.clone(),
             slot: Mutex::new(Slot::default()),
             freed: Condvar::new(),
         };

@@ -1,5 +1,6 @@
 //! A request made ready for the guard: checked, with its files opened.
 
+use super::fence::Wrapped;
 use super::{Shared, walk};
 use crate::wire::{self, SPAWN_FDS, Stage};
 use nix::errno::Errno;
@@ -7,10 +8,10 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::pipe2;
 use ralph_domain::ports::{ExecRequest, SandboxError, Stdin};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The descriptors of a command, theirs and ours.
 pub(super) struct Prepared {
@@ -23,6 +24,8 @@ pub(super) struct Prepared {
     pub(super) out: OwnedFd,
     /// Our end of its standard error.
     pub(super) err: OwnedFd,
+    /// What a fenced command must not leave in git's folder.
+    pub(super) unwanted: Vec<PathBuf>,
 }
 
 impl Prepared {
@@ -50,24 +53,32 @@ pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Re
     }
     let (folder, real) = walk::folder(root, &request.cwd)?;
     let broken = |what: &str, errno: Errno| SandboxError::Broken(format!("{what}: {}", errno.desc()));
-    let body = wire::encode_body(&request.argv, environment(shared, request, &real).into_iter());
+    let fenced = match &shared.fence {
+        Some(fence) => Some(fence.wrap(root, &real, request, &shared.env)?),
+        None => None,
+    };
+    let argv = fenced.as_ref().map_or(&request.argv, |fenced| &fenced.argv);
+    let inherited = fenced.as_ref().map_or(&shared.env, |fenced| &fenced.env);
+    let body = wire::encode_body(argv, environment(inherited, shared, request, &real).into_iter());
+    let unwanted = fenced.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
     let body = crate::os::anonymous_file(&body)
         .map_err(|error| SandboxError::Broken(format!("no room for the request: {error}")))?;
     let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(|errno| broken("no pipe for the command", errno));
     let (out, stdout) = pipe()?;
     let (err, stderr) = pipe()?;
-    Ok(Prepared { body, folder, stdin: stdin(&request.stdin)?, stdout, stderr, out, err })
+    Ok(Prepared { body, folder, stdin: stdin(&request.stdin)?, stdout, stderr, out, err, unwanted })
 }
 
 /// The whole environment: what is inherited, what the request adds, what a sandbox always says.
 fn environment<'a>(
+    inherited: &'a [(OsString, OsString)],
     shared: &'a Shared,
     request: &'a ExecRequest,
     folder: &'a Path,
 ) -> Vec<(&'a [u8], &'a [u8])> {
     let given = |name: &OsStr| request.env.iter().any(|(other, _)| name == other.as_str());
-    let mut env: Vec<(&[u8], &[u8])> = Vec::with_capacity(shared.env.len() + request.env.len() + 2);
-    for (name, value) in shared.env.iter().filter(|(name, _)| !given(name)) {
+    let mut env: Vec<(&[u8], &[u8])> = Vec::with_capacity(inherited.len() + request.env.len() + 2);
+    for (name, value) in inherited.iter().filter(|(name, _)| !given(name)) {
         env.push((name.as_bytes(), value.as_bytes()));
     }
     for (at, (name, value)) in request.env.iter().enumerate() {

@@ -127,3 +127,36 @@ pub(crate) fn wait_any() -> nix::Result<Option<(Pid, End)>> {
     };
     Ok(Some((Pid::from_raw(pid), end)))
 }
+
+/// Which version of Landlock the kernel has.
+pub(crate) fn landlock_abi() -> nix::Result<i32> {
+    const ASK_VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the kernel reads no memory and makes nothing; it only answers with a number.
+    let abi = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+            ASK_VERSION,
+        )
+    };
+    Errno::result(abi).map(|abi| i32::try_from(abi).unwrap_or(i32::MAX))
+}
+
+/// Asks for the keyring of this session, as whoever wants its keys would.
+pub(crate) fn session_keyring() -> nix::Result<()> {
+    const GET_KEYRING_ID: libc::c_int = 0;
+    const SESSION: libc::c_int = -3;
+    // SAFETY: only numbers are passed, and only a number comes back.
+    let answer = unsafe { libc::syscall(libc::SYS_keyctl, GET_KEYRING_ID, SESSION, 1) };
+    Errno::result(answer).map(drop)
+}
+
+/// Takes every capability from all programs that this process becomes or starts. Only root has any; for others there is
+/// nothing to take.
+pub(crate) fn drop_capabilities() {
+    for capability in 0..64 as libc::c_ulong {
+        // SAFETY: only numbers are passed. A number without a capability answers EINVAL.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}

@@ -4,7 +4,10 @@ use super::{Area, Check};
 use crate::command::status::words::{home_path, size};
 use crate::error::CommandError;
 use crate::host;
+use ralph_domain::config::Isolation;
 use ralph_git::Git;
+use ralph_sandbox::fence::detect::LANDLOCK_GAPS;
+use ralph_sandbox::fence::{FenceReport, detect};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,12 +20,29 @@ const SPACE_LOW: u64 = 1 << 30;
 pub fn checks(folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
     let mut checks = vec![git(folder), processes(scratch), state_home()];
     checks.extend(space(folder));
-    checks.push(
-        Check::warn(Area::Machine, "isolation", "isolation is not built in yet; runs need `--isolation none`, given by you")
-            .why("an agent then acts with all your rights: only use agents and repos that you trust")
-            .fix("give the flag to `ralph run`, or write `\"isolation\": \"none\"` into your own ~/.config/ralph/config.json"),
-    );
+    checks.push(isolation(&detect()));
     checks
+}
+
+/// What fences an agent off here, and what would do it better.
+fn isolation(report: &FenceReport) -> Check {
+    let told = |works: bool| -> Vec<String> {
+        let found = report.findings.iter().filter(|finding| finding.works == works);
+        found.map(|finding| format!("{}: {}", finding.name, finding.detail)).collect()
+    };
+    let (good, bad) = (told(true).join("; "), told(false).join("; "));
+    match (report.strongest(), bad.is_empty()) {
+        (Isolation::Bwrap, true) => Check::ok(Area::Machine, "isolation", good),
+        (Isolation::Bwrap, false) => Check::ok(Area::Machine, "isolation", good).why(bad),
+        (Isolation::Landlock, _) => {
+            Check::warn(Area::Machine, "isolation", format!("only Landlock works here ({bad})"))
+                .why(LANDLOCK_GAPS.join("; "))
+                .fix("make bubblewrap work, as said above")
+        }
+        _ => Check::warn(Area::Machine, "isolation", format!("an agent cannot be fenced off here ({bad})"))
+            .why("an agent then acts with all your rights: only use agents and repos that you trust")
+            .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
+    }
 }
 
 fn git(folder: &Path) -> Check {

@@ -13,26 +13,44 @@ use ralph_domain::money::Usd;
 use ralph_domain::price::PriceTable;
 use std::path::Path;
 
-/// Until the fence is built, running without one needs the user's own word: a flag or the user's own configuration.
-pub fn require_unfenced(args: &RunArgs, loaded: &Loaded) -> Result<(), CommandError> {
-    let asked = if args.no_sandbox {
-        Some(Isolation::None)
-    } else if args.sandbox {
-        Some(Isolation::Auto)
-    } else {
-        args.isolation.or(loaded.user_isolation)
-    };
-    if asked == Some(Isolation::None) {
-        return Ok(());
+/// What the flags ask for.
+pub fn asked(args: &RunArgs) -> Option<Isolation> {
+    match (args.no_sandbox, args.sandbox) {
+        (true, _) => Some(Isolation::None),
+        (_, true) => Some(Isolation::Auto),
+        _ => args.isolation,
     }
-    let mut error = CommandError::environment(
-        "this version cannot fence an agent off from the rest of the machine",
-    )
-    .hint("`--isolation none` runs it with all your rights; only do that with agents and repos you trust");
-    if loaded.repo_isolation == Some(Isolation::None) && asked.is_none() {
-        error = error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config");
+}
+
+/// As it is written on the command line.
+pub fn name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Auto => "auto",
+        Isolation::Bwrap => "bwrap",
+        Isolation::Landlock => "landlock",
+        Isolation::None => "none",
     }
-    Err(error)
+}
+
+/// The fence of this run. Running without one needs the user's own word: a flag or the user's own configuration.
+pub fn isolation(args: &RunArgs, loaded: &Loaded) -> Result<Isolation, CommandError> {
+    let own = asked(args).or(loaded.user_isolation);
+    let repo_says_none = loaded.repo_isolation == Some(Isolation::None);
+    let wanted = own.or(loaded.repo_isolation.filter(|_| !repo_says_none)).unwrap_or_default();
+    if wanted == Isolation::None {
+        return Ok(Isolation::None);
+    }
+    if !args.worktree && args.clone.is_none() {
+        let mut error = CommandError::environment(
+            "this version cannot fence an agent off that works in your own folder",
+        )
+        .hint("`--worktree` works beside your tree, fenced off; `--isolation none` works here with all your rights, for agents and repos you trust");
+        if repo_says_none && own.is_none() {
+            error = error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config");
+        }
+        return Err(error);
+    }
+    crate::fence::settle(wanted)
 }
 
 /// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
@@ -41,7 +59,7 @@ pub fn resolve(
     loaded: Loaded,
     task: ConfigFile,
     (models, choice): (&LoadedModels, &ModelChoice),
-    top: &Path,
+    (isolation, top): (Isolation, &Path),
 ) -> Result<Settings, CommandError> {
     let mut file = loaded.file;
     if file.agents.as_ref().is_none_or(Vec::is_empty) {
@@ -63,7 +81,7 @@ pub fn resolve(
         verifiers: (!args.verify.is_empty()).then(|| verifiers_of(&args.verify)),
         required_verifiers: (!args.verify.is_empty())
             .then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
-        isolation: Some(Isolation::None),
+        isolation: Some(isolation),
         ..ConfigFile::default()
     };
     if args.max_iterations == Some(0) {

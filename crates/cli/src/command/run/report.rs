@@ -2,6 +2,7 @@
 
 use super::thinking;
 use crate::output::{Out, Sign};
+use ralph_domain::config::Isolation;
 use ralph_domain::describe::Tone;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::{EndReason, RunResult};
@@ -12,6 +13,17 @@ use std::time::Duration;
 
 /// What a person must know before money is spent.
 pub fn announce(spec: &RunSpec, prices: &PriceTable, out: &Out) {
+    if out.live || out.verbose {
+        match spec.settings.isolation {
+            Isolation::Bwrap => {
+                out.say("fenced off with bubblewrap: sees the workspace, not your home; network by list")
+            }
+            Isolation::Landlock => {
+                out.say("fenced off with Landlock, which holds less than bubblewrap (`ralph doctor`)")
+            }
+            Isolation::Auto | Isolation::None => {}
+        }
+    }
     let blind: Vec<&str> =
         thinking::blind(&spec.settings, prices).into_iter().map(|a| a.name.as_str()).collect();
     if !blind.is_empty() && (out.live || out.verbose) {

@@ -1,0 +1,138 @@
+//! The fence of a run: which kind, and what of this machine the chosen agents need behind it.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use ralph_agents::presets;
+use ralph_domain::config::{AgentKind, Isolation};
+use ralph_domain::describe::Tone;
+use ralph_domain::spec::RunSpec;
+use ralph_journal::layout::StateHome;
+use ralph_sandbox::egress::{EgressPolicy, Endpoint, Refusal, defaults};
+use ralph_sandbox::fence::{self, FenceReport, GitAccess};
+use ralph_sandbox::{Fence, FenceSpec};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What `auto` means on this machine; an error where what was asked for cannot be had. Never a weaker one.
+pub fn settle(asked: Isolation) -> Result<Isolation, CommandError> {
+    if asked == Isolation::None {
+        return Ok(Isolation::None);
+    }
+    match choose(&fence::detect(), asked, FenceSpec::new("/"))? {
+        Fence::Bwrap(_) => Ok(Isolation::Bwrap),
+        Fence::Landlock(_) => Ok(Isolation::Landlock),
+        Fence::None => Ok(Isolation::None),
+    }
+}
+
+fn choose(report: &FenceReport, asked: Isolation, spec: FenceSpec) -> Result<Fence, CommandError> {
+    report.choose(asked, spec).map_err(|why| {
+        CommandError::environment("this machine cannot fence an agent off as asked").cause(why).hint(
+            "`ralph doctor` says what mends it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
+        )
+    })
+}
+
+/// The fence of a run, as its spec says.
+pub fn of_run(home: &StateHome, spec: &RunSpec, out: &Out) -> Result<Fence, CommandError> {
+    if spec.settings.isolation == Isolation::None {
+        return Ok(Fence::None);
+    }
+    let mut fence = FenceSpec::new(home.path().join("fences").join(spec.run_id.as_str()));
+    fence.hidden = vec![home.path().to_owned()];
+    if spec.settings.allow_agent_commits {
+        fence.git = GitAccess::Commit;
+    }
+    fence.read_only = own_programs(spec);
+    let mut endpoints = Vec::new();
+    for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
+        endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
+        let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
+        fence.auth.extend(fence::auth_files(name));
+        let keys = fence::key_variables(name);
+        let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        endpoints.extend(keys.iter().filter_map(|key| endpoint(&std::env::var(key).ok()?)));
+        for text in own_settings(name, keys) {
+            // A user's own settings may name another server, and another variable for its key.
+            endpoints
+                .extend(values(&text, &["base_url", "baseURL", "baseUrl"]).filter_map(|url| endpoint(&url)));
+            names.extend(values(&text, &["env_key"]));
+        }
+        fence.keys.insert(name.to_owned(), names);
+    }
+    let mut policy = EgressPolicy::new(defaults::rules(&spec.workspace), endpoints);
+    let out = *out;
+    policy.on_refusal = Some(Arc::new(move |refusal: &Refusal| {
+        let Refusal { host, port, reason } = refusal;
+        out.say(format!("{} the network refused {host}:{port}: {reason}", out.err(Tone::Attention, "note:")));
+    }));
+    fence.egress = Some(policy);
+    choose(&fence::detect(), spec.settings.isolation, fence)
+}
+
+/// Programs of agents and verifiers that are named by their place, wherever that is.
+fn own_programs(spec: &RunSpec) -> Vec<PathBuf> {
+    let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());
+    let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
+    let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect()
+}
+
+/// The settings of an agent's program: in the user's home, and in variables.
+fn own_settings(name: &str, keys: &[&str]) -> Vec<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let files = fence::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
+    files.chain(keys.iter().filter_map(|key| std::env::var(key).ok())).collect()
+}
+
+/// The quoted values of some keys in TOML or JSON.
+fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    keys.iter().flat_map(move |key| {
+        text.match_indices(key).filter_map(move |(at, _)| {
+            let rest = text.get(at + key.len()..)?.trim_start_matches(['"', '\'', ' ']);
+            let value = rest.strip_prefix([':', '='])?.trim_start();
+            let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            value.get(1..)?.split(quote).next().map(str::to_owned)
+        })
+    })
+}
+
+/// The server in a URL such as `http://localhost:4000/v1`.
+fn endpoint(url: &str) -> Option<Endpoint> {
+    let (scheme, rest) = url.split_once("://")?;
+    let usual = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (authority, usual),
+    };
+    (!host.is_empty()).then(|| Endpoint { host: host.to_owned(), port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_may_name_a_server_and_a_key() {
+        let text = "[x]\nbase_url = \"http://localhost:1/v1\"\nenv_key='MY_KEY'\n{\"baseURL\": \"https://b.org\"} base_url";
+        let read = |keys: &'static [&str]| values(text, keys).collect::<Vec<_>>();
+        assert_eq!(read(&["base_url", "baseURL"]), ["http://localhost:1/v1", "https://b.org"]);
+        assert_eq!(read(&["env_key"]), ["MY_KEY"]);
+    }
+
+    #[test]
+    fn servers_are_read_from_urls() {
+        let read = |url| endpoint(url).map(|e| (e.host, e.port));
+        assert_eq!(read("http://localhost:4000/v1"), Some(("localhost".into(), 4000)));
+        assert_eq!(read("https://user:x@gateway.example.org"), Some(("gateway.example.org".into(), 443)));
+        assert_eq!(read("http://[::1]:8080"), Some(("[::1]".into(), 8080)));
+        assert_eq!(read("a plain value"), None);
+        assert_eq!(read("file:///etc/passwd"), None);
+    }
+}

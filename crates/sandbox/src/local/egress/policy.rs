@@ -1,0 +1,245 @@
+//! Which hosts can be reached: a list, and nothing else.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
+
+/// A host that can be reached: `example.org`, `*.example.org` (every name below it, not itself), either with `:port`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRule {
+    name: String,
+    below: bool,
+    port: Option<u16>,
+}
+
+impl HostRule {
+    /// Reads a rule; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| Err(format!("`{text}` is no host that could be allowed: {why}"));
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) => match port.parse() {
+                Ok(port) if port > 0 => (host, Some(port)),
+                _ => return wrong("its port is not a number from 1 to 65535"),
+            },
+            None => (text, None),
+        };
+        let (below, name) = host.strip_prefix("*.").map_or((false, host), |name| (true, name));
+        let name = tidy(name);
+        if name.contains('*') {
+            return wrong("`*` stands only at its beginning, as `*.example.org`");
+        }
+        if !is_name(&name) {
+            return wrong("use a name as `example.org`; addresses and whole top-level domains are not taken");
+        }
+        Ok(Self { name, below, port })
+    }
+
+    fn covers(&self, host: &str, port: u16) -> bool {
+        let named = if self.below {
+            host.strip_suffix(&self.name).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+        } else {
+            host == self.name
+        };
+        named && self.port.map_or(matches!(port, 80 | 443), |own| own == port)
+    }
+}
+
+/// Lower case, without the dot at the end.
+fn tidy(host: &str) -> String {
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// A name of at least two parts whose last one is no number.
+fn is_name(name: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty()
+            && part.len() < 64
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.len() < 254
+        && name.contains('.')
+        && name.split('.').all(part)
+        && !last.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A server that the user named with host and port: a model server on this machine or in the house.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        self.host == "localhost"
+            || bare(&self.host).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// A host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+/// Turns a name into addresses.
+pub type Resolver = Arc<dyn Fn(&str, u16) -> io::Result<Vec<IpAddr>> + Send + Sync>;
+/// Connects to an address.
+pub type Dialer = Arc<dyn Fn(SocketAddr) -> io::Result<TcpStream> + Send + Sync>;
+/// Is told what was refused.
+pub type OnRefusal = Arc<dyn Fn(&Refusal) + Send + Sync>;
+
+/// A connection that was not made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// Whom the command wanted to reach.
+    pub host: String,
+    /// On which port.
+    pub port: u16,
+    /// Why not, as the end of "cannot reach …: ".
+    pub reason: String,
+}
+
+/// What can be reached from behind the fence.
+#[derive(Clone)]
+pub struct EgressPolicy {
+    /// Hosts on the public internet.
+    pub allow: Vec<HostRule>,
+    /// Servers that the user named, wherever they are.
+    pub endpoints: Vec<Endpoint>,
+    /// Who is told of refusals: each host, port and reason once, at most 200 in all.
+    pub on_refusal: Option<OnRefusal>,
+    /// How names are resolved; the system's way unless a test says otherwise.
+    pub resolver: Resolver,
+    /// How connections are made; directly unless a test says otherwise.
+    pub dialer: Dialer,
+}
+
+impl fmt::Debug for EgressPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EgressPolicy")
+            .field("allow", &self.allow)
+            .field("endpoints", &self.endpoints)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EgressPolicy {
+    /// These hosts and endpoints, resolved and dialled in the usual way.
+    pub fn new(allow: Vec<HostRule>, endpoints: Vec<Endpoint>) -> Self {
+        Self {
+            allow,
+            endpoints,
+            on_refusal: None,
+            resolver: Arc::new(super::dial::resolve),
+            dialer: Arc::new(super::dial::dial),
+        }
+    }
+
+    /// Addresses that may be dialled for `host` and `port`: checked here, and dialled as they are, so that a second look at
+    /// the name cannot lead elsewhere.
+    pub(super) fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+        let host = tidy(bare(host));
+        if let Some(endpoint) = self.endpoints.iter().find(|e| tidy(bare(&e.host)) == host && e.port == port)
+        {
+            return self.endpoint(endpoint);
+        }
+        // From inside, every name of this machine means the same.
+        let local = Endpoint { host: host.clone(), port };
+        if local.is_local() && self.endpoints.iter().any(|e| e.is_local() && e.port == port) {
+            return self.endpoint(&local);
+        }
+        if host.parse::<IpAddr>().is_ok() {
+            return Err("addresses are not allowed, only names".to_owned());
+        }
+        if !self.allow.iter().any(|rule| rule.covers(&host, port)) {
+            let known = self.allow.iter().any(|rule| rule.covers(&host, 443));
+            return Err(
+                if known { "the port is not allowed" } else { "the host is not on the list" }.to_owned()
+            );
+        }
+        let found =
+            (self.resolver)(&host, port).map_err(|error| format!("its name cannot be resolved: {error}"))?;
+        let mut why = "its name has no address".to_owned();
+        let mut good = Vec::new();
+        for address in found {
+            match super::address::forbidden(address) {
+                None => good.push(SocketAddr::new(address, port)),
+                Some(reason) => why = format!("its name leads to {address}: {reason}"),
+            }
+        }
+        if good.is_empty() { Err(why) } else { Ok(good) }
+    }
+
+    fn endpoint(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, String> {
+        let found = match bare(&endpoint.host).parse() {
+            Ok(address) => vec![address],
+            Err(_) if endpoint.host == "localhost" => vec![IpAddr::from([127, 0, 0, 1])],
+            Err(_) => (self.resolver)(&endpoint.host, endpoint.port)
+                .map_err(|error| format!("its name cannot be resolved: {error}"))?,
+        };
+        // Nobody's model server is where clouds keep credentials.
+        let metadata = |address: &IpAddr| matches!(address, IpAddr::V4(v4) if v4.is_link_local());
+        let found: Vec<SocketAddr> =
+            found.into_iter().filter(|a| !metadata(a)).map(|a| SocketAddr::new(a, endpoint.port)).collect();
+        if found.is_empty() { Err("its name leads to a metadata address".to_owned()) } else { Ok(found) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(allow: &[&str], to: &'static str) -> EgressPolicy {
+        let rules = allow.iter().map(|rule| HostRule::parse(rule).unwrap()).collect();
+        let mut policy = EgressPolicy::new(rules, vec![Endpoint { host: "localhost".into(), port: 4000 }]);
+        policy.resolver = Arc::new(move |_, _| Ok(to.split(' ').map(|a| a.parse().unwrap()).collect()));
+        policy
+    }
+
+    #[test]
+    fn the_list_is_exact() {
+        let policy = policy(&["example.org", "*.example.com", "git.example.net:8443"], "93.184.216.34");
+        let reach = |host: &str, port| policy.addresses(host, port).is_ok();
+        assert!(reach("example.org", 443) && reach("Example.ORG.", 80));
+        assert!(!reach("www.example.org", 443) && !reach("example.org", 22) && !reach("notexample.org", 443));
+        assert!(reach("a.example.com", 443) && reach("a.b.example.com", 443));
+        assert!(!reach("example.com", 443) && !reach(".example.com", 443) && !reach("xexample.com", 443));
+        assert!(reach("git.example.net", 8443) && !reach("git.example.net", 443));
+        assert!(!reach("93.184.216.34", 443) && !reach("[::1]", 443) && !reach("localhost", 443));
+        assert!(reach("localhost", 4000) && reach("127.0.0.1", 4000) && !reach("127.0.0.1", 4001));
+    }
+
+    #[test]
+    fn a_name_that_leads_inside_is_refused_and_a_mixed_one_leads_outside_only() {
+        for inside in ["127.0.0.1", "10.0.0.1 192.168.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
+            let error = policy(&["example.org"], inside).addresses("example.org", 443).unwrap_err();
+            assert!(error.contains("leads to"), "{error}");
+        }
+        let mixed = policy(&["example.org"], "10.0.0.1 93.184.216.34").addresses("example.org", 443).unwrap();
+        assert_eq!(mixed, ["93.184.216.34:443".parse().unwrap()]);
+    }
+
+    #[test]
+    fn rules_that_would_open_too_much_are_refused() {
+        for bad in [
+            "*",
+            "*.",
+            "*.org",
+            "org",
+            "a.*.org",
+            "127.0.0.1",
+            "1.2.3.4:80",
+            "::1",
+            "a b.org",
+            "x.org:0",
+            "x.org:99999",
+        ] {
+            assert!(HostRule::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Bytes both ways between two connections.
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
+use nix::unistd::pipe2;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// A connection over which nothing came for this long is given up. A model may think for minutes.
+pub(super) const SILENCE: Duration = Duration::from_secs(30 * 60);
+const BUFFER: usize = 128 * 1024;
+/// The largest pipe that everybody may have is 1 MiB.
+const PIPE: i32 = 512 * 1024;
+
+/// A connection of either kind.
+pub(super) trait Connection: Read + Write + AsFd + Send + Sized + 'static {
+    fn twin(&self) -> io::Result<Self>;
+    fn close(&self, how: Shutdown);
+    fn patience(&self, time: Duration);
+}
+
+macro_rules! connection {
+    ($kind:ty) => {
+        impl Connection for $kind {
+            fn twin(&self) -> io::Result<Self> {
+                self.try_clone()
+            }
+            fn close(&self, how: Shutdown) {
+                self.shutdown(how).ok();
+            }
+            fn patience(&self, time: Duration) {
+                self.set_read_timeout(Some(time)).ok();
+            }
+        }
+    };
+}
+connection!(TcpStream);
+connection!(UnixStream);
+
+/// Passes bytes both ways until both sides have ended.
+pub(super) fn both<A: Connection, B: Connection>(a: A, b: B) {
+    a.patience(SILENCE);
+    b.patience(SILENCE);
+    let (Ok(a_twin), Ok(b_twin)) = (a.twin(), b.twin()) else { return };
+    let back = std::thread::Builder::new().name("ralph-pump".into()).spawn(move || one(b_twin, a_twin));
+    if back.is_err() {
+        // Both streams end with their last handle.
+        return;
+    }
+    one(a, b);
+    if let Ok(back) = back {
+        back.join().ok();
+    }
+}
+
+/// One way, until its end.
+fn one<A: Connection, B: Connection>(from: A, to: B) {
+    match moved(&from, &to) {
+        Ok(()) => to.close(Shutdown::Write),
+        // The kernel does not move bytes between sockets of these kinds; nothing has been taken yet.
+        Err(Errno::EINVAL | Errno::ENOSYS) => copied(from, to),
+        Err(_) => {
+            // Broken or silent for too long: neither way goes on.
+            from.close(Shutdown::Both);
+            to.close(Shutdown::Both);
+        }
+    }
+}
+
+/// Lets the kernel move the bytes, through a pipe, without a look at them here.
+fn moved(from: &impl Connection, to: &impl Connection) -> nix::Result<()> {
+    let (out, into) = pipe2(OFlag::O_CLOEXEC).map_err(|_| Errno::ENOSYS)?;
+    fcntl(&into, FcntlArg::F_SETPIPE_SZ(PIPE)).ok();
+    let most = usize::try_from(PIPE).unwrap_or(BUFFER);
+    loop {
+        let mut left = match splice(from, None, &into, None, most, SpliceFFlags::SPLICE_F_MOVE) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno),
+        };
+        while left > 0 {
+            match splice(&out, None, to, None, left, SpliceFFlags::SPLICE_F_MOVE) {
+                Ok(written) => left = left.saturating_sub(written),
+                Err(Errno::EINTR) => {}
+                // Bytes are in the pipe already: there is no second way.
+                Err(_) => return Err(Errno::EPIPE),
+            }
+        }
+    }
+}
+
+fn copied<A: Connection, B: Connection>(mut from: A, mut to: B) {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let read = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => {
+                // Broken or silent for too long: neither way goes on.
+                from.close(Shutdown::Both);
+                to.close(Shutdown::Both);
+                return;
+            }
+        };
+        if to.write_all(buffer.get(..read).unwrap_or_default()).is_err() {
+            from.close(Shutdown::Both);
+            break;
+        }
+    }
+    to.close(Shutdown::Write);
+}

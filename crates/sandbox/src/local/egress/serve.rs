@@ -1,0 +1,169 @@
+//! The proxy's work for one client after another, each in a thread of its own.
+
+use super::head::{self, Wish};
+use super::policy::{EgressPolicy, Refusal};
+use super::pump::{self, Connection};
+use super::reach::Bridges;
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Most clients at a time; more are turned away.
+const CLIENTS: usize = 512;
+/// Most refusals that are told.
+const TOLD: usize = 200;
+/// Longest wait for a request.
+const REQUEST: Duration = Duration::from_secs(30);
+
+/// What all threads of a proxy share.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) policy: EgressPolicy,
+    pub(super) bridges: Bridges,
+    pub(super) over: AtomicBool,
+    clients: AtomicUsize,
+    told: Mutex<BTreeSet<Refusal>>,
+}
+
+/// A client, on whichever kind of socket.
+pub(super) trait Client: Connection {
+    /// The socket of the file system, where it is one: only there are bridges.
+    fn unix(self) -> Option<UnixStream>;
+}
+
+impl Client for UnixStream {
+    fn unix(self) -> Option<UnixStream> {
+        Some(self)
+    }
+}
+
+impl Client for TcpStream {
+    fn unix(self) -> Option<UnixStream> {
+        None
+    }
+}
+
+impl Server {
+    pub(super) fn new(policy: EgressPolicy) -> Self {
+        Self {
+            policy,
+            bridges: Bridges::default(),
+            over: AtomicBool::new(false),
+            clients: AtomicUsize::new(0),
+            told: Mutex::default(),
+        }
+    }
+
+    fn refuse(&self, host: &str, port: u16, reason: &str) {
+        let Some(tell) = &self.policy.on_refusal else { return };
+        let host: String = host.chars().filter(|c| !c.is_control()).take(253).collect();
+        let refusal = Refusal { host, port, reason: reason.to_owned() };
+        let Ok(mut told) = self.told.lock() else { return };
+        if told.len() < TOLD && told.insert(refusal.clone()) {
+            drop(told);
+            tell(&refusal);
+        }
+    }
+
+    fn connect(&self, host: &str, port: u16) -> Result<TcpStream, (u16, String)> {
+        let addresses = self.policy.addresses(host, port).map_err(|reason| {
+            self.refuse(host, port, &reason);
+            (403, reason)
+        })?;
+        let mut last = (502, "no address answered".to_owned());
+        for address in addresses {
+            match (self.policy.dialer)(address) {
+                Ok(server) => {
+                    server.set_nodelay(true).ok();
+                    return Ok(server);
+                }
+                Err(error) => last = (502, error.to_string()),
+            }
+        }
+        Err(last)
+    }
+
+    fn serve<C: Client>(&self, mut client: C) {
+        client.patience(REQUEST);
+        let Ok(head) = head::read(&mut client) else { return };
+        match head::wish(&head) {
+            Err(why) => say_no(&mut client, 400, why),
+            Ok(Wish::Connect { host, port }) => match self.connect(&host, port) {
+                Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
+                Ok(server) => {
+                    if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
+                        pump::both(client, server);
+                    }
+                }
+            },
+            Ok(Wish::Forward { host, port, head }) => match self.connect(&host, port) {
+                Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
+                Ok(mut server) => {
+                    if server.write_all(&head).is_ok() {
+                        pump::both(client, server);
+                    }
+                }
+            },
+            Ok(Wish::Reach) => {
+                if let Some(control) = client.unix() {
+                    self.bridges.add(control);
+                }
+            }
+            Ok(Wish::Carry { id, reached }) => {
+                if let Some(stream) = client.unix() {
+                    self.bridges.arrived(id, reached.then_some(stream));
+                }
+            }
+        }
+    }
+}
+
+fn say_no(client: &mut impl Connection, code: u16, why: &str) {
+    let name = match code {
+        403 => "Forbidden",
+        400 => "Bad Request",
+        503 => "Service Unavailable",
+        _ => "Bad Gateway",
+    };
+    let body = format!("ralph: cannot reach {why}\n");
+    let error = if code == 403 { "X-Proxy-Error: blocked-by-allowlist\r\n" } else { "" };
+    write!(
+        client,
+        "HTTP/1.1 {code} {name}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{error}Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .ok();
+    client.close(std::net::Shutdown::Write);
+}
+
+/// Starts a thread.
+pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.into()).stack_size(256 * 1024).spawn(work).map(drop)
+}
+
+/// Serves client after client until the proxy is over.
+pub(super) fn accept<C: Client>(clients: impl Iterator<Item = io::Result<C>>, server: &Arc<Server>) {
+    for client in clients {
+        if server.over.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok(mut client) = client else { continue };
+        if server.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
+            server.clients.fetch_sub(1, Ordering::SeqCst);
+            say_no(&mut client, 503, "anybody: too many connections at a time");
+            continue;
+        }
+        let own = Arc::clone(server);
+        let started = spawn("ralph-egress", move || {
+            own.serve(client);
+            own.clients.fetch_sub(1, Ordering::SeqCst);
+        });
+        if started.is_err() {
+            server.clients.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Trying to get out: the same attempts behind the fence, where each must fail, and without it, where each must succeed
+//! as far as it is harmless. What `ralph sandbox test` shows.
+
+mod attempts;
+mod bait;
+mod syscalls;
+
+pub(crate) use syscalls::main as try_main;
+
+use super::egress::{EgressPolicy, HostRule};
+use super::fence::{Fence, FenceSpec, Limits, detect};
+use attempts::{ATTEMPTS, Attempt, Control};
+use bait::Bait;
+use ralph_domain::config::Isolation;
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{LocalOptions, LocalSandbox};
+
+/// How an attempt went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// It failed.
+    Stopped,
+    /// It worked.
+    Escaped,
+    /// It was not made.
+    NotTried,
+}
+
+impl Seen {
+    /// As a person reads it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Escaped => "escaped",
+            Self::NotTried => "not tried",
+        }
+    }
+}
+
+/// One way out, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Short name.
+    pub name: &'static str,
+    /// What was tried.
+    pub what: &'static str,
+    /// What must be seen: `Escaped` only where this kind of fence is known not to hold.
+    pub expected: Seen,
+    /// What was seen behind the fence.
+    pub seen: Seen,
+    /// What was seen without it.
+    pub without: Seen,
+}
+
+impl Row {
+    /// Whether it went as it must; a fence that holds better than expected is fine.
+    pub fn ok(&self) -> bool {
+        let held = self.seen == Seen::Stopped || self.expected == Seen::Escaped;
+        held && self.without != Seen::Stopped
+    }
+}
+
+/// What must work behind every fence, among it each means that the attempts use.
+const WORKS: [&str; 4] = [
+    "echo x > mine && grep -q x mine && rm mine && git status >/dev/null",
+    "\"$RALPH\" __try nothing; [ $? -eq 2 ]",
+    "\"$RALPH\" __try proxy-answers inside.example.org:443",
+    "echo x > ~/mine && echo x > \"$TMPDIR/mine\" && sleep 0",
+];
+
+/// Longest time for one attempt.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Tries every way out of a fence of this kind.
+///
+/// `folder` is made, used and removed; it should stand where a run's own state does. `program` plays the guard.
+pub fn try_all(
+    isolation: Isolation,
+    folder: &Path,
+    program: &Path,
+) -> Result<(&'static str, Vec<Row>), SandboxError> {
+    let folder = Folder::make(folder)?;
+    let work = folder.0.join("work");
+    let options =
+        |fence| LocalOptions { guard_exe: program.to_owned(), fence, ..LocalOptions::new("escapes") };
+    let fence = detect().choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
+    let name = fence.name();
+    let bait = Bait::lay(&folder.0.join("bait"), &work, options(Fence::None))?;
+    let fenced = LocalSandbox::start(&work, options(fence))?;
+    let open = LocalSandbox::start(&work, options(Fence::None))?;
+    prepare(&open)?;
+    let is_root = nix::unistd::getuid().is_root();
+    let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
+    // A fence behind which nothing works at all would pass every test.
+    for script in WORKS {
+        let check = Attempt {
+            name: "",
+            what: "",
+            script,
+            harm: |_| false,
+            control: Control::No,
+            landlock_gap: false,
+        };
+        if try_one(&fenced, &check, &bait, &inside)? != Seen::Escaped {
+            return Err(SandboxError::Broken(format!(
+                "behind the fence, `{script}` should work and does not"
+            )));
+        }
+    }
+    let mut rows = Vec::new();
+    for attempt in ATTEMPTS {
+        let seen = try_one(&fenced, attempt, &bait, &inside)?;
+        let without = match attempt.control {
+            Control::Yes => try_one(&open, attempt, &bait, &real(program))?,
+            Control::AsRoot if !is_root => Seen::NotTried,
+            // A failure says nothing about the fence here.
+            Control::AsRoot | Control::IfAllowed => match try_one(&open, attempt, &bait, &real(program))? {
+                Seen::Escaped => Seen::Escaped,
+                Seen::Stopped | Seen::NotTried => Seen::NotTried,
+            },
+            Control::No => Seen::NotTried,
+        };
+        let expected = if attempt.landlock_gap && name == "landlock" { Seen::Escaped } else { Seen::Stopped };
+        rows.push(Row { name: attempt.name, what: attempt.what, expected, seen, without });
+    }
+    Ok((name, rows))
+}
+
+fn real(program: &Path) -> PathBuf {
+    program.canonicalize().unwrap_or_else(|_| program.to_owned())
+}
+
+/// A fence with small limits, so that running into them is quick, and a name that leads astray.
+fn spec(folder: &Path) -> FenceSpec {
+    let listed = HostRule::parse("inside.example.org").into_iter().collect();
+    let mut policy = EgressPolicy::new(listed, Vec::new());
+    policy.resolver = Arc::new(|_, _| Ok(vec![[10, 0, 0, 1].into(), [127, 0, 0, 1].into()]));
+    let mut spec = FenceSpec::new(folder.join("run"));
+    spec.egress = Some(policy);
+    spec.hidden = vec![folder.to_owned()];
+    spec.limits = Limits { processes: 100, memory: None, file_size: 30 << 20, temporary: 16 << 20 };
+    spec
+}
+
+/// A repo to attack. Its git folder is made by hand: what counts is where its parts stand.
+fn prepare(open: &LocalSandbox) -> Result<(), SandboxError> {
+    let script = "git -c init.defaultBranch=main init -q . && mkdir -p .git/hooks .git/info";
+    let done = open.exec(&shell(script), &mut Quiet)?;
+    if done.end.success() { Ok(()) } else { Err(SandboxError::Broken("`git init` failed".to_owned())) }
+}
+
+fn shell(script: &str) -> ExecRequest {
+    let mut request = ExecRequest::new(["sh", "-c", script].map(String::from).to_vec());
+    request.timeout = Some(LONGEST);
+    request.grace = Duration::ZERO;
+    request
+}
+
+fn try_one(
+    sandbox: &LocalSandbox,
+    attempt: &Attempt,
+    bait: &Bait,
+    program: &Path,
+) -> Result<Seen, SandboxError> {
+    let mut request = shell(attempt.script);
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    request.env = vec![
+        ("BAIT".into(), text(&bait.folder)),
+        ("PID".into(), bait.pid.to_string()),
+        ("PORT".into(), bait.port.to_string()),
+        ("MARK".into(), bait.mark.clone()),
+        ("RALPH".into(), text(program)),
+    ];
+    let outcome = sandbox.exec(&request, &mut Quiet)?;
+    let harm = (attempt.harm)(bait);
+    Ok(if outcome.end == ExecEnd::Exited(0) || harm { Seen::Escaped } else { Seen::Stopped })
+}
+
+struct Quiet;
+
+impl ExecSink for Quiet {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A folder that is removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make(path: &Path) -> Result<Self, SandboxError> {
+        let failed = |error: std::io::Error| SandboxError::File {
+            verb: "make",
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        fs::create_dir_all(path.join("work")).map_err(failed)?;
+        Ok(Self(path.canonicalize().map_err(failed)?))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}

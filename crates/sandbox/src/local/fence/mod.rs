@@ -1,0 +1,124 @@
+//! The fence: what a command may see, change and reach of the machine it runs on.
+//!
+//! A fenced command is started as `ralph __fence … bwrap … ralph __inside … command`. `__fence` ([`launch`]) joins the
+//! limits and becomes bubblewrap, which builds the namespaces; `__inside` ([`inside`]) is the first process in there:
+//! it locks itself in (no new privileges, system call filter, limits), opens the way to the egress proxy and starts the
+//! command. Where user namespaces are not allowed, Landlock does a part of it ([`landlock`]). Everything stays below
+//! the guard, so nothing outlives its command either way.
+
+mod auth;
+mod bwrap;
+pub mod detect;
+mod env;
+mod git;
+mod hide;
+mod inside;
+mod landlock;
+mod launch;
+mod limits;
+mod runtime;
+mod seccomp;
+mod tools;
+mod wrap;
+
+pub use auth::{AuthFile, auth_files, key_variables};
+pub use detect::{FenceReport, Finding, detect};
+pub use limits::Limits;
+
+pub(crate) use inside::main as inside_main;
+pub(crate) use launch::main as launch_main;
+pub(super) use runtime::Runtime;
+pub(super) use wrap::Wrapped;
+
+use super::egress::EgressPolicy;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How strongly commands are fenced off.
+#[derive(Debug, Clone, Default)]
+pub enum Fence {
+    /// Not at all: a command has all rights of this user.
+    #[default]
+    None,
+    /// Namespaces of its own, through bubblewrap.
+    Bwrap(FenceSpec),
+    /// Landlock rules and a system call filter; weaker, see [`detect::LANDLOCK_GAPS`].
+    Landlock(FenceSpec),
+}
+
+impl Fence {
+    /// `none`, `bwrap`, `landlock`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Bwrap(_) => "bwrap",
+            Self::Landlock(_) => "landlock",
+        }
+    }
+
+    /// What it lets through; nothing to say for no fence.
+    pub fn spec(&self) -> Option<&FenceSpec> {
+        match self {
+            Self::None => None,
+            Self::Bwrap(spec) | Self::Landlock(spec) => Some(spec),
+        }
+    }
+}
+
+/// What a fenced command gets.
+#[derive(Debug, Clone)]
+pub struct FenceSpec {
+    /// A folder of the run on the host, outside the workspace: its home and the socket of its proxy stand there. Made
+    /// if missing, for this user only; the home is removed with the sandbox, as it may hold copies of tokens.
+    pub folder: PathBuf,
+    /// What it may do with the repo's git folder.
+    pub git: GitAccess,
+    /// Files of this user's home that the agents need to log in.
+    pub auth: Vec<AuthFile>,
+    /// Variables of this process that every command gets, besides the harmless ones.
+    pub pass_env: Vec<String>,
+    /// Variables that only commands of this program name get: the keys of an agent.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// More folders and files that can be read, though their place is hidden.
+    pub read_only: Vec<PathBuf>,
+    /// More folders that can be written.
+    pub writable: Vec<PathBuf>,
+    /// More places that must not be seen, as the state of other runs.
+    pub hidden: Vec<PathBuf>,
+    /// Ways into the network; none at all where `None`.
+    pub egress: Option<EgressPolicy>,
+    /// How much of the machine it may use.
+    pub limits: Limits,
+}
+
+impl FenceSpec {
+    /// A fence without network, logins or passed variables.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            git: GitAccess::ReadOnly,
+            auth: Vec::new(),
+            pass_env: Vec::new(),
+            keys: BTreeMap::new(),
+            read_only: Vec::new(),
+            writable: Vec::new(),
+            hidden: Vec::new(),
+            egress: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What a fenced command may do with git.
+///
+/// A workspace with a git folder of its own (a clone) is always writable except for what makes git run programs. For a
+/// worktree, whose git folder is the user's, this decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GitAccess {
+    /// Look, not touch: `git status`, `diff` and `log` work, `add` and `commit` do not.
+    #[default]
+    ReadOnly,
+    /// `git add` and `commit` on the run's own branch, too. Objects are then added to the user's own store, which a
+    /// hostile command could damage; a clone has no such risk.
+    Commit,
+}

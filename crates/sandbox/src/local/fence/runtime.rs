@@ -1,0 +1,154 @@
+//! What the fence of one run needs while it stands: its home, its limits, its proxy.
+
+use super::auth::Logins;
+use super::limits::Groups;
+use super::{Fence, FenceSpec, detect, hide, tools};
+use crate::local::egress::Egress;
+use ralph_domain::ports::SandboxError;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+/// Which kind of fence stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Bubblewrap, at this path.
+    Bwrap(PathBuf),
+    Landlock,
+}
+
+/// A standing fence. Its home is removed when it goes.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    pub(super) kind: Kind,
+    pub(super) spec: FenceSpec,
+    /// The user's home.
+    pub(super) home: PathBuf,
+    /// The run's.
+    pub(super) run_home: PathBuf,
+    /// This program, where bubblewrap can find it.
+    pub(super) program: PathBuf,
+    pub(super) tools: Vec<PathBuf>,
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) groups: Groups,
+    pub(super) egress: Option<Egress>,
+    logins: Logins,
+}
+
+fn broken(what: &str, reason: impl std::fmt::Display) -> SandboxError {
+    SandboxError::Broken(format!("the fence cannot be built: {what}: {reason}"))
+}
+
+impl Runtime {
+    /// Builds what `fence` needs; `None` for no fence. `program` is the one that plays `__fence` and `__inside`.
+    pub(crate) fn start(fence: &Fence, run_id: &str, program: &Path) -> Result<Option<Self>, SandboxError> {
+        let (kind, spec) = match fence {
+            Fence::None => return Ok(None),
+            Fence::Bwrap(spec) => {
+                let bwrap =
+                    detect::find_bwrap().ok_or_else(|| broken("bubblewrap", "`bwrap` is not on the PATH"))?;
+                (Kind::Bwrap(bwrap), spec.clone())
+            }
+            Fence::Landlock(spec) => (Kind::Landlock, spec.clone()),
+        };
+        let folder = |path: &Path| {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(|error| broken(&format!("`{}`", path.display()), error))
+        };
+        let (run_home, temporary) = (spec.folder.join("home"), spec.folder.join("tmp"));
+        folder(&run_home)?;
+        if kind == Kind::Landlock {
+            folder(&temporary)?;
+        }
+        let home = user_home();
+        let logins =
+            Logins::copy_in(&home, &run_home, &spec.auth).map_err(|error| broken("logins", error))?;
+        let mut more = spec.hidden.clone();
+        more.push(spec.folder.clone());
+        let hidden = hide::folders(&home, &more);
+        let tools = tools::visible(&home, std::env::var_os("PATH").as_deref(), &hidden);
+        let egress = match &spec.egress {
+            None => None,
+            Some(policy) => Some(
+                Egress::start(policy.clone(), &spec.folder, kind == Kind::Landlock)
+                    .map_err(|error| broken("the proxy", error))?,
+            ),
+        };
+        let program = real_program(program, &spec.folder).map_err(|error| broken("this program", error))?;
+        let groups = Groups::make(&group_name(run_id), &spec.limits);
+        Ok(Some(Self { kind, spec, home, run_home, program, tools, hidden, groups, egress, logins }))
+    }
+
+    /// After each command: a renewed token is the user's.
+    pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) {
+        super::git::clean(unwanted);
+        self.logins.copy_back();
+    }
+
+    /// The proxy, where there is one.
+    pub(crate) fn egress(&self) -> Option<&Egress> {
+        self.egress.as_ref()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for name in ["home", "tmp", "egress.sock", "ralph"] {
+            let path = self.spec.folder.join(name);
+            if fs::remove_file(&path).is_err() {
+                remove_tree(&path);
+            }
+        }
+        fs::remove_dir(&self.spec.folder).ok();
+    }
+}
+
+/// Removes a folder, also one whose folders were made read-only, as Go does with its modules.
+fn remove_tree(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if fs::remove_dir_all(path).is_ok() {
+        return;
+    }
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        if fs::symlink_metadata(&folder).is_ok_and(|about| about.is_dir()) {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).ok();
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            open.extend(entries.filter(|e| e.file_type().is_ok_and(|k| k.is_dir())).map(|e| e.path()));
+        }
+    }
+    fs::remove_dir_all(path).ok();
+}
+
+fn group_name(run_id: &str) -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let plain: String = run_id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(60).collect();
+    format!("ralph-{plain}-{}-{number}", std::process::id())
+}
+
+/// This user's home, without links.
+fn user_home() -> PathBuf {
+    let named = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let own = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir);
+    let home = named.or_else(own).unwrap_or_else(|| PathBuf::from("/root"));
+    let home = home.canonicalize().unwrap_or(home);
+    // Nobody lives in a folder that does not exist, or in all of them.
+    if home == Path::new("/") || !home.is_dir() { PathBuf::from("/tmp/home") } else { home }
+}
+
+/// The file of a program that may be named by `/proc/self/exe`; a copy of one whose file has been replaced.
+fn real_program(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
+    let real = program.canonicalize();
+    match real {
+        Ok(real) if real.is_file() => Ok(real),
+        _ => {
+            let copy = folder.join("ralph");
+            fs::copy(program, &copy)?;
+            Ok(copy)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Every way out that is known, tried by a program behind the fence.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
+
+mod common;
+
+use ralph_domain::config::Isolation;
+use ralph_sandbox::escapes::{self, Seen};
+use ralph_sandbox::fence::detect;
+
+fn holds(isolation: Isolation, name: &str) {
+    let report = detect();
+    if !report.works(name) {
+        println!("skipped: no {name} here");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (kind, rows) =
+        escapes::try_all(isolation, &dir.path().join("try"), std::path::Path::new(common::PROBE)).unwrap();
+    assert_eq!(kind, name);
+    for row in &rows {
+        println!(
+            "{:16} {:10} {:10} without: {}",
+            row.name,
+            row.expected.word(),
+            row.seen.word(),
+            row.without.word()
+        );
+    }
+    let wrong: Vec<&str> = rows.iter().filter(|row| !row.ok()).map(|row| row.name).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let controls = rows.iter().filter(|row| row.without == Seen::Escaped).count();
+    assert!(controls >= 10, "{controls} controls");
+}
+
+#[test]
+fn namespaces_hold() {
+    holds(Isolation::Bwrap, "bwrap");
+}
+
+#[test]
+fn landlock_holds_where_it_can() {
+    holds(Isolation::Landlock, "landlock");
+}
