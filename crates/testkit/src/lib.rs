@@ -1,6 +1,7 @@
 //! What tests of `ralph` stand on: a user's machine in a temporary folder, fixture repos, and the real binary run in it;
-//! a scripted model server ([`model_server`]).
+//! a scripted model server ([`model_server`]); one suite for every sandbox ([`conformance`]).
 
+pub mod conformance;
 pub mod env;
 pub mod model_server;
 pub mod repo;
