@@ -98,7 +98,8 @@ fn stop(bench: &Bench<'_>) -> Result<(), Fault> {
 fn listed(bench: &Bench<'_>) -> Result<(), Fault> {
     let (provider, spec) = bench.provider()?;
     let all = provider.list()?;
-    let Some(own) = all.iter().find(|info| Some(info.id.as_str()) == bench.managed().ok().map(|m| m.id())) else {
+    let Some(own) = all.iter().find(|info| Some(info.id.as_str()) == bench.managed().ok().map(|m| m.id()))
+    else {
         return wrong(format!("it is not among {all:?}"));
     };
     eq("its run", own.run.clone(), Some(spec.run.clone()))?;

@@ -24,7 +24,9 @@ mod report;
 pub use bench::Bench;
 pub use report::{Report, Verdict};
 
-use ralph_domain::ports::{Capabilities, ManagedSandbox, Sandbox, SandboxError, SandboxProvider, SandboxSpec};
+use ralph_domain::ports::{
+    Capabilities, ManagedSandbox, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
+};
 
 /// What is put to the test.
 pub struct Subject<'a> {
