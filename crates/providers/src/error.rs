@@ -55,6 +55,8 @@ pub enum ProviderError {
         tries: u32,
         /// What mends it.
         hint: &'static str,
+        /// The wait that the server named.
+        after: Option<Duration>,
     },
     /// The answer makes no sense.
     #[error(
@@ -101,6 +103,14 @@ impl ProviderError {
         match self {
             Self::Refused { status, .. } => Some(*status),
             _ => None,
+        }
+    }
+
+    /// The wait before the next try: what the server named, else one that doubles from `backoff`.
+    pub(crate) fn wait(&self, backoff: Duration, tries: u32) -> Duration {
+        match self {
+            Self::Refused { after: Some(named), .. } => *named,
+            _ => backoff.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(Duration::from_secs(15)),
         }
     }
 

@@ -22,7 +22,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 const TRIES: u32 = 5;
 /// A longer wait that a server names is not slept out.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-const BACKOFF_MAX: Duration = Duration::from_secs(15);
 /// The longest answer that is read.
 const ANSWER_MAX: usize = 300 * 1024 * 1024;
 
@@ -186,18 +185,21 @@ impl Http {
         let mut tries = 0;
         loop {
             tries += 1;
-            let (error, named) = match self.runtime.block_on(self.attempt(call, tries, watch)) {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failed)) => failed,
-                Err(Cut) => return Err(ProviderError::Cut),
+            let error = match self.runtime.block_on(self.attempt(call, tries, watch)) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
             };
-            let wait = named
-                .unwrap_or_else(|| self.backoff.saturating_mul(1 << (tries - 1).min(8)).min(BACKOFF_MAX));
+            let wait = error.wait(self.backoff, tries);
             if !error.passes() || tries >= call.tries || wait > WAIT_MAX {
                 return Err(error);
             }
             self.pause(wait, watch)?;
         }
+    }
+
+    /// Waits before the next try of something that failed.
+    pub fn pause_after(&self, error: &ProviderError, tries: u32) -> Result<(), ProviderError> {
+        self.pause(error.wait(self.backoff, tries).min(WAIT_MAX), &mut patient)
     }
 
     /// Waits, unless the watch ends it.
@@ -208,49 +210,33 @@ impl Http {
         }
     }
 
-    async fn attempt(
-        &self,
-        call: &Call,
-        tries: u32,
-        watch: Watch<'_>,
-    ) -> Result<Result<Answer, (ProviderError, Option<Duration>)>, Cut> {
-        let timed_out = || {
-            let error =
-                ProviderError::TimedOut { vendor: self.vendor, what: call.what.clone(), limit: call.limit };
-            Ok(Err((error, None)))
+    async fn attempt(&self, call: &Call, tries: u32, watch: Watch<'_>) -> Result<Answer, ProviderError> {
+        let ended = |ended: Ended| match ended {
+            Ended::TimedOut => {
+                ProviderError::TimedOut { vendor: self.vendor, what: call.what.clone(), limit: call.limit }
+            }
+            Ended::Cut => ProviderError::Cut,
         };
-        let request = match self.request(call) {
-            Ok(request) => request,
-            Err(error) => return Ok(Err((error, None))),
-        };
+        let request = self.request(call)?;
         let started = Instant::now();
-        let mut response = match watched(self.client.execute(request), call.limit, watch).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Ok(Err((self.unreachable(call, &error, tries), None))),
-            Err(Ended::TimedOut) => return timed_out(),
-            Err(Ended::Cut) => return Err(Cut),
-        };
+        let sent = watched(self.client.execute(request), call.limit, watch).await.map_err(ended)?;
+        let mut response = sent.map_err(|error| self.unreachable(call, &error, tries))?;
         let mut body = Vec::new();
         loop {
             let left = call.limit.saturating_sub(started.elapsed());
-            match watched(response.chunk(), left, watch).await {
-                Ok(Ok(Some(bytes))) if body.len() + bytes.len() <= ANSWER_MAX => {
-                    body.extend_from_slice(&bytes)
-                }
-                Ok(Ok(Some(_))) => return Ok(Err((self.garbled(&call.what, "it has no end"), None))),
-                Ok(Ok(None)) => break,
-                Ok(Err(error)) => return Ok(Err((self.unreachable(call, &error, tries), None))),
-                Err(Ended::TimedOut) => return timed_out(),
-                Err(Ended::Cut) => return Err(Cut),
+            let chunk = watched(response.chunk(), left, watch).await.map_err(ended)?;
+            match chunk.map_err(|error| self.unreachable(call, &error, tries))? {
+                None => break,
+                Some(bytes) if body.len() + bytes.len() <= ANSWER_MAX => body.extend_from_slice(&bytes),
+                Some(_) => return Err(self.garbled(&call.what, "it has no end")),
             }
         }
         let status = response.status().as_u16();
         let answer = Answer { status, headers: response.headers().clone(), body };
         if response.status().is_success() || call.also.contains(&status) {
-            return Ok(Ok(answer));
+            return Ok(answer);
         }
-        let named = retry_after(&answer.headers);
-        Ok(Err((self.refused(call, &answer, tries), named)))
+        Err(self.refused(call, &answer, tries))
     }
 
     fn request(&self, call: &Call) -> Result<reqwest::Request, ProviderError> {
@@ -297,6 +283,7 @@ impl Http {
             _ => "check what was asked for against the vendor's limits",
         };
         let said = self.clean(&said(&answer.body));
+        let after = retry_after(&answer.headers);
         ProviderError::Refused {
             vendor: self.vendor,
             what: call.what.clone(),
@@ -304,6 +291,7 @@ impl Http {
             said,
             tries,
             hint,
+            after,
         }
     }
 
@@ -339,9 +327,6 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     };
     headers.iter().filter_map(named).max()
 }
-
-/// The watch ended it.
-struct Cut;
 
 enum Ended {
     TimedOut,

@@ -157,12 +157,9 @@ impl Daytona {
                 .call("create a sandbox", Method::POST, "/sandbox")
                 .json(body.clone())
                 .limit(Duration::from_secs(120));
-            // A 409 or 429 made nothing and may be tried again by itself; whatever else failed starts over.
             match http.json(&call.once()) {
                 Ok(made) => return Ok(made),
-                Err(error) if error.passes() && tries < 5 => {
-                    http.pause(self.options.backoff.saturating_mul(1 << tries), &mut patient)?;
-                }
+                Err(error) if error.passes() && tries < 5 => http.pause_after(&error, tries)?,
                 Err(error) => return Err(error),
             }
         }
