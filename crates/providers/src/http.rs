@@ -146,10 +146,6 @@ impl Http {
         Self::new(self.vendor, self.secrets.clone(), self.backoff)
     }
 
-    pub fn vendor(&self) -> &'static str {
-        self.vendor
-    }
-
     /// Also takes this out of messages.
     pub fn hide(&mut self, secret: &str) {
         self.secrets.push(secret.to_owned());

@@ -16,8 +16,10 @@ mod script;
 mod sweep;
 
 pub mod daytona;
+pub mod e2b;
 
 pub use daytona::{Daytona, DaytonaOptions};
+pub use e2b::{E2b, E2bOptions};
 pub use error::ProviderError;
 pub use price::Prices;
 pub use sweep::sweep;

@@ -8,8 +8,9 @@ use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ManagedSandbox, SandboxProvider, SandboxSpec, StopCause, Stream,
     WriteMode,
 };
-use ralph_providers::{Daytona, DaytonaOptions};
+use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions};
 use ralph_testkit::fake_daytona::FakeDaytona;
+use ralph_testkit::fake_e2b::FakeE2b;
 use serde_json::{Value, json};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -159,6 +160,26 @@ fn daytona_keeps_to_its_specification() {
     spec.resources.vcpu = Some(2.0);
     spec.volumes = vec![("cache".into(), "/cache".into())];
     spec.auto_stop = Some(Duration::from_secs(3600));
+    let sandbox = provider.create(&spec).unwrap_or_else(|e| panic!("{e}\n{:#?}", fake.seen()));
+    use_it(sandbox.as_ref());
+    assert_eq!(provider.list().unwrap().len(), 1);
+    provider.destroy(sandbox.id()).unwrap();
+    assert!(provider.attach(sandbox.id()).unwrap().is_none());
+}
+
+#[test]
+fn e2b_keeps_to_its_specification() {
+    let Some((program, specs)) = tools() else { return };
+    let fake = FakeE2b::start().unwrap();
+    let api = Prism::start(&program, &specs.join("e2b-api.openapi.yml"), &fake.url());
+    let mut options = E2bOptions::new(fake.key());
+    options.api_url = api.url.clone();
+    // `envd` speaks Connect, which no OpenAPI file describes: the vendor's SDK holds the fake to that part.
+    options.sandbox_url = Some(fake.url());
+    options.backoff = Duration::from_millis(50);
+    let provider = E2b::new(options);
+    let mut spec = spec();
+    spec.volumes = vec![("cache".into(), "/cache".into())];
     let sandbox = provider.create(&spec).unwrap_or_else(|e| panic!("{e}\n{:#?}", fake.seen()));
     use_it(sandbox.as_ref());
     assert_eq!(provider.list().unwrap().len(), 1);

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "starts node")]
 
 use ralph_testkit::fake_daytona::FakeDaytona;
+use ralph_testkit::fake_e2b::FakeE2b;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -48,4 +49,15 @@ fn daytona() {
         ("DAYTONA_USE_DEPRECATED_POLLING", "true".into()),
     ];
     run("daytona.mjs", &variables.each_ref().map(|(name, value)| (*name, value.as_str())));
+}
+
+#[test]
+fn e2b() {
+    let fake = FakeE2b::start().unwrap();
+    let variables = [
+        ("E2B_API_URL", fake.url()),
+        ("E2B_SANDBOX_URL", fake.url()),
+        ("E2B_API_KEY", fake.key().to_owned()),
+    ];
+    run("e2b.mjs", &variables.each_ref().map(|(name, value)| (*name, value.as_str())));
 }

@@ -18,6 +18,10 @@ impl Query {
         (segments, Self(pairs.collect()))
     }
 
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.0.iter()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
