@@ -167,7 +167,7 @@ impl<M: Machine> Running<'_, M> {
                 let ended = self.cut(request.grace, sink)?;
                 return Ok(self.outcome(ended, Some(cut)));
             }
-            self.keep_alive()?;
+            self.keep_alive();
         }
     }
 
@@ -256,12 +256,12 @@ impl<M: Machine> Running<'_, M> {
         self.wait(Some(&limited), &mut Deaf(sink))
     }
 
-    fn keep_alive(&mut self) -> Result<(), ProviderError> {
+    /// A sign that is refused (the vendor's longest time is reached) does not end the command: it goes on while it can.
+    fn keep_alive(&mut self) {
         if self.last_sign.elapsed() >= self.place.machine.keep_alive_every() {
             self.last_sign = Instant::now();
-            self.place.machine.keep_alive(self.place.http)?;
+            let _ = self.place.machine.keep_alive(self.place.http);
         }
-        Ok(())
     }
 
     fn outcome(&self, ended: Ended, cut: Option<Cut>) -> ExecOutcome {

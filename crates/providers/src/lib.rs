@@ -17,9 +17,11 @@ mod sweep;
 
 pub mod daytona;
 pub mod e2b;
+pub mod vercel;
 
 pub use daytona::{Daytona, DaytonaOptions};
 pub use e2b::{E2b, E2bOptions};
 pub use error::ProviderError;
 pub use price::Prices;
 pub use sweep::sweep;
+pub use vercel::{Vercel, VercelOptions};

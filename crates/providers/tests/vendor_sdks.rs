@@ -4,6 +4,7 @@
 
 use ralph_testkit::fake_daytona::FakeDaytona;
 use ralph_testkit::fake_e2b::FakeE2b;
+use ralph_testkit::fake_vercel::FakeVercel;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -60,4 +61,16 @@ fn e2b() {
         ("E2B_API_KEY", fake.key().to_owned()),
     ];
     run("e2b.mjs", &variables.each_ref().map(|(name, value)| (*name, value.as_str())));
+}
+
+#[test]
+fn vercel() {
+    let fake = FakeVercel::start().unwrap();
+    let variables = [
+        ("FAKE_URL", fake.url()),
+        ("FAKE_TOKEN", fake.token().to_owned()),
+        ("FAKE_TEAM", FakeVercel::TEAM.to_owned()),
+        ("FAKE_PROJECT", FakeVercel::PROJECT.to_owned()),
+    ];
+    run("vercel.mjs", &variables.each_ref().map(|(name, value)| (*name, value.as_str())));
 }
