@@ -17,8 +17,8 @@ mod paths;
 mod sweep;
 mod wire;
 
-pub use local::{LocalOptions, LocalSandbox};
-pub use memory::{MemoryExit, MemoryFiles, MemorySandbox, MemoryWorkspace};
+pub use local::{LocalManaged, LocalOptions, LocalProvider, LocalSandbox};
+pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemorySandbox, MemoryWorkspace};
 
 pub use sweep::sweep;
 

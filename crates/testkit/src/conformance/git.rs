@@ -65,11 +65,10 @@ fn secret(bench: &Bench<'_>) -> Result<(), Fault> {
     bench.sandbox().write(&bench.path("wanted"), password.as_bytes(), Replace)?;
     bench.run("chmod +x bin/git-remote-vault; git -C work remote add vault \"vault::$PWD/origin.git\"")?;
     let push = |password: &str| -> Result<Done, Fault> {
-        let mut request = bench.sh(
-            "PATH=\"$PWD/bin:$PATH\"; export PATH VAULT_WANTS=\"$PWD/wanted\"; cd work; \
+        let mut request =
+            bench.sh("PATH=\"$PWD/bin:$PATH\"; export PATH VAULT_WANTS=\"$PWD/wanted\"; cd work; \
              git push -q vault main:refs/heads/pushed & child=$!; \
-             cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; wait $child",
-        )?;
+             cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; wait $child")?;
         // The helper is a line of configuration in the environment; the password is a variable that only it reads.
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
