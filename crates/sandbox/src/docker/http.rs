@@ -140,8 +140,11 @@ pub(super) fn ask(address: &Address, request: &Request<'_>) -> std::io::Result<R
 }
 
 /// Sends a request whose answer is a raw stream in both directions; what has come of it already is given first.
-pub(super) fn upgrade(address: &Address, request: &Request<'_>) -> std::io::Result<Result<(Connection, Vec<u8>), Reply>> {
-    let (head, mut reader) = send(address, request, "Upgrade\r\nUpgrade: tcp")?;
+pub(super) fn upgrade(
+    address: &Address,
+    request: &Request<'_>,
+) -> std::io::Result<Result<(Connection, Vec<u8>), Reply>> {
+    let (head, reader) = send(address, request, "Upgrade\r\nUpgrade: tcp")?;
     if head.status != 101 && head.status != 200 {
         let mut body = Vec::new();
         reader.take(head.length.unwrap_or(HEAD_MAX).min(HEAD_MAX)).read_to_end(&mut body)?;
@@ -185,7 +188,8 @@ fn read_line(reader: &mut BufReader<Connection>) -> std::io::Result<String> {
 fn read_head(reader: &mut BufReader<Connection>) -> std::io::Result<Head> {
     let first = read_line(reader)?;
     let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let status = status.filter(|_| first.starts_with("HTTP/1.")).ok_or_else(|| bad("it does not speak HTTP"))?;
+    let status =
+        status.filter(|_| first.starts_with("HTTP/1.")).ok_or_else(|| bad("it does not speak HTTP"))?;
     let mut head = Head { status, length: None, chunked: false };
     for _ in 0..100 {
         let line = read_line(reader)?;

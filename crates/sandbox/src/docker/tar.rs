@@ -59,7 +59,8 @@ mod tests {
         assert_eq!(bytes.len(), 512 + 512 + 512 + 1024);
         let head = &bytes[..512];
         let told = u32::from_str_radix(std::str::from_utf8(&head[148..154]).unwrap(), 8).unwrap();
-        let blank = head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u32::from(*b) });
+        let blank =
+            head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u32::from(*b) });
         assert_eq!(told, blank.sum::<u32>());
     }
 }

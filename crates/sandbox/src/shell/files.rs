@@ -92,7 +92,8 @@ impl Files<'_> {
         let mut all = vec![root, text];
         all.extend(args);
         let answer = self.shell.script(&format!("{FIND}{script}"), &all, stdin)?;
-        let failed = |reason: &str| SandboxError::File { verb, path: path.to_owned(), reason: reason.to_owned() };
+        let failed =
+            |reason: &str| SandboxError::File { verb, path: path.to_owned(), reason: reason.to_owned() };
         match answer.code {
             0 | 91 => Ok(answer),
             90 => Err(SandboxError::OutsideWorkspace(path.to_owned())),

@@ -89,6 +89,9 @@ fn signal(shell: &dyn Shell, signal: &str, whose: Whose<'_>) -> Result<u32, Sand
     let text = String::from_utf8_lossy(&answer.stdout);
     match (answer.code, text.trim().parse()) {
         (0, Ok(count)) => Ok(count),
-        _ => Err(SandboxError::Broken(format!("what a command left could not be ended: {}", answer.complaint()))),
+        _ => Err(SandboxError::Broken(format!(
+            "what a command left could not be ended: {}",
+            answer.complaint()
+        ))),
     }
 }
