@@ -4,13 +4,14 @@
 
 mod common;
 
-use common::{run, sh};
+use common::run;
 use ralph_domain::id::RunId;
-use ralph_domain::ports::{ExecEnd, ManagedSandbox, SandboxProvider, SandboxSpec, WriteMode};
+use ralph_domain::ports::{ExecEnd, ExecRequest, ManagedSandbox, SandboxProvider, SandboxSpec, WriteMode};
 use ralph_sandbox::docker::{Address, DockerOptions, DockerProvider, Network, ProxySocket};
 use ralph_testkit::conformance::{self, Subject};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 const IMAGE: &str = "ralph-test:local";
 
@@ -28,6 +29,10 @@ fn engine() -> Option<DockerOptions> {
     options.image = IMAGE.to_owned();
     options.dockerfile = String::new();
     Some(options)
+}
+
+fn sh(script: &str) -> ExecRequest {
+    ExecRequest { timeout: Some(Duration::from_secs(60)), ..common::sh(script) }
 }
 
 fn started() -> Option<String> {
@@ -232,11 +237,7 @@ fn a_proxy_socket_is_the_way_out_of_a_container_without_a_network() {
             stream.write_all(head.as_bytes()).unwrap();
         }
     });
-    // Busybox has no socat; its `nc -lk -e` with a client for the socket does the same.
-    let mut proxy = ProxySocket::socat(&socket);
-    let forward = format!("nc -lk -p 3128 -s 127.0.0.1 -e nc local:{}", ProxySocket::INSIDE);
-    proxy.forwarder = forward.split(' ').map(String::from).collect();
-    options.proxy = Some(proxy);
+    options.proxy = Some(ProxySocket::socat(&socket));
     let mut spec = spec("proxy");
     spec.allowed_hosts = vec!["example.test".to_owned()];
     let (provider, made) = make(options, &spec);

@@ -2,7 +2,7 @@
 
 use super::options::{DockerOptions, Network, ProxySocket};
 use crate::shell::{KEEPER, MARK};
-use ralph_domain::ports::{SandboxError, SandboxSpec};
+use ralph_domain::ports::{LABEL_OURS, SandboxError, SandboxSpec};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -74,6 +74,39 @@ pub(super) fn create(name: &str, spec: &SandboxSpec, options: &DockerOptions) ->
         "StopTimeout": 2,
         "HostConfig": host_config(name, spec, options, root),
     }))
+}
+
+/// The body of the container that gives fresh volumes to the user of commands: root with this one capability, for a moment.
+pub(super) fn give_volumes(name: &str, spec: &SandboxSpec, options: &DockerOptions) -> Value {
+    let (uid, gid) = user(options);
+    let own = own_volumes(name, options);
+    let places = own.iter().map(|(volume, place)| (volume.as_str(), *place));
+    let places: Vec<(&str, &str)> =
+        places.chain(spec.volumes.iter().map(|(volume, place)| (volume.as_str(), place.as_str()))).collect();
+    let mut entry = vec!["sh".to_owned(), "-c".to_owned(), "chown \"$@\"".to_owned(), "sh".to_owned()];
+    entry.push(format!("{uid}:{gid}"));
+    entry.extend(places.iter().map(|(_, place)| (*place).to_owned()));
+    let mounts: Vec<Value> = places
+        .iter()
+        .map(
+            |(volume, place)| json!({"Type": "volume", "Source": volume, "Target": place, "ReadOnly": false}),
+        )
+        .collect();
+    json!({
+        "Image": spec.image.as_deref().unwrap_or(&options.image),
+        "Entrypoint": entry,
+        "Cmd": [],
+        "User": "0:0",
+        "Labels": {LABEL_OURS: "true"},
+        "HostConfig": {
+            "Mounts": mounts,
+            "NetworkMode": "none",
+            "CapDrop": ["ALL"],
+            "CapAdd": ["CHOWN"],
+            "SecurityOpt": ["no-new-privileges"],
+            "ReadonlyRootfs": true,
+        },
+    })
 }
 
 fn environment(spec: &SandboxSpec, options: &DockerOptions) -> Vec<String> {

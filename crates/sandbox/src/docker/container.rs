@@ -1,6 +1,6 @@
 //! A container of ours.
 
-use super::body::{HOME, LABEL_ROOT};
+use super::body::LABEL_ROOT;
 use super::engine::Engine;
 use super::exec::Place;
 use crate::shell::Shell as _;
@@ -139,12 +139,4 @@ impl ManagedSandbox for DockerSandbox {
     fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
         self.files(|files| files.set_mode(path, mode))
     }
-}
-
-/// The folders of a container that commands must be able to write: given to their user.
-pub(super) fn owned_places(spec_volumes: &[(String, String)], own: &[(String, &'static str)]) -> Vec<String> {
-    let mut places: Vec<String> = own.iter().map(|(_, place)| (*place).to_owned()).collect();
-    places.extend(spec_volumes.iter().map(|(_, place)| place.clone()));
-    debug_assert!(places.iter().any(|place| place == HOME));
-    places
 }

@@ -163,14 +163,19 @@ impl Engine {
         }
     }
 
-    /// Unpacks an archive into a folder of a container.
-    pub(super) fn put(&self, name: &str, folder: &str, tar: &[u8]) -> Result<(), SandboxError> {
-        let path = format!("/containers/{}/archive?path={}", escape(name), escape(folder));
-        let reply = self.raw("PUT", &path, Some(("application/x-tar", tar)), LIMIT)?;
-        match reply.status {
-            200 => Ok(()),
-            _ => Err(refused(&format!("`{folder}` could not be set up"), &reply)),
-        }
+    /// Waits until a container has ended; its exit code.
+    pub(super) fn wait(&self, name: &str) -> Result<i64, SandboxError> {
+        let path = format!("/containers/{}/wait", escape(name));
+        let told = self.must(&format!("`{name}` did not end"), "POST", &path, None)?;
+        Ok(told["StatusCode"].as_i64().unwrap_or(-1))
+    }
+
+    /// Changes how many processes a container may have.
+    pub(super) fn limit_processes(&self, name: &str, pids: i64) -> Result<(), SandboxError> {
+        let path = format!("/containers/{}/update", escape(name));
+        let body = json!({"PidsLimit": pids});
+        self.must(&format!("the limits of `{name}` could not be changed"), "POST", &path, Some(&body))
+            .map(drop)
     }
 
     pub(super) fn has_image(&self, image: &str) -> Result<bool, SandboxError> {

@@ -23,6 +23,8 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
 /// The longest answer of one of our own scripts; also the largest file that is read.
 const ANSWER_MAX: usize = 256 * 1024 * 1024;
+/// Processes beyond the limit, while those that fill it are ended.
+const ROOM: i64 = 64;
 /// How long one of our own scripts may take.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
@@ -71,10 +73,11 @@ impl Place<'_> {
         let end = running.watch(self.engine, request, &mut out)?;
         let whose = || Whose::Command { mark: &mark, alone: busy.alone() };
         if end.is_some() {
-            tree::terminate(self, whose())?;
+            // One that fails (no room for a process) is made up for by the next step.
+            let _ = tree::terminate(self, whose());
             running.wait(self.engine, request.grace, &mut out)?;
         }
-        let survivors = tree::kill(self, whose())?;
+        let survivors = self.kill(whose())?;
         if !running.wait(self.engine, END_LIMIT, &mut out)? {
             return Err(SandboxError::Broken(format!("a command in `{}` does not end", self.name)));
         }
@@ -90,6 +93,21 @@ impl Place<'_> {
             duration: started.elapsed(),
             survivors,
         })
+    }
+
+    /// Ends processes, also where they have used up every process that the container may have.
+    pub(super) fn kill(&self, whose: Whose<'_>) -> Result<u32, SandboxError> {
+        let first = match tree::kill(self, whose) {
+            Ok(count) => return Ok(count),
+            Err(error) => error,
+        };
+        let limit =
+            self.engine.inspect(self.name)?.and_then(|found| found["HostConfig"]["PidsLimit"].as_i64());
+        let Some(limit) = limit.filter(|limit| *limit > 0) else { return Err(first) };
+        self.engine.limit_processes(self.name, limit + ROOM)?;
+        let again = tree::kill(self, whose);
+        self.engine.limit_processes(self.name, limit)?;
+        again
     }
 
     fn begin(

@@ -18,7 +18,7 @@ pub use container::DockerSandbox;
 pub use http::Address;
 pub use options::{DockerOptions, Network, ProxySocket};
 
-use crate::shell::tree::{self, Whose};
+use crate::shell::tree::Whose;
 use engine::Engine;
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
@@ -66,7 +66,7 @@ impl DockerProvider {
             return self.engine.pull(name);
         }
         let file = self.options.dockerfile.as_bytes();
-        let member = tar::Member { name: "Dockerfile", mode: 0o644, owner: (0, 0), content: Some(file) };
+        let member = tar::Member { name: "Dockerfile", content: file };
         self.engine.build(name, &tar::archive(&[member]))
     }
 
@@ -91,17 +91,28 @@ impl DockerProvider {
             // Somebody was quicker; what they made is found by the caller.
             return Ok(());
         }
-        // A fresh volume belongs to root, and nothing inside may change that.
-        let owner = body::user(&self.options);
-        let mine = tar::archive(&[tar::Member { name: "./", mode: 0o755, owner, content: None }]);
-        for place in container::owned_places(&spec.volumes, &own) {
-            if let Err(error) = self.engine.put(name, &place, &mine) {
-                // Half a sandbox must not be found by the next start.
-                container::destroy(&self.engine, name)?;
-                return Err(error);
-            }
+        let owned = self.give_volumes(name, spec);
+        if owned.is_err() {
+            // Half a sandbox must not be found by the next start.
+            container::destroy(&self.engine, name)?;
         }
-        Ok(())
+        owned
+    }
+
+    /// A fresh volume belongs to root, and nothing inside may change that: a short-lived container of the same image gives
+    /// it to the user of commands.
+    fn give_volumes(&self, name: &str, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let helper = format!("{name}-init");
+        self.engine.remove(&helper)?;
+        self.engine.create(&helper, &body::give_volumes(name, spec, &self.options))?;
+        let ended = self.engine.start(&helper).and_then(|()| self.engine.wait(&helper));
+        self.engine.remove(&helper)?;
+        match ended? {
+            0 => Ok(()),
+            code => Err(SandboxError::Broken(format!(
+                "the volumes of `{name}` could not be set up (code {code})"
+            ))),
+        }
     }
 }
 
@@ -144,7 +155,7 @@ impl SandboxProvider for DockerProvider {
         sandbox.start()?;
         if was_running {
             // Whatever a crashed process left running belongs to nobody now.
-            tree::kill(&sandbox.place(), Whose::All)?;
+            sandbox.place().kill(Whose::All)?;
         }
         Ok(Box::new(sandbox))
     }
