@@ -3,8 +3,11 @@
 mod exec;
 mod files;
 mod link;
+mod provider;
 mod request;
 mod walk;
+
+pub use provider::{LocalManaged, LocalProvider};
 
 use link::GuardLink;
 use ralph_domain::ports::{ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};

@@ -35,6 +35,11 @@ impl<'a> Bench<'a> {
         self.subject.provider.ok_or_else(|| Fault::Skip("there is no provider".to_owned()))
     }
 
+    /// The port of the tiny server inside.
+    pub(super) fn port(&self) -> u16 {
+        self.subject.port
+    }
+
     /// A name in the check's own folder, from the workspace's root.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)

@@ -19,17 +19,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "life: destroyed, it is gone", needs: &[Need::Life], run: destroy },
 ];
 
-/// The port of the tiny server inside.
-const PORT: u16 = 8080;
-
 /// Whichever small server is there; each answers with the file.
-const SERVE: &str = "if command -v python3 >/dev/null; then exec python3 -m http.server 8080; \
-    elif busybox httpd --help 2>&1 | grep -q Usage; then exec busybox httpd -f -p 8080; else exit 44; fi";
+const SERVE: &str = "if command -v python3 >/dev/null; then exec python3 -m http.server $PORT; \
+    elif busybox httpd --help 2>&1 | grep -q Usage; then exec busybox httpd -f -p $PORT; else exit 44; fi";
 
 fn preview(bench: &Bench<'_>) -> Result<(), Fault> {
     let managed = bench.managed()?;
     bench.sandbox().write(&bench.path("hello.txt"), b"hello from inside\n", Replace)?;
-    let address = managed.preview(PORT)?;
+    let address = managed.preview(bench.port())?;
     if !address.url.starts_with("http://") && !address.url.starts_with("https://") {
         return wrong(format!("`{}` is not an address", address.url));
     }
@@ -39,6 +36,7 @@ fn preview(bench: &Bench<'_>) -> Result<(), Fault> {
     let mut request = bench.sh(SERVE)?;
     let lane = bench.sandbox().lane()?;
     request.timeout = Some(Duration::from_secs(30));
+    request.env = vec![("PORT".to_owned(), bench.port().to_string())];
     let (told, mut sink) = super::lanes::stopper();
     let running = std::thread::spawn(move || lane.exec(&request, &mut sink));
     let mut answer = String::new();

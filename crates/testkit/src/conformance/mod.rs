@@ -34,6 +34,7 @@ pub struct Subject<'a> {
     provider: Option<(&'a dyn SandboxProvider, &'a SandboxSpec)>,
     capabilities: Capabilities,
     without: Vec<(String, String)>,
+    port: u16,
 }
 
 enum Hold<'a> {
@@ -45,12 +46,18 @@ enum Hold<'a> {
 impl<'a> Subject<'a> {
     /// A sandbox without a life of its own.
     pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
-        Self { sandbox: Hold::Plain(sandbox), provider: None, capabilities, without: Vec::new() }
+        Self { sandbox: Hold::Plain(sandbox), provider: None, capabilities, without: Vec::new(), port: 8080 }
     }
 
     /// A sandbox with a life of its own; it is stopped, started and, at the end, destroyed.
     pub fn of_managed(sandbox: &'a dyn ManagedSandbox, capabilities: Capabilities) -> Self {
-        Self { sandbox: Hold::Managed(sandbox), provider: None, capabilities, without: Vec::new() }
+        Self {
+            sandbox: Hold::Managed(sandbox),
+            provider: None,
+            capabilities,
+            without: Vec::new(),
+            port: 8080,
+        }
     }
 
     /// Everything: a sandbox is made by the provider, used, found again, and destroyed at the end.
@@ -60,13 +67,20 @@ impl<'a> Subject<'a> {
     ) -> Result<Self, SandboxError> {
         let sandbox = Hold::Own(provider.create(spec)?);
         let capabilities = provider.capabilities();
-        Ok(Self { sandbox, provider: Some((provider, spec)), capabilities, without: Vec::new() })
+        Ok(Self { sandbox, provider: Some((provider, spec)), capabilities, without: Vec::new(), port: 8080 })
     }
 
     /// Leaves out every check whose name starts with `prefix` (`git`, `exec: stdin`), for this reason.
     #[must_use]
     pub fn without(mut self, prefix: &str, reason: &str) -> Self {
         self.without.push((prefix.to_owned(), reason.to_owned()));
+        self
+    }
+
+    /// The port that the preview is tried with; 8080 unless told.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
         self
     }
 
