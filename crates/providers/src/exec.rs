@@ -83,7 +83,7 @@ pub(crate) fn exec<M: Machine>(
             read: [0, 0],
             launched: false,
         };
-        running.to_the_end(request, sink)
+        running.follow(request, sink)
     };
     let ran = run();
     // Whatever happened, nothing of it stays; where even this fails, the watch inside clears up.
@@ -154,7 +154,7 @@ struct Running<'a, M> {
 }
 
 impl<M: Machine> Running<'_, M> {
-    fn to_the_end(
+    fn follow(
         &mut self,
         request: &ExecRequest,
         sink: &mut dyn ExecSink,

@@ -6,7 +6,8 @@ use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
 use crate::http::{Call, Http, Watch, escaped, patient, token};
 use crate::machine::{Machine, SHORT, Shell};
-use crate::script::quoted;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ralph_domain::ports::Preview;
 use reqwest::Method;
 use serde_json::json;
@@ -88,8 +89,10 @@ impl Machine for DaytonaMachine {
     }
 
     fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
-        // Both streams come back as one text: what the shell complains about must not stand among the answers.
-        let command = format!("sh -c {} 2>/dev/null </dev/null", quoted(script));
+        // Older daemons split the command into words themselves and know no escapes, newer ones hand it to a shell: coded, it
+        // is the same for both. Both streams come back as one text, so what the shell complains about is left out.
+        let coded = STANDARD.encode(script);
+        let command = format!("sh -c \"echo {coded} | base64 -d | sh 2>/dev/null\"");
         let call = self
             .toolbox("run a command", Method::POST, "/process/execute")
             .json(json!({ "command": command, "timeout": SHORT.as_secs() }))
