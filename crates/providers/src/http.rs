@@ -111,6 +111,8 @@ pub(crate) struct Http {
     vendor: &'static str,
     runtime: Runtime,
     client: reqwest::Client,
+    /// For calls that stay on this machine: they never go through a proxy.
+    local: reqwest::Client,
     /// Taken out of messages.
     secrets: Vec<String>,
     backoff: Duration,
@@ -126,19 +128,20 @@ impl Http {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|e| broken(e.to_string()))?;
-        let builder = || {
-            reqwest::Client::builder()
+        let builder = |local: bool| {
+            let builder = reqwest::Client::builder()
                 .redirect(Policy::none())
                 .connect_timeout(CONNECT)
                 .pool_idle_timeout(Duration::from_secs(20))
-                .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")))
+                .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
+            if local { builder.no_proxy() } else { builder }
         };
         // Without certificates on the machine, servers without TLS can still be asked.
-        let client = builder()
-            .build()
-            .or_else(|_| builder().tls_certs_only([]).build())
-            .map_err(|e| broken(format!("TLS cannot be set up: {e}")))?;
-        Ok(Self { vendor, runtime, client, secrets, backoff })
+        let build = |local| {
+            let built = builder(local).build().or_else(|_| builder(local).tls_certs_only([]).build());
+            built.map_err(|e| broken(format!("TLS cannot be set up: {e}")))
+        };
+        Ok(Self { vendor, runtime, client: build(false)?, local: build(true)?, secrets, backoff })
     }
 
     /// Another connection, so that one more call can be made beside those of this one.
@@ -246,7 +249,11 @@ impl Http {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        let builder = self.client.request(call.method.clone(), url).headers(headers);
+        let at_home = url
+            .host_str()
+            .is_some_and(|host| matches!(host, "localhost" | "[::1]") || host.starts_with("127."));
+        let client = if at_home { &self.local } else { &self.client };
+        let builder = client.request(call.method.clone(), url).headers(headers);
         let builder = match &call.body {
             Body::Nothing => builder,
             Body::Json(value) => builder.header("content-type", "application/json").body(value.to_string()),

@@ -103,7 +103,8 @@ fi
     )
 }
 
-/// Waits for output beyond these places, or for the end; answers `c CODE LEFT` (`c -` while it runs, `c lost` where the
+/// Waits for output beyond these places, or for the end. A little output is waited for a little longer, so that a chatty
+/// command does not become a flood of calls. Answers `c CODE LEFT` (`c -` while it runs, `c lost` where the
 /// runner is gone), `o BASE64`, `e BASE64`.
 pub(crate) fn wait(token: &str, out: u64, err: u64) -> String {
     format!(
@@ -112,7 +113,12 @@ pub(crate) fn wait(token: &str, out: u64, err: u64) -> String {
 while :; do
   : >"$d/beat"
   if [ -f "$d/code" ]; then c=$(cat "$d/code"); break; fi
-  if [ "$(wc -c <"$d/out")" -gt $o ] || [ "$(wc -c <"$d/err")" -gt $e ]; then c=-; break; fi
+  a=$(wc -c <"$d/out"); b=$(wc -c <"$d/err")
+  if [ $a -gt $o ] || [ $b -gt $e ]; then
+    c=-
+    if [ $((a-o)) -lt {CHUNK} ] && [ $((b-e)) -lt {CHUNK} ]; then sleep 0.3; [ -f "$d/code" ] && c=$(cat "$d/code"); fi
+    break
+  fi
   i=$((i+1))
   if [ $i -ge {HOLD_TICKS} ]; then
     s=$(cat "$d/sid" 2>/dev/null); c=-

@@ -143,6 +143,27 @@ fn one_that_was_stopped_as_idle_is_started_again() {
     assert_eq!(fake.activity(sandbox.id()), 1);
 }
 
+#[test]
+fn older_daemons_run_the_same_commands() {
+    let fake = FakeDaytona::start().unwrap();
+    fake.old_daemon();
+    let sandbox = Daytona::new(options(&fake)).create(&spec("r1")).unwrap();
+    let mut out = Keep::default();
+    let argv = ["printf", "%s|", "it's", "a \"b\""].map(String::from).to_vec();
+    sandbox.exec(&ralph_domain::ports::ExecRequest::new(argv), &mut out).unwrap();
+    assert_eq!(out.0, b"it's|a \"b\"|");
+}
+
+#[test]
+fn an_hour_costs_what_the_list_says() {
+    let mut options = DaytonaOptions::new("k");
+    assert_eq!(Daytona::new(options.clone()).hourly(&Resources::default()), None);
+    options.prices = Some(ralph_providers::Prices { vcpu: 0.05, memory_gib: 0.02, disk_gib: 0.01 });
+    let asked = Resources { vcpu: Some(2.0), memory_gib: Some(4.0), disk_gib: None };
+    let price = Daytona::new(options).hourly(&asked).unwrap();
+    assert!((price.dollars() - 0.21).abs() < 1e-9, "{price:?}");
+}
+
 #[derive(Default)]
 struct Keep(Vec<u8>);
 

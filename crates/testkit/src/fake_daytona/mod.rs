@@ -45,6 +45,7 @@ struct State {
     made: u32,
     page: usize,
     toolbox_url: String,
+    old_daemon: bool,
 }
 
 impl FakeDaytona {
@@ -92,6 +93,11 @@ impl FakeDaytona {
     /// Lists come in pages of this many.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
+    }
+
+    /// Commands are split into words and started without a shell, as older daemons do it.
+    pub fn old_daemon(&self) {
+        lock(&self.state).old_daemon = true;
     }
 
     /// Stops a sandbox behind its client's back, as the vendor does with what looks idle.
@@ -150,13 +156,19 @@ fn answer(state: &Mutex<State>, request: &Request) -> Reply {
     let words: Vec<&str> = path.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["toolbox", id, rest @ ..] => {
-            let inside = match lock(state).sandboxes.get_mut(*id) {
+            let mut state = lock(state);
+            let old = state.old_daemon;
+            let inside = match state.sandboxes.get_mut(*id) {
                 None => return refusal(404, &request.target, "Sandbox not found"),
                 Some(found) if found.states.first() != Some(&"started") => {
                     return refusal(400, &request.target, "Sandbox is not running");
                 }
                 Some(found) => Arc::clone(&found.inside),
             };
+            drop(state);
+            if old && rest == ["process", "execute"] {
+                return toolbox::execute_words(&inside, request);
+            }
             toolbox::answer(&inside, request, rest, &query)
         }
         rest => api::answer(&mut lock(state), request, rest, &query),

@@ -60,6 +60,28 @@ fn execute(inside: &Inside, request: &Request) -> io::Result<Reply> {
     Ok(Reply::json(200, &json!({ "exitCode": ran.code, "result": String::from_utf8_lossy(&output) })))
 }
 
+/// As an older daemon does it: words by blanks and quotes, nothing is escaped.
+pub(super) fn execute_words(inside: &Inside, request: &Request) -> Reply {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let (mut argv, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for letter in body["command"].as_str().unwrap_or_default().chars().chain([' ']) {
+        match (letter, quote) {
+            ('"' | '\'', None) => quote = Some(letter),
+            (_, Some(open)) if open == letter => quote = None,
+            (' ', None) if word.is_empty() => {}
+            (' ', None) => argv.push(std::mem::take(&mut word)),
+            _ => word.push(letter),
+        }
+    }
+    match inside.run(&Job { argv, ..Job::default() }) {
+        Ok(ran) => {
+            let result = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+            Reply::json(200, &json!({ "exitCode": ran.code, "result": result }))
+        }
+        Err(error) => Reply::json(200, &json!({ "exitCode": -1, "result": error.to_string() })),
+    }
+}
+
 fn upload(inside: &Inside, request: &Request) -> io::Result<Reply> {
     let all = parts(request.header("content-type").unwrap_or_default(), &request.body);
     let mut written = Vec::new();
