@@ -116,7 +116,10 @@ while :; do
   a=$(wc -c <"$d/out"); b=$(wc -c <"$d/err")
   if [ $a -gt $o ] || [ $b -gt $e ]; then
     c=-
-    if [ $((a-o)) -lt {CHUNK} ] && [ $((b-e)) -lt {CHUNK} ]; then sleep 0.3; [ -f "$d/code" ] && c=$(cat "$d/code"); fi
+    if [ $((a-o)) -lt {CHUNK} ] && [ $((b-e)) -lt {CHUNK} ]; then
+      j=0; while [ $j -lt 3 ] && [ ! -f "$d/code" ]; do j=$((j+1)); sleep 0.1; done
+      [ -f "$d/code" ] && c=$(cat "$d/code")
+    fi
     break
   fi
   i=$((i+1))
@@ -125,7 +128,7 @@ while :; do
     [ -n "$s" ] && ! kill -0 "$s" 2>/dev/null && [ ! -f "$d/code" ] && c=lost
     break
   fi
-  sleep 0.1
+  if [ $i -lt 5 ]; then sleep 0.03; else sleep 0.1; fi
 done
 echo "c $c"
 printf 'o '; tail -c +$((o+1)) "$d/out" | head -c {CHUNK} | base64 | tr -d '\n'; echo

@@ -34,15 +34,19 @@ fn a_command_ends_when_its_client_is_gone() {
     let (told, pid) = std::sync::mpsc::channel();
     let client = std::thread::spawn(move || {
         // In a session of its own and deaf to polite signals.
-        let script = "setsid sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 1; done'";
+        let script = "setsid sh -c 'trap \"\" TERM HUP; echo $$ $RALPH_EXEC; while :; do sleep 1; done'";
         let argv = ["sh", "-c", script].map(String::from).to_vec();
         sandbox.exec(&ExecRequest::new(argv), &mut Dies(told))
     });
     let pid = pid.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(client.join().is_err(), "the client did not die");
-    let end = Instant::now() + Duration::from_secs(60);
-    while Path::new("/proc").join(&pid).exists() {
-        assert!(Instant::now() < end, "process {pid} outlived its client");
-        std::thread::sleep(Duration::from_millis(100));
+    let (pid, token) = pid.split_once(' ').unwrap();
+    // Both go: the process, and the folder that the command had for itself.
+    for path in [format!("/proc/{pid}"), format!("/tmp/.ralph-{token}")] {
+        let end = Instant::now() + Duration::from_secs(60);
+        while Path::new(&path).exists() {
+            assert!(Instant::now() < end, "{path} outlived its client");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }

@@ -99,6 +99,14 @@ impl Inside {
     }
 }
 
+impl Inside {
+    /// Ends it for good: its processes and its files. Threads that still answer somebody may hold on to it until later.
+    pub(crate) fn end(&self) {
+        self.kill_all();
+        let _ = std::fs::remove_dir_all(self.folder.path());
+    }
+}
+
 impl Drop for Inside {
     fn drop(&mut self) {
         self.kill_all();

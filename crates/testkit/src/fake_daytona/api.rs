@@ -33,7 +33,7 @@ pub(super) fn answer(state: &mut State, request: &Request, path: &[&str], query:
                 return match state.sandboxes.remove(&id) {
                     None => no(404, "Sandbox not found"),
                     Some(mut gone) => {
-                        gone.inside.kill_all();
+                        gone.inside.end();
                         gone.states = vec!["destroyed"];
                         Reply::json(200, &shown(&gone, &toolbox))
                     }

@@ -137,6 +137,12 @@ impl FakeDaytona {
     }
 }
 
+impl Drop for FakeDaytona {
+    fn drop(&mut self) {
+        lock(&self.state).sandboxes.values().for_each(|sandbox| sandbox.inside.end());
+    }
+}
+
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,7 +29,10 @@ pub(super) fn answer(state: &mut State, request: &Request, path: &[&str], query:
         }
         ("DELETE", ["sandboxes", id]) => match state.sandboxes.remove(*id) {
             None => refusal(404, "Sandbox not found"),
-            Some(_) => Reply::empty(204),
+            Some(gone) => {
+                gone.inside.end();
+                Reply::empty(204)
+            }
         },
         (method, ["sandboxes", id, rest @ ..]) => match state.sandboxes.get_mut(*id) {
             None => refusal(404, "Sandbox not found"),

@@ -120,6 +120,12 @@ impl FakeE2b {
     }
 }
 
+impl Drop for FakeE2b {
+    fn drop(&mut self) {
+        lock(&self.state).sandboxes.values().for_each(|sandbox| sandbox.inside.end());
+    }
+}
+
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

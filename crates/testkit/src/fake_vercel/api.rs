@@ -21,7 +21,10 @@ pub(super) fn answer(state: &mut State, request: &Request, path: &[&str], query:
             if method == "DELETE" {
                 return match state.sandboxes.remove(*name) {
                     None => refusal(404, "Sandbox not found"),
-                    Some(gone) => Reply::json(200, &json!({ "sandbox": shown(&gone) })),
+                    Some(gone) => {
+                        gone.inside.end();
+                        Reply::json(200, &json!({ "sandbox": shown(&gone) }))
+                    }
                 };
             }
             let Some(sandbox) = state.sandboxes.get_mut(*name) else {

@@ -140,6 +140,12 @@ impl FakeVercel {
     }
 }
 
+impl Drop for FakeVercel {
+    fn drop(&mut self) {
+        lock(&self.state).sandboxes.values().for_each(|sandbox| sandbox.inside.end());
+    }
+}
+
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
