@@ -8,7 +8,7 @@
 //!
 //! [`memory::MemorySandbox`] is the same port without processes or files, for tests of the engine.
 //!
-//! [`docker`] makes containers through the engine's own API.
+//! [`docker`] makes containers through the engine's own API, [`sbx`] microVMs through their command-line tool.
 
 mod adopted;
 pub mod docker;
@@ -17,6 +17,7 @@ pub mod local;
 pub mod memory;
 mod os;
 mod paths;
+pub mod sbx;
 mod shell;
 mod sweep;
 mod wire;
