@@ -1,4 +1,4 @@
-//! The small shell scripts by which commands run inside. They need `sh`, coreutils or busybox, and `/proc`.
+//! The small shell scripts by which commands run inside. They need `sh`, `setsid`, coreutils or busybox, and `/proc`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
