@@ -7,20 +7,25 @@
 //! killed, `ralph` adopts what it leaves behind and ends that. [`sweep`] is the last net, used when a run is resumed.
 //!
 //! [`memory::MemorySandbox`] is the same port without processes or files, for tests of the engine.
+//!
+//! [`docker`] makes containers through the engine's own API, [`sbx`] microVMs through their command-line tool.
 
 mod adopted;
+pub mod docker;
 pub mod guard;
 pub mod local;
 pub mod memory;
 mod os;
 mod paths;
+pub mod sbx;
+mod shell;
 mod sweep;
 mod wire;
 
 pub use local::fence::{self, Fence, FenceSpec};
-pub use local::{LocalOptions, LocalSandbox};
+pub use local::{LocalManaged, LocalOptions, LocalProvider, LocalSandbox};
 pub use local::{egress, escapes};
-pub use memory::{MemoryExit, MemoryFiles, MemorySandbox, MemoryWorkspace};
+pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemorySandbox, MemoryWorkspace};
 
 pub use sweep::sweep;
 

@@ -6,8 +6,11 @@ mod exec;
 pub mod fence;
 mod files;
 mod link;
+mod provider;
 mod request;
 mod walk;
+
+pub use provider::{LocalManaged, LocalProvider};
 
 use egress::Egress;
 use fence::{Fence, Runtime};
@@ -124,6 +127,23 @@ impl LocalSandbox {
         self.shared.fence.as_ref().and_then(|fence| fence.egress())
     }
 
+    /// The same folder with a guard of its own, which starts with its first command.
+    pub(crate) fn own_lane(&self) -> Result<Self, SandboxError> {
+        let options = self
+            .shared
+            .options
+            .duplicate()
+            .map_err(|error| SandboxError::Broken(format!("the lock cannot be shared: {error}")))?;
+        let shared = Shared {
+            options,
+            env: self.shared.env.clone(),
+            fence: self.shared.fence.clone(),
+            slot: Mutex::new(Slot::default()),
+            freed: Condvar::new(),
+        };
+        Ok(Self { root: self.root.clone(), shared: Arc::new(shared) })
+    }
+
     /// The guard's process, unless it was lost or is in use by a running command.
     pub fn guard_pid(&self) -> Option<u32> {
         self.shared.slot().link.as_ref().map(GuardLink::pid)
@@ -211,20 +231,7 @@ impl Sandbox for LocalSandbox {
     }
 
     fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let options = self
-            .shared
-            .options
-            .duplicate()
-            .map_err(|error| SandboxError::Broken(format!("the lock cannot be shared: {error}")))?;
-        // Its guard starts with its first command.
-        let shared = Shared {
-            options,
-            env: self.shared.env.clone(),
-            fence: self.shared.fence.clone(),
-            slot: Mutex::new(Slot::default()),
-            freed: Condvar::new(),
-        };
-        Ok(Box::new(Self { root: self.root.clone(), shared: Arc::new(shared) }))
+        Ok(Box::new(self.own_lane()?))
     }
 
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {

@@ -7,9 +7,11 @@
 mod commands;
 mod diff;
 mod files;
+mod provider;
 mod workspace;
 
 pub use files::MemoryFiles;
+pub use provider::{MemoryManaged, MemoryProvider};
 pub use workspace::MemoryWorkspace;
 
 use ralph_domain::ports::{

@@ -10,7 +10,7 @@ const BODY_MAX: usize = 64 * 1024 * 1024;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(crate) struct Request {
     pub method: String,
     /// With the query.
     pub target: String,
@@ -24,14 +24,14 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 }
 
 /// Why no request came.
 #[derive(Debug)]
-pub(super) enum ReadEnd {
+pub(crate) enum ReadEnd {
     /// The client is gone, or the server stops.
     Closed,
     /// What came is no request that this server takes.
@@ -39,7 +39,7 @@ pub(super) enum ReadEnd {
 }
 
 /// Reads requests from one connection.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     stream: TcpStream,
     /// Read and not used yet, from `start` on.
     buffer: Vec<u8>,
@@ -47,12 +47,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, buffer: Vec::with_capacity(128 * 1024), start: 0 }
     }
 
     /// The next request, complete with its body.
-    pub(super) fn next(&mut self) -> Result<Request, ReadEnd> {
+    pub(crate) fn next(&mut self) -> Result<Request, ReadEnd> {
         self.buffer.drain(..self.start);
         self.start = 0;
         let head_end = self.fill_until_head_ends()?;

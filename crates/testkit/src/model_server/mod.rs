@@ -43,7 +43,7 @@ mod answer;
 mod ask;
 mod errors;
 mod fault;
-mod http;
+pub(crate) mod http;
 mod line;
 mod route;
 mod scenarios;

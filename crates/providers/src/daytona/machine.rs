@@ -1,0 +1,200 @@
+//! One sandbox of Daytona: its life over the API, files and commands over the toolbox inside.
+#![allow(clippy::disallowed_methods, reason = "waits for a machine have a deadline")]
+
+use super::wire::{self, Entry, Folder, PreviewUrl, Ran, SandboxDto};
+use super::{DaytonaOptions, VENDOR};
+use crate::error::ProviderError;
+use crate::http::{Call, Http, Watch, escaped, patient, token};
+use crate::machine::{Machine, SHORT, Shell};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ralph_domain::ports::Preview;
+use reqwest::Method;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+pub(crate) struct DaytonaMachine {
+    options: DaytonaOptions,
+    id: String,
+    toolbox: String,
+}
+
+impl DaytonaMachine {
+    pub fn new(options: DaytonaOptions, found: &SandboxDto) -> Self {
+        let toolbox = format!("{}/{}", found.toolbox_proxy_url.trim_end_matches('/'), found.id);
+        Self { options, id: found.id.clone(), toolbox }
+    }
+
+    /// Where the vendor's image wants work to be done.
+    pub fn home(&self, http: &Http) -> Result<String, ProviderError> {
+        let folder: Folder = http.json(&self.toolbox("look at a sandbox", Method::GET, "/work-dir"))?;
+        Ok(folder.dir)
+    }
+
+    fn api(&self, what: &str, method: Method, rest: &str) -> Call {
+        wire::call(&self.options, what, method, &format!("/sandbox/{}{rest}", escaped(&self.id)))
+    }
+
+    fn toolbox(&self, what: &str, method: Method, rest: &str) -> Call {
+        wire::call(&self.options, what, method, &format!("{}{rest}", self.toolbox))
+    }
+
+    fn look(&self, http: &Http) -> Result<SandboxDto, ProviderError> {
+        http.json(&self.api("look at a sandbox", Method::GET, ""))
+    }
+
+    /// Waits until it runs, starting it where it rests.
+    pub fn start_from(&self, http: &Http, mut now: SandboxDto) -> Result<(), ProviderError> {
+        let end = Instant::now() + self.options.start_limit;
+        loop {
+            match now.state() {
+                "started" => return Ok(()),
+                "stopped" | "archived" | "paused" => {
+                    now = http.json(&self.api("start a sandbox", Method::POST, "/start"))?;
+                    if now.state() == "started" {
+                        return Ok(());
+                    }
+                }
+                "error" | "build_failed" | "destroyed" | "destroying" => return Err(now.unusable()),
+                _ => {}
+            }
+            self.tick(http, end, "start a sandbox")?;
+            now = self.look(http)?;
+        }
+    }
+
+    fn tick(&self, http: &Http, end: Instant, what: &str) -> Result<(), ProviderError> {
+        if Instant::now() >= end {
+            let limit = self.options.start_limit;
+            return Err(ProviderError::TimedOut { vendor: VENDOR, what: what.into(), limit });
+        }
+        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut patient)
+    }
+}
+
+/// Removes a sandbox; no error where it is gone.
+pub(crate) fn destroy(http: &Http, options: &DaytonaOptions, id: &str) -> Result<(), ProviderError> {
+    let call = wire::call(options, "destroy a sandbox", Method::DELETE, &format!("/sandbox/{}", escaped(id)));
+    http.send(&call.also(&[404]), &mut patient).map(drop)
+}
+
+impl Machine for DaytonaMachine {
+    fn kind(&self) -> &'static str {
+        VENDOR
+    }
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
+        // Older daemons split the command into words themselves and know no escapes, newer ones hand it to a shell: coded, it
+        // is the same for both. Both streams come back as one text, so what the shell complains about is left out.
+        let coded = STANDARD.encode(script);
+        let command = format!("sh -c \"echo {coded} | base64 -d | sh 2>/dev/null\"");
+        let call = self
+            .toolbox("run a command", Method::POST, "/process/execute")
+            .json(json!({ "command": command, "timeout": SHORT.as_secs() }))
+            .limit(SHORT + Duration::from_secs(15));
+        let answer = http.send(&call, watch)?;
+        let ran: Ran = http.understood(&call.what, &answer.body)?;
+        Ok(Shell { code: ran.exit_code, out: ran.result })
+    }
+
+    fn put(&self, http: &Http, path: &str, bytes: &[u8], _: Option<u32>) -> Result<(), ProviderError> {
+        let boundary = format!("ralph-{}", token());
+        let mut body = Vec::with_capacity(bytes.len() + 512);
+        let mut part = |head: &str, content: &[u8]| {
+            body.extend_from_slice(
+                format!("--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n").as_bytes(),
+            );
+            body.extend_from_slice(content);
+            body.extend_from_slice(b"\r\n");
+        };
+        part(r#"name="files[0].path""#, path.as_bytes());
+        part("name=\"files[0].file\"; filename=\"file\"\r\nContent-Type: application/octet-stream", bytes);
+        body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+        let call = self
+            .toolbox("write a file", Method::POST, "/files/bulk-upload")
+            .bytes(format!("multipart/form-data; boundary={boundary}"), body)
+            .limit(Duration::from_secs(300));
+        http.send(&call, &mut patient).map(drop)
+    }
+
+    fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError> {
+        let rest = format!("/files/download?path={}", escaped(path));
+        let call = self.toolbox("read a file", Method::GET, &rest).limit(Duration::from_secs(300));
+        Ok(http.send(&call, &mut patient)?.body)
+    }
+
+    fn names(&self, http: &Http, folder: &str) -> Result<Vec<String>, ProviderError> {
+        let rest = format!("/files?path={}", escaped(folder));
+        let entries: Vec<Entry> = http.json(&self.toolbox("list a folder", Method::GET, &rest))?;
+        Ok(entries.into_iter().map(|entry| entry.name).collect())
+    }
+
+    fn make_dir(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+        let rest = format!("/files/folder?path={}&mode=0755", escaped(path));
+        http.send(&self.toolbox("make a folder", Method::POST, &rest), &mut patient).map(drop)
+    }
+
+    fn delete(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+        let rest = format!("/files?path={}", escaped(path));
+        let call = self.toolbox("remove a file", Method::DELETE, &rest).also(&[404]);
+        http.send(&call, &mut patient).map(drop)
+    }
+
+    fn set_mode(&self, http: &Http, path: &str, mode: u32) -> Result<(), ProviderError> {
+        let rest = format!("/files/permissions?path={}&mode={mode:04o}", escaped(path));
+        http.send(&self.toolbox("set permissions", Method::POST, &rest), &mut patient).map(drop)
+    }
+
+    fn start(&self, http: &Http) -> Result<(), ProviderError> {
+        let now = self.look(http)?;
+        self.start_from(http, now)
+    }
+
+    fn stop(&self, http: &Http) -> Result<(), ProviderError> {
+        let end = Instant::now() + self.options.start_limit;
+        let mut asked = false;
+        loop {
+            let now = self.look(http)?;
+            match now.state() {
+                "stopped" | "archived" | "archiving" => return Ok(()),
+                "error" | "build_failed" | "destroyed" => return Err(now.unusable()),
+                "started" if !asked => {
+                    asked = true;
+                    let call = self.api("stop a sandbox", Method::POST, "/stop");
+                    http.send(&call, &mut patient)?;
+                    continue;
+                }
+                _ => {}
+            }
+            self.tick(http, end, "stop a sandbox")?;
+        }
+    }
+
+    fn destroy(&self, http: &Http) -> Result<(), ProviderError> {
+        destroy(http, &self.options, &self.id)
+    }
+
+    fn preview(&self, http: &Http, port: u16) -> Result<Preview, ProviderError> {
+        let call = self.api("open a port", Method::GET, &format!("/ports/{port}/preview-url"));
+        let found: PreviewUrl = http.json(&call)?;
+        let headers =
+            [("X-Daytona-Preview-Token", found.token), ("X-Daytona-Skip-Preview-Warning", "true".into())];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value));
+        Ok(Preview { url: found.url, headers: BTreeMap::from(headers) })
+    }
+
+    fn keep_alive(&self, http: &Http) -> Result<(), ProviderError> {
+        let call = self.api("keep a sandbox alive", Method::POST, "/last-activity");
+        http.send(&call.json(json!({ "activityType": "toolbox" })), &mut patient).map(drop)
+    }
+
+    /// Calls to the toolbox count as activity already; this is for vendors' proxies that forget.
+    fn keep_alive_every(&self) -> Duration {
+        Duration::from_secs(240)
+    }
+}

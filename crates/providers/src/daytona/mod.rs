@@ -1,0 +1,259 @@
+//! Daytona: <https://www.daytona.io>. Sandboxes are found again by name and labels; what looks idle is stopped by the vendor,
+//! which calls to the sandbox prevent.
+
+mod machine;
+mod wire;
+
+use crate::error::ProviderError;
+use crate::http::{Call, Http, escaped, patient};
+use crate::price::Prices;
+use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
+use machine::DaytonaMachine;
+use ralph_domain::id::RunId;
+use ralph_domain::money::Usd;
+use ralph_domain::ports::{
+    Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
+    SandboxProvider, SandboxSpec,
+};
+use reqwest::Method;
+use serde_json::json;
+use std::time::Duration;
+use wire::{Page, SandboxDto, Volume};
+
+pub(crate) const VENDOR: &str = "daytona";
+/// How many pages of a list are read.
+const PAGES_MAX: usize = 50;
+
+/// How Daytona is reached.
+#[derive(Clone)]
+pub struct DaytonaOptions {
+    /// The key.
+    pub key: String,
+    /// The address of the API.
+    pub api_url: String,
+    /// The organization; needed where the key is a token of a person.
+    pub organization: Option<String>,
+    /// The region.
+    pub target: Option<String>,
+    /// The first wait between tries; later ones double.
+    pub backoff: Duration,
+    /// How long a sandbox may take to start, its build included.
+    pub start_limit: Duration,
+    /// Without a sign of this process for so long, a command inside is ended.
+    pub orphan_after: Duration,
+    /// Prices of the vendor's list, where they are known.
+    pub prices: Option<Prices>,
+}
+
+impl std::fmt::Debug for DaytonaOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DaytonaOptions")
+            .field("api_url", &self.api_url)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DaytonaOptions {
+    /// The vendor's own address and every default.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            api_url: "https://app.daytona.io/api".into(),
+            organization: None,
+            target: None,
+            backoff: Duration::from_secs(1),
+            start_limit: Duration::from_secs(600),
+            orphan_after: ORPHAN_AFTER,
+            prices: None,
+        }
+    }
+
+    /// As the variables say that the vendor's SDK reads: `DAYTONA_API_KEY`, `DAYTONA_API_URL`, `DAYTONA_ORGANIZATION_ID`,
+    /// `DAYTONA_TARGET`.
+    pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
+        let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let variable = "DAYTONA_API_KEY";
+        let mut options = Self::new(said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable })?);
+        if let Some(url) = said("DAYTONA_API_URL") {
+            options.api_url = url;
+        }
+        options.organization = said("DAYTONA_ORGANIZATION_ID");
+        options.target = said("DAYTONA_TARGET");
+        Ok(options)
+    }
+}
+
+/// The provider.
+#[derive(Debug)]
+pub struct Daytona {
+    options: DaytonaOptions,
+}
+
+impl Daytona {
+    /// A provider; nothing is asked yet.
+    pub fn new(options: DaytonaOptions) -> Self {
+        Self { options }
+    }
+
+    fn http(&self) -> Result<Http, ProviderError> {
+        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff)
+    }
+
+    fn call(&self, what: &str, method: Method, path: &str) -> Call {
+        wire::call(&self.options, what, method, path)
+    }
+
+    /// A sandbox of ours by its id or name.
+    fn find(&self, http: &Http, id: &str) -> Result<Option<SandboxDto>, ProviderError> {
+        let path = format!("/sandbox/{}", escaped(id));
+        let found: Option<SandboxDto> =
+            http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
+        Ok(found.filter(|found| found.is_ours() && !found.is_gone()))
+    }
+
+    fn all(&self, http: &Http, labels: &serde_json::Value) -> Result<Vec<SandboxDto>, ProviderError> {
+        let filter = escaped(&labels.to_string());
+        let mut found = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let mut path = format!("/sandbox?limit=100&labels={filter}");
+            if let Some(cursor) = &cursor {
+                path.push_str(&format!("&cursor={}", escaped(cursor)));
+            }
+            let page: Page = http.json(&self.call("list sandboxes", Method::GET, &path))?;
+            found.extend(page.items.into_iter().filter(|one| one.is_ours() && !one.is_gone()));
+            cursor = page.next_cursor.filter(|next| !next.is_empty());
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The run's own: by name at once, by label where it was made under another name.
+    fn of_run(&self, http: &Http, run: &RunId) -> Result<Option<SandboxDto>, ProviderError> {
+        let is_its =
+            |found: &SandboxDto| found.labels.get(LABEL_RUN).map(String::as_str) == Some(run.as_str());
+        if let Some(found) = self.find(http, &wire::name(run))?.filter(is_its) {
+            return Ok(Some(found));
+        }
+        let labels = json!({ LABEL_OURS: "true", LABEL_RUN: run.as_str() });
+        Ok(self.all(http, &labels)?.into_iter().find(is_its))
+    }
+
+    /// Makes one. A try that failed may have made it all the same, so each begins with a look.
+    fn make(&self, http: &Http, spec: &SandboxSpec) -> Result<SandboxDto, ProviderError> {
+        let volumes = spec.volumes.iter().map(|(name, path)| Ok((self.volume(http, name)?, path.clone())));
+        let volumes = volumes.collect::<Result<Vec<_>, ProviderError>>()?;
+        let body = wire::create(spec, &self.options, &volumes)?;
+        let mut tries = 0;
+        loop {
+            if let Some(found) = self.of_run(http, &spec.run)? {
+                return Ok(found);
+            }
+            tries += 1;
+            let call = self
+                .call("create a sandbox", Method::POST, "/sandbox")
+                .json(body.clone())
+                .limit(Duration::from_secs(120));
+            match http.json(&call.once()) {
+                Ok(made) => return Ok(made),
+                Err(error) if error.passes() && tries < 5 => http.pause_after(&error, tries)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The id of a volume, which is made where it is missing.
+    fn volume(&self, http: &Http, name: &str) -> Result<String, ProviderError> {
+        let path = format!("/volumes/by-name/{}", escaped(name));
+        let look = || self.call("look for a volume", Method::GET, &path);
+        let mut volume: Option<Volume> = http.json_or_none(look())?;
+        if volume.is_none() {
+            let call = self.call("make a volume", Method::POST, "/volumes").json(json!({ "name": name }));
+            volume = Some(http.json(&call)?);
+        }
+        for _ in 0..120 {
+            match volume {
+                Some(Volume { id, state }) if state == "ready" => return Ok(id),
+                Some(Volume { id, state }) if state == "error" || state.contains("delet") => {
+                    return Err(ProviderError::State {
+                        vendor: VENDOR,
+                        id,
+                        state,
+                        reason: " (a volume)".into(),
+                    });
+                }
+                _ => {}
+            }
+            http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut patient)?;
+            volume = http.json_or_none(look())?;
+        }
+        let limit = Duration::from_secs(120);
+        Err(ProviderError::TimedOut { vendor: VENDOR, what: format!("make the volume `{name}`"), limit })
+    }
+
+    /// A started sandbox, ready for commands.
+    fn open(&self, http: Http, found: SandboxDto) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
+        let machine = DaytonaMachine::new(self.options.clone(), &found);
+        machine.start_from(&http, found)?;
+        let home = machine.home(&http)?;
+        Ok(Box::new(CloudSandbox::open(machine, http, &home, self.options.orphan_after)?))
+    }
+}
+
+impl SandboxProvider for Daytona {
+    fn name(&self) -> &'static str {
+        VENDOR
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            streaming: true,
+            separate_stderr: true,
+            stdin: true,
+            parallel: true,
+            stop_start: true,
+            preview: true,
+            network_policy: true,
+            snapshots: true,
+            volumes: true,
+            resources: true,
+            file_modes: true,
+        }
+    }
+
+    fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
+        let http = self.http()?;
+        let found = self.make(&http, spec)?;
+        Ok(self.open(http, found)?)
+    }
+
+    /// It is started where it was stopped.
+    fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
+        let http = self.http()?;
+        match self.find(&http, id)? {
+            None => Ok(None),
+            Some(found) => Ok(Some(self.open(http, found)?)),
+        }
+    }
+
+    fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
+        let all = self.all(&self.http()?, &json!({ LABEL_OURS: "true" }))?;
+        Ok(all.into_iter().map(SandboxDto::info).collect())
+    }
+
+    fn destroy(&self, id: &str) -> Result<(), SandboxError> {
+        let http = self.http()?;
+        match self.find(&http, id)? {
+            None => Ok(()),
+            Some(found) => Ok(machine::destroy(&http, &self.options, &found.id)?),
+        }
+    }
+
+    fn hourly(&self, resources: &Resources) -> Option<Usd> {
+        let usual = Resources { vcpu: Some(1.0), memory_gib: Some(1.0), disk_gib: Some(3.0) };
+        self.options.prices.map(|prices| prices.hourly(resources, &usual))
+    }
+}

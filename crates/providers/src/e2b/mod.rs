@@ -1,0 +1,253 @@
+//! E2B: <https://e2b.dev>. Sandboxes are found again by their metadata. They live until a time that has to be moved on while
+//! they are needed; then they pause with their files, and connecting wakes them.
+
+mod connect;
+mod machine;
+mod wire;
+
+use crate::error::ProviderError;
+use crate::http::{Call, Http, escaped};
+use crate::price::Prices;
+use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
+use machine::E2bMachine;
+use ralph_domain::id::RunId;
+use ralph_domain::money::Usd;
+use ralph_domain::ports::{
+    Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
+    SandboxProvider, SandboxSpec,
+};
+use reqwest::Method;
+use serde_json::json;
+use std::time::Duration;
+use wire::{Access, Known};
+
+pub(crate) const VENDOR: &str = "e2b";
+/// How many pages of a list are read.
+const PAGES_MAX: usize = 50;
+
+/// How E2B is reached.
+#[derive(Clone)]
+pub struct E2bOptions {
+    /// The key.
+    pub key: String,
+    /// The address of the API.
+    pub api_url: String,
+    /// The address of the sandboxes; the vendor's own where absent.
+    pub sandbox_url: Option<String>,
+    /// The domain below which ports are reached, where a sandbox names none.
+    pub domain: String,
+    /// What a sandbox is made of where neither an image nor a snapshot is named.
+    pub template: String,
+    /// How long a sandbox lives without a sign of us, where the spec says nothing.
+    pub lifetime: Duration,
+    /// The first wait between tries; later ones double.
+    pub backoff: Duration,
+    /// Without a sign of this process for so long, a command inside is ended.
+    pub orphan_after: Duration,
+    /// Prices of the vendor's list, where they are known.
+    pub prices: Option<Prices>,
+}
+
+impl std::fmt::Debug for E2bOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("E2bOptions")
+            .field("api_url", &self.api_url)
+            .field("template", &self.template)
+            .finish_non_exhaustive()
+    }
+}
+
+impl E2bOptions {
+    /// The vendor's own address and every default.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            api_url: "https://api.e2b.app".into(),
+            sandbox_url: None,
+            domain: "e2b.app".into(),
+            template: "base".into(),
+            lifetime: Duration::from_secs(15 * 60),
+            backoff: Duration::from_secs(1),
+            orphan_after: ORPHAN_AFTER,
+            prices: None,
+        }
+    }
+
+    /// As the variables say that the vendor's SDK reads: `E2B_API_KEY`, `E2B_DOMAIN`, `E2B_API_URL`, `E2B_SANDBOX_URL`.
+    pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
+        let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let variable = "E2B_API_KEY";
+        let mut options = Self::new(said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable })?);
+        if let Some(domain) = said("E2B_DOMAIN") {
+            options.api_url = format!("https://api.{domain}");
+            options.domain = domain;
+        }
+        if let Some(url) = said("E2B_API_URL") {
+            options.api_url = url;
+        }
+        options.sandbox_url = said("E2B_SANDBOX_URL");
+        Ok(options)
+    }
+}
+
+/// The provider.
+#[derive(Debug)]
+pub struct E2b {
+    options: E2bOptions,
+}
+
+impl E2b {
+    /// A provider; nothing is asked yet.
+    pub fn new(options: E2bOptions) -> Self {
+        Self { options }
+    }
+
+    fn http(&self) -> Result<Http, ProviderError> {
+        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff)
+    }
+
+    fn call(&self, what: &str, method: Method, path: &str) -> Call {
+        wire::call(&self.options, what, method, path)
+    }
+
+    fn find(&self, http: &Http, id: &str) -> Result<Option<Known>, ProviderError> {
+        let path = format!("/sandboxes/{}", escaped(id));
+        let found: Option<Known> = http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
+        Ok(found.filter(Known::is_ours))
+    }
+
+    fn all(&self, http: &Http, filter: &[(&str, &str)]) -> Result<Vec<Known>, ProviderError> {
+        // A query within a query: names and values are escaped, then the whole once more.
+        let pairs: Vec<String> =
+            filter.iter().map(|(k, v)| format!("{}={}", escaped(k), escaped(v))).collect();
+        let filter = escaped(&pairs.join("&"));
+        let mut found = Vec::new();
+        let mut next: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let mut path = format!("/v2/sandboxes?metadata={filter}&state=running,paused&limit=100");
+            if let Some(next) = &next {
+                path.push_str(&format!("&nextToken={}", escaped(next)));
+            }
+            let call = self.call("list sandboxes", Method::GET, &path);
+            let answer = http.send(&call, &mut crate::http::patient)?;
+            let page: Vec<Known> = http.understood(&call.what, &answer.body)?;
+            found.extend(page.into_iter().filter(Known::is_ours));
+            next = answer.header("x-next-token").filter(|token| !token.is_empty()).map(str::to_owned);
+            if next.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn of_run(&self, http: &Http, run: &RunId) -> Result<Option<Known>, ProviderError> {
+        let all = self.all(http, &[(LABEL_OURS, "true"), (LABEL_RUN, run.as_str())])?;
+        Ok(all.into_iter().find(|found| found.run().as_ref() == Some(run)))
+    }
+
+    /// Makes one, or wakes the one that is there. A try that failed may have made it all the same, so each begins with a look.
+    fn make(&self, http: &Http, spec: &SandboxSpec, lifetime: Duration) -> Result<Access, ProviderError> {
+        for (name, _) in &spec.volumes {
+            self.volume(http, name)?;
+        }
+        let body = wire::create(spec, &self.options, lifetime)?;
+        let mut tries = 0;
+        loop {
+            if let Some(found) = self.of_run(http, &spec.run)?
+                && let Some(access) = machine::connect(http, &self.options, &found.id, lifetime)?
+            {
+                return Ok(access);
+            }
+            tries += 1;
+            let call = self.call("create a sandbox", Method::POST, "/sandboxes").json(body.clone());
+            match http.json(&call.limit(Duration::from_secs(120)).once()) {
+                Ok(made) => return Ok(made),
+                Err(error) if error.passes() && tries < 5 => http.pause_after(&error, tries)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Makes a volume where it is missing.
+    fn volume(&self, http: &Http, name: &str) -> Result<(), ProviderError> {
+        let all: Vec<wire::Volume> = http.json(&self.call("list volumes", Method::GET, "/volumes"))?;
+        if all.iter().any(|volume| volume.name == name) {
+            return Ok(());
+        }
+        let call = self.call("make a volume", Method::POST, "/volumes").json(json!({ "name": name }));
+        http.send(&call, &mut crate::http::patient).map(drop)
+    }
+
+    fn open(
+        &self,
+        mut http: Http,
+        access: Access,
+        lifetime: Duration,
+    ) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
+        for secret in [&access.envd_access_token, &access.traffic_access_token].into_iter().flatten() {
+            http.hide(secret);
+        }
+        let machine = E2bMachine::new(self.options.clone(), access, lifetime);
+        let home = machine.home(&http)?;
+        Ok(Box::new(CloudSandbox::open(machine, http, &home, self.options.orphan_after)?))
+    }
+}
+
+impl SandboxProvider for E2b {
+    fn name(&self) -> &'static str {
+        VENDOR
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            streaming: true,
+            separate_stderr: true,
+            stdin: true,
+            parallel: true,
+            stop_start: true,
+            preview: true,
+            network_policy: true,
+            snapshots: true,
+            volumes: true,
+            // The size is that of the template.
+            resources: false,
+            file_modes: true,
+        }
+    }
+
+    fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
+        let http = self.http()?;
+        let lifetime = spec.auto_stop.unwrap_or(self.options.lifetime);
+        let access = self.make(&http, spec, lifetime)?;
+        Ok(self.open(http, access, lifetime)?)
+    }
+
+    /// It is woken where it was paused.
+    fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
+        let http = self.http()?;
+        let lifetime = self.options.lifetime;
+        let Some(found) = self.find(&http, id)? else { return Ok(None) };
+        match machine::connect(&http, &self.options, &found.id, lifetime)? {
+            None => Ok(None),
+            Some(access) => Ok(Some(self.open(http, access, lifetime)?)),
+        }
+    }
+
+    fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
+        let all = self.all(&self.http()?, &[(LABEL_OURS, "true")])?;
+        Ok(all.into_iter().map(Known::info).collect())
+    }
+
+    fn destroy(&self, id: &str) -> Result<(), SandboxError> {
+        let http = self.http()?;
+        match self.find(&http, id)? {
+            None => Ok(()),
+            Some(found) => Ok(machine::destroy(&http, &self.options, &found.id)?),
+        }
+    }
+
+    fn hourly(&self, resources: &Resources) -> Option<Usd> {
+        let usual = Resources { vcpu: Some(2.0), memory_gib: Some(0.5), disk_gib: None };
+        self.options.prices.map(|prices| prices.hourly(resources, &usual))
+    }
+}

@@ -1,0 +1,342 @@
+//! One command from its start to its end, whatever way it ends.
+//!
+//! A script starts it under a runner inside; further scripts wait for output and for the end. Every call may be made again,
+//! so a broken connection loses nothing.
+#![allow(clippy::disallowed_methods, reason = "the time of a command is measured here")]
+
+use crate::error::ProviderError;
+use crate::http::{Http, patient, token};
+use crate::machine::Machine;
+use crate::{paths, script};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ralph_domain::ports::{
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, StopCause, Stream,
+};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The largest standard input.
+const STDIN_MAX: u64 = 64 * 1024 * 1024;
+/// How long the end of a killed command is waited for.
+const END: Duration = Duration::from_secs(30);
+
+/// Where and for how long.
+pub(crate) struct Place<'a, M> {
+    pub machine: &'a M,
+    pub http: &'a Http,
+    pub root: &'a Path,
+    pub orphan_after: Duration,
+}
+
+/// Why a command is to end before its time.
+#[derive(Debug, Clone, Copy)]
+enum Cut {
+    TimedOut,
+    Idle,
+    Stopped(StopCause),
+}
+
+pub(crate) fn exec<M: Machine>(
+    place: &Place<'_, M>,
+    request: &ExecRequest,
+    sink: &mut dyn ExecSink,
+) -> Result<ExecOutcome, SandboxError> {
+    let cwd = paths::inside(place.root, &request.cwd)?;
+    let program = request.argv.first().cloned().unwrap_or_default();
+    let cannot = |reason: String| SandboxError::CannotStart { program: program.clone(), reason };
+    if program.is_empty() {
+        return Err(cannot("the command is empty".into()));
+    }
+    if let Some((name, _)) = request.env.iter().find(|(name, _)| !is_name(name)) {
+        return Err(cannot(format!("`{name}` is no name for a variable")));
+    }
+    if request.argv.iter().chain(request.env.iter().map(|(_, value)| value)).any(|word| word.contains('\0')) {
+        return Err(cannot("a word holds a NUL byte".into()));
+    }
+    let started = Instant::now();
+    if let ControlFlow::Break(cause) = sink.poll() {
+        return Ok(ExecOutcome { end: ExecEnd::Stopped(cause), duration: started.elapsed(), survivors: 0 });
+    }
+    let token = token();
+    let stdin = stdin(&request.stdin).map_err(cannot)?;
+    let mut run = || -> Result<ExecOutcome, ProviderError> {
+        let folder = script::folder(&token);
+        if let Some(bytes) = &stdin {
+            place.machine.put(place.http, &format!("{folder}/stdin"), bytes, None)?;
+        }
+        let command = script::Command {
+            token: &token,
+            argv: &request.argv,
+            cwd: &cwd,
+            env: &request.env,
+            stdin: stdin.is_some(),
+        };
+        place.machine.put(place.http, &format!("{folder}/run"), script::runner(&command).as_bytes(), None)?;
+        let mut running = Running {
+            place,
+            token: &token,
+            started: Instant::now(),
+            last_output: Instant::now(),
+            last_sign: Instant::now(),
+            read: [0, 0],
+            launched: false,
+        };
+        running.follow(request, sink)
+    };
+    let ran = run();
+    // Whatever happened, nothing of it stays; where even this fails, the watch inside clears up.
+    let _ = place.machine.shell(place.http, &script::clear(&token), &mut patient);
+    let outcome = ran?;
+    if let ExecEnd::Exited(code @ (126 | 127)) = outcome.end {
+        let look = format!(
+            "cd {} 2>/dev/null || exit 3; command -v {} >/dev/null || exit 4",
+            script::quoted(&cwd),
+            script::quoted(&program)
+        );
+        match place.machine.shell(place.http, &look, &mut patient)?.code {
+            3 => return Err(cannot(format!("there is no folder `{}`", request.cwd.display()))),
+            4 if code == 127 => return Err(cannot("there is no such program".into())),
+            4 => return Err(cannot("it is not executable".into())),
+            _ => {}
+        }
+    }
+    Ok(outcome)
+}
+
+fn is_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn stdin(stdin: &Stdin) -> Result<Option<Vec<u8>>, String> {
+    let bytes = match stdin {
+        Stdin::Empty => return Ok(None),
+        Stdin::Bytes(bytes) => bytes.clone(),
+        Stdin::File(path) => {
+            let failed =
+                |e: std::io::Error| format!("standard input `{}` cannot be read: {e}", path.display());
+            if std::fs::metadata(path).map_err(failed)?.len() > STDIN_MAX {
+                return Err(format!("standard input `{}` is larger than 64 MiB", path.display()));
+            }
+            std::fs::read(path).map_err(failed)?
+        }
+    };
+    Ok(Some(bytes))
+}
+
+/// What one wait brought.
+#[derive(Debug)]
+struct News {
+    end: Option<Ended>,
+    /// Bytes of both streams.
+    bytes: [Vec<u8>; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Code { code: i32, survivors: u32 },
+    Lost,
+}
+
+struct Running<'a, M> {
+    place: &'a Place<'a, M>,
+    token: &'a str,
+    started: Instant,
+    last_output: Instant,
+    last_sign: Instant,
+    /// How much of both streams was handed on.
+    read: [u64; 2],
+    /// Whether a start was answered.
+    launched: bool,
+}
+
+impl<M: Machine> Running<'_, M> {
+    fn follow(
+        &mut self,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<ExecOutcome, ProviderError> {
+        loop {
+            if let Some(ended) = self.wait(Some(request), sink)? {
+                return Ok(self.outcome(ended, None));
+            }
+            if let Some(cut) = self.due(request, sink) {
+                let ended = self.cut(request.grace, sink)?;
+                return Ok(self.outcome(ended, Some(cut)));
+            }
+            self.keep_alive();
+        }
+    }
+
+    /// Whether it has to end now.
+    fn due(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Option<Cut> {
+        if let ControlFlow::Break(cause) = sink.poll() {
+            return Some(Cut::Stopped(cause));
+        }
+        if request.timeout.is_some_and(|limit| self.started.elapsed() >= limit) {
+            return Some(Cut::TimedOut);
+        }
+        request.idle_timeout.is_some_and(|limit| self.last_output.elapsed() >= limit).then_some(Cut::Idle)
+    }
+
+    /// Waits for news and hands output on. `None` where it goes on, or where it is due to end. Without a request, only the
+    /// end counts.
+    fn wait(
+        &mut self,
+        request: Option<&ExecRequest>,
+        sink: &mut dyn ExecSink,
+    ) -> Result<Option<Ended>, ProviderError> {
+        let mut script = script::wait(self.token, self.read[0], self.read[1]);
+        if !self.launched {
+            // The first wait starts it; saying so twice starts it once.
+            script = script::launch(self.token, self.place.orphan_after) + &script;
+        }
+        let asked = {
+            let mut watch = || match request {
+                Some(request) if self.due(request, sink).is_some() => ControlFlow::Break(()),
+                Some(_) => ControlFlow::Continue(()),
+                None => {
+                    let _ = sink.poll();
+                    ControlFlow::Continue(())
+                }
+            };
+            self.place.machine.shell(self.place.http, &script, &mut watch)
+        };
+        let shell = match asked {
+            Ok(shell) => shell,
+            Err(ProviderError::Cut) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.launched = true;
+        let news =
+            news(&shell.out).map_err(|reason| self.place.http.garbled("wait for a command", reason))?;
+        let mut all = true;
+        for (index, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
+            let bytes = &news.bytes[index];
+            all &= (bytes.len() as u64) < script::CHUNK;
+            self.read[index] += bytes.len() as u64;
+            if !bytes.is_empty() {
+                self.last_output = Instant::now();
+                sink.output(stream, bytes);
+            }
+        }
+        Ok(news.end.filter(|_| all))
+    }
+
+    /// Ends it: politely, then for good.
+    fn cut(&mut self, grace: Duration, sink: &mut dyn ExecSink) -> Result<Ended, ProviderError> {
+        for (signal, time) in [("TERM", grace), ("KILL", END)] {
+            let machine = self.place.machine;
+            machine.shell(self.place.http, &script::signal(self.token, signal), &mut || {
+                let _ = sink.poll();
+                ControlFlow::Continue(())
+            })?;
+            let end = Instant::now() + time;
+            let mut last = false;
+            while !last {
+                last = Instant::now() >= end;
+                if let Some(ended) = self.wait_until(end, sink)? {
+                    return Ok(ended);
+                }
+            }
+        }
+        Ok(Ended::Lost)
+    }
+
+    /// As [`Running::wait`], not beyond `end`.
+    fn wait_until(&mut self, end: Instant, sink: &mut dyn ExecSink) -> Result<Option<Ended>, ProviderError> {
+        let mut limited = ExecRequest::new(Vec::new());
+        limited.timeout = Some(
+            end.saturating_duration_since(self.started)
+                .max(self.started.elapsed() + Duration::from_millis(300)),
+        );
+        self.wait(Some(&limited), &mut Deaf(sink))
+    }
+
+    /// A sign that is refused (the vendor's longest time is reached) does not end the command: it goes on while it can.
+    fn keep_alive(&mut self) {
+        if self.last_sign.elapsed() >= self.place.machine.keep_alive_every() {
+            self.last_sign = Instant::now();
+            let _ = self.place.machine.keep_alive(self.place.http);
+        }
+    }
+
+    fn outcome(&self, ended: Ended, cut: Option<Cut>) -> ExecOutcome {
+        let (end, survivors) = match (cut, ended) {
+            (Some(Cut::TimedOut), _) => (ExecEnd::TimedOut, ended),
+            (Some(Cut::Idle), _) => (ExecEnd::IdleTimedOut, ended),
+            (Some(Cut::Stopped(cause)), _) => (ExecEnd::Stopped(cause), ended),
+            (None, Ended::Lost) => (ExecEnd::GuardLost, ended),
+            // The shell that waits for it names a signal in this way.
+            (None, Ended::Code { code, .. }) if (129..=192).contains(&code) => {
+                (ExecEnd::Signaled(code - 128), ended)
+            }
+            (None, Ended::Code { code, .. }) => (ExecEnd::Exited(code), ended),
+        };
+        let survivors = match survivors {
+            Ended::Code { survivors, .. } => survivors,
+            Ended::Lost => 0,
+        };
+        ExecOutcome { end, duration: self.started.elapsed(), survivors }
+    }
+}
+
+/// A sink that no longer has a say: the command ends already.
+struct Deaf<'a>(&'a mut dyn ExecSink);
+
+impl ExecSink for Deaf<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.0.output(stream, bytes);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        let _ = self.0.poll();
+        ControlFlow::Continue(())
+    }
+}
+
+fn news(text: &str) -> Result<News, String> {
+    let line = |mark: &str| text.lines().find_map(|line| line.strip_prefix(mark)).map(str::trim);
+    let said =
+        line("c ").ok_or_else(|| format!("no state in `{}`", ralph_domain::text::one_line(text, 120)))?;
+    let end = match said.split_once(' ') {
+        None if said == "-" => None,
+        None if said == "lost" || said == "gone" => Some(Ended::Lost),
+        Some((code, left)) => Some(Ended::Code {
+            code: code.parse().map_err(|_| format!("`{code}` is no exit code"))?,
+            survivors: left.trim().parse().unwrap_or(0),
+        }),
+        None => return Err(format!("`{said}` is no state")),
+    };
+    let bytes = |mark: &str| match line(mark) {
+        None | Some("") => Ok(Vec::new()),
+        Some(coded) => STANDARD.decode(coded).map_err(|e| format!("output is garbled: {e}")),
+    };
+    Ok(News { end, bytes: [bytes("o ")?, bytes("e ")?] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_read() {
+        let some = news("c -\no aGk=\ne \n").unwrap();
+        assert_eq!((some.end, some.bytes), (None, [b"hi".to_vec(), Vec::new()]));
+        let over = news("c 7 2\no \ne aGk=\n").unwrap();
+        assert_eq!(over.end, Some(Ended::Code { code: 7, survivors: 2 }));
+        assert_eq!(news("c lost\no \ne \n").unwrap().end, Some(Ended::Lost));
+        assert!(news("sh: not found").is_err());
+        assert!(news("c -\no ???\n").is_err());
+    }
+
+    #[test]
+    fn names_of_variables_cannot_smuggle_commands() {
+        assert!(is_name("A_b1"));
+        for bad in ["", "1a", "a b", "a;b", "a=$(x)"] {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
+}

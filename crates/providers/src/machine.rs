@@ -1,0 +1,63 @@
+//! What a vendor has to be able to do; everything else is shared.
+
+use crate::error::ProviderError;
+use crate::http::{Http, Watch, patient};
+use crate::script::quoted;
+use ralph_domain::ports::Preview;
+use std::time::Duration;
+
+/// Time for a short script.
+pub(crate) const SHORT: Duration = Duration::from_secs(60);
+
+/// What a script printed and how it ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Shell {
+    pub code: i32,
+    pub out: String,
+}
+
+/// One machine of a vendor. Paths are absolute.
+pub(crate) trait Machine: Send + Sync + 'static {
+    fn kind(&self) -> &'static str;
+    fn id(&self) -> &str;
+    /// Runs a short script of `sh` to its end.
+    fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError>;
+    /// Writes a file, making its folders; `mode` is that of the file it replaces.
+    fn put(&self, http: &Http, path: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), ProviderError>;
+    /// A file that is there.
+    fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError>;
+    fn start(&self, http: &Http) -> Result<(), ProviderError>;
+    fn stop(&self, http: &Http) -> Result<(), ProviderError>;
+    fn destroy(&self, http: &Http) -> Result<(), ProviderError>;
+    fn preview(&self, http: &Http, port: u16) -> Result<Preview, ProviderError>;
+    fn keep_alive(&self, http: &Http) -> Result<(), ProviderError>;
+    /// How often a long command says that the machine is still needed.
+    fn keep_alive_every(&self) -> Duration;
+
+    fn names(&self, http: &Http, folder: &str) -> Result<Vec<String>, ProviderError> {
+        let script = format!(
+            "cd {} && for f in * .*; do [ -e \"$f\" ] || [ -L \"$f\" ] || continue; case \"$f\" in .|..) ;; *) printf '%s\\n' \"$f\";; esac; done; exit 0",
+            quoted(folder)
+        );
+        let out = self.done(http, "list a folder", &script)?;
+        Ok(out.lines().map(str::to_owned).collect())
+    }
+    fn make_dir(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+        self.done(http, "make a folder", &format!("mkdir -p {} 2>&1", quoted(path))).map(drop)
+    }
+    fn delete(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+        self.done(http, "remove a file", &format!("rm -f {} 2>&1", quoted(path))).map(drop)
+    }
+    fn set_mode(&self, http: &Http, path: &str, mode: u32) -> Result<(), ProviderError> {
+        self.done(http, "set permissions", &format!("chmod {mode:o} {} 2>&1", quoted(path))).map(drop)
+    }
+
+    /// Runs a script that has to succeed.
+    fn done(&self, http: &Http, what: &str, script: &str) -> Result<String, ProviderError> {
+        let shell = self.shell(http, script, &mut patient)?;
+        if shell.code == 0 {
+            return Ok(shell.out);
+        }
+        Err(http.garbled(what, format!("exit code {}: {}", shell.code, shell.out.trim())))
+    }
+}

@@ -1,0 +1,42 @@
+//! What a machine costs.
+
+use ralph_domain::money::Usd;
+use ralph_domain::ports::Resources;
+
+/// Prices of a vendor's list, per hour. There are no built-in ones: lists change, and a wrong estimate is worse than none.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Prices {
+    /// One processor.
+    pub vcpu: f64,
+    /// One GiB of memory.
+    pub memory_gib: f64,
+    /// One GiB of disk.
+    pub disk_gib: f64,
+}
+
+impl Prices {
+    /// The price of a machine of this size; `usual` fills in what is not said.
+    pub fn hourly(&self, resources: &Resources, usual: &Resources) -> Usd {
+        let part = |said: Option<f64>, usual: Option<f64>, price: f64| {
+            said.or(usual).unwrap_or(0.0).max(0.0) * price
+        };
+        Usd::from_dollars(
+            part(resources.vcpu, usual.vcpu, self.vcpu)
+                + part(resources.memory_gib, usual.memory_gib, self.memory_gib)
+                + part(resources.disk_gib, usual.disk_gib, self.disk_gib),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_costs_as_usual() {
+        let prices = Prices { vcpu: 0.05, memory_gib: 0.016, disk_gib: 0.0 };
+        let usual = Resources { vcpu: Some(1.0), memory_gib: Some(1.0), disk_gib: Some(3.0) };
+        let asked = Resources { vcpu: Some(2.0), ..Resources::default() };
+        assert_eq!(prices.hourly(&asked, &usual), Usd::from_dollars(0.116));
+    }
+}

@@ -1,0 +1,240 @@
+//! A cloud machine as a [`Sandbox`]: the same for every vendor.
+
+use crate::error::ProviderError;
+use crate::exec::{self, Place};
+use crate::http::{Http, patient, token};
+use crate::machine::Machine;
+use crate::{paths, script};
+use ralph_domain::ports::{
+    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxError, WriteMode,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The largest file that is read into memory.
+const READ_MAX: u64 = 256 * 1024 * 1024;
+/// Without a sign of this process for so long, a command inside is ended.
+pub(crate) const ORPHAN_AFTER: Duration = Duration::from_secs(180);
+
+/// One machine, one connection, one folder.
+pub(crate) struct CloudSandbox<M> {
+    machine: Arc<M>,
+    http: Http,
+    root: PathBuf,
+    orphan_after: Duration,
+}
+
+/// What stands at a path.
+enum Found {
+    Nothing,
+    Folder,
+    File { size: u64, mode: u32 },
+    Other,
+}
+
+impl<M: Machine> CloudSandbox<M> {
+    /// The workspace below `home`; it is made where it is missing.
+    pub fn open(machine: M, http: Http, home: &str, orphan_after: Duration) -> Result<Self, ProviderError> {
+        let wanted = script::quoted(&format!("{}/workspace", home.trim_end_matches('/')));
+        let out = machine.done(
+            &http,
+            "make the workspace",
+            &format!("mkdir -p {wanted} && readlink -f {wanted}"),
+        )?;
+        let root = PathBuf::from(out.trim_end_matches('\n'));
+        if !root.is_absolute() {
+            return Err(http.garbled("make the workspace", format!("`{}` is no folder", root.display())));
+        }
+        Ok(Self { machine: Arc::new(machine), http, root, orphan_after })
+    }
+
+    fn look(&self, verb: &'static str, path: &Path) -> Result<(String, Found), SandboxError> {
+        let whole = paths::inside(&self.root, path)?;
+        let script = script::look(&self.root.to_string_lossy(), &whole);
+        let out = self.machine.done(&self.http, "look at a file", &script)?;
+        let words: Vec<&str> = out.split_whitespace().collect();
+        let found = match words.as_slice() {
+            ["outside"] => return Err(SandboxError::OutsideWorkspace(path.to_owned())),
+            ["none"] => Found::Nothing,
+            ["dir"] => Found::Folder,
+            ["other"] => Found::Other,
+            ["file", size, mode] => {
+                let size = size.parse().unwrap_or(u64::MAX);
+                Found::File { size, mode: u32::from_str_radix(mode, 8).unwrap_or(0o644) }
+            }
+            _ => return Err(refused(verb, path, &format!("the sandbox said `{}`", out.trim()))),
+        };
+        Ok((whole, found))
+    }
+
+    fn failed(verb: &'static str, path: &Path) -> impl Fn(ProviderError) -> SandboxError {
+        move |error| refused(verb, path, &error.to_string())
+    }
+}
+
+fn refused(verb: &'static str, path: &Path, reason: &str) -> SandboxError {
+    SandboxError::File { verb, path: path.to_owned(), reason: reason.to_owned() }
+}
+
+impl<M: Machine> Sandbox for CloudSandbox<M> {
+    fn kind(&self) -> &'static str {
+        self.machine.kind()
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        let place = Place {
+            machine: &*self.machine,
+            http: &self.http,
+            root: &self.root,
+            orphan_after: self.orphan_after,
+        };
+        exec::exec(&place, request, sink)
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        match self.look("read", path)? {
+            (_, Found::Nothing) => Ok(None),
+            (_, Found::Folder) => Err(refused("read", path, "it is a folder")),
+            (_, Found::Other) => Err(refused("read", path, "it is not a plain file")),
+            (_, Found::File { size, .. }) if size > READ_MAX => {
+                Err(refused("read", path, "it is larger than 256 MiB"))
+            }
+            (whole, Found::File { .. }) => {
+                self.machine.get(&self.http, &whole).map(Some).map_err(Self::failed("read", path))
+            }
+        }
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
+        let (whole, found) = self.look("write", path)?;
+        let old = match found {
+            Found::Nothing => None,
+            Found::File { mode, .. } => Some(mode),
+            Found::Folder => return Err(refused("write", path, "it is a folder")),
+            Found::Other => return Err(refused("write", path, "it is not a plain file")),
+        };
+        let failed = Self::failed("write", path);
+        match mode {
+            WriteMode::Replace => self.machine.put(&self.http, &whole, bytes, old).map_err(failed),
+            WriteMode::Append => {
+                let part = format!("/tmp/.ralph-part-{}", token());
+                self.machine.put(&self.http, &part, bytes, None).map_err(&failed)?;
+                self.machine
+                    .done(&self.http, "append to a file", &script::append(&part, &whole))
+                    .map(drop)
+                    .map_err(failed)
+            }
+        }
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), SandboxError> {
+        // A link is removed, not what it leads to: only the folder above has to be inside.
+        let above = path.parent().unwrap_or(Path::new(""));
+        let whole = paths::inside(&self.root, path)?;
+        self.look("remove", above)?;
+        let shell = format!(
+            "p={}; [ -L \"$p\" ] && exit 5; [ -d \"$p\" ] && exit 6; [ -e \"$p\" ] || exit 7",
+            script::quoted(&whole)
+        );
+        match self.machine.shell(&self.http, &shell, &mut patient)?.code {
+            5 => self
+                .machine
+                .done(&self.http, "remove a link", &format!("rm -f {}", script::quoted(&whole)))
+                .map(drop)
+                .map_err(Self::failed("remove", path)),
+            6 => Err(refused("remove", path, "it is a folder")),
+            7 => Ok(()),
+            _ => self.machine.delete(&self.http, &whole).map_err(Self::failed("remove", path)),
+        }
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
+        match self.look("list", path)? {
+            // A missing folder is an empty one, as it is for git.
+            (_, Found::Nothing) => Ok(Vec::new()),
+            (_, Found::File { .. } | Found::Other) => Err(refused("list", path, "it is not a folder")),
+            (whole, Found::Folder) => {
+                let mut names = self.machine.names(&self.http, &whole).map_err(Self::failed("list", path))?;
+                names.sort();
+                Ok(names)
+            }
+        }
+    }
+
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.over(self.root.clone())
+    }
+
+    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let text = root.to_str().filter(|_| root.is_absolute());
+        let text = text.ok_or_else(|| refused("open", root, "it is no absolute path"))?;
+        let asked = format!("cd {} 2>/dev/null && pwd -P", script::quoted(text));
+        let shell = self.machine.shell(&self.http, &asked, &mut patient)?;
+        if shell.code != 0 {
+            return Err(refused("open", root, "it is not a folder"));
+        }
+        self.over(PathBuf::from(shell.out.trim_end_matches('\n')))
+    }
+}
+
+impl<M: Machine> CloudSandbox<M> {
+    fn over(&self, root: PathBuf) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let http = self.http.another()?;
+        Ok(Box::new(Self { machine: Arc::clone(&self.machine), http, root, orphan_after: self.orphan_after }))
+    }
+}
+
+impl<M: Machine> ManagedSandbox for CloudSandbox<M> {
+    fn id(&self) -> &str {
+        self.machine.id()
+    }
+
+    fn start(&self) -> Result<(), SandboxError> {
+        Ok(self.machine.start(&self.http)?)
+    }
+
+    fn stop(&self) -> Result<(), SandboxError> {
+        Ok(self.machine.stop(&self.http)?)
+    }
+
+    fn destroy(&self) -> Result<(), SandboxError> {
+        Ok(self.machine.destroy(&self.http)?)
+    }
+
+    fn preview(&self, port: u16) -> Result<Preview, SandboxError> {
+        Ok(self.machine.preview(&self.http, port)?)
+    }
+
+    fn keep_alive(&self) -> Result<(), SandboxError> {
+        Ok(self.machine.keep_alive(&self.http)?)
+    }
+
+    fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {
+        match self.look("make", path)? {
+            (_, Found::Folder) => Ok(()),
+            (whole, Found::Nothing) => {
+                self.machine.make_dir(&self.http, &whole).map_err(Self::failed("make", path))
+            }
+            _ => Err(refused("make", path, "there is a file")),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, SandboxError> {
+        Ok(!matches!(self.look("look at", path)?.1, Found::Nothing))
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
+        let (whole, found) = self.look("set the mode of", path)?;
+        if matches!(found, Found::Nothing) {
+            return Err(refused("set the mode of", path, "there is no such file"));
+        }
+        self.machine
+            .set_mode(&self.http, &whole, mode & 0o7777)
+            .map_err(Self::failed("set the mode of", path))
+    }
+}

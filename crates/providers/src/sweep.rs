@@ -1,0 +1,17 @@
+//! Removes what crashed runs left behind.
+
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{SandboxError, SandboxProvider};
+use std::collections::BTreeSet;
+
+/// Destroys every sandbox of ours whose run is not in `keep`; gives the ids of those destroyed.
+pub fn sweep(provider: &dyn SandboxProvider, keep: &BTreeSet<RunId>) -> Result<Vec<String>, SandboxError> {
+    let mut gone = Vec::new();
+    for found in provider.list()? {
+        if found.run.as_ref().is_none_or(|run| !keep.contains(run)) {
+            provider.destroy(&found.id)?;
+            gone.push(found.id);
+        }
+    }
+    Ok(gone)
+}

@@ -1,0 +1,109 @@
+//! How Vercel is reached.
+
+use super::VENDOR;
+use crate::error::ProviderError;
+use crate::price::Prices;
+use crate::sandbox::ORPHAN_AFTER;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How Vercel is reached.
+#[derive(Clone)]
+pub struct VercelOptions {
+    /// The token.
+    pub token: String,
+    /// The team that pays.
+    pub team: String,
+    /// The project that the sandboxes belong to.
+    pub project: String,
+    /// The address of the API.
+    pub api_url: String,
+    /// Ports that can be reached from outside at once; the vendor allows few.
+    pub ports: Vec<u16>,
+    /// How long a session lives without a sign of us, where the spec says nothing.
+    pub lifetime: Duration,
+    /// The first wait between tries; later ones double.
+    pub backoff: Duration,
+    /// How long a sandbox may take to start.
+    pub start_limit: Duration,
+    /// Without a sign of this process for so long, a command inside is ended.
+    pub orphan_after: Duration,
+    /// Prices of the vendor's list, where they are known.
+    pub prices: Option<Prices>,
+}
+
+impl std::fmt::Debug for VercelOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VercelOptions")
+            .field("api_url", &self.api_url)
+            .field("project", &self.project)
+            .finish_non_exhaustive()
+    }
+}
+
+impl VercelOptions {
+    /// The vendor's own address and every default.
+    pub fn new(token: impl Into<String>, team: impl Into<String>, project: impl Into<String>) -> Self {
+        Self {
+            token: token.into(),
+            team: team.into(),
+            project: project.into(),
+            api_url: "https://vercel.com/api".into(),
+            ports: vec![3000, 8080],
+            lifetime: Duration::from_secs(15 * 60),
+            backoff: Duration::from_secs(1),
+            start_limit: Duration::from_secs(300),
+            orphan_after: ORPHAN_AFTER,
+            prices: None,
+        }
+    }
+
+    /// As the variables say: `VERCEL_TOKEN` with `VERCEL_TEAM_ID` and `VERCEL_PROJECT_ID`, or `VERCEL_OIDC_TOKEN`, which
+    /// names both itself.
+    pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
+        let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        if let Some(token) = said("VERCEL_TOKEN") {
+            let wanted = |variable| said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable });
+            return Ok(Self::new(token, wanted("VERCEL_TEAM_ID")?, wanted("VERCEL_PROJECT_ID")?));
+        }
+        let oidc = said("VERCEL_OIDC_TOKEN")
+            .and_then(|token| claims(&token).map(|(team, project)| (token, team, project)));
+        match oidc {
+            Some((token, team, project)) => Ok(Self::new(token, team, project)),
+            None => Err(ProviderError::NoKey { vendor: VENDOR, variable: "VERCEL_TOKEN" }),
+        }
+    }
+}
+
+/// Team and project of a token that names them. It is read, not checked: that is the vendor's affair.
+fn claims(token: &str) -> Option<(String, String)> {
+    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let payload: Value = serde_json::from_slice(&payload).ok()?;
+    Some((payload["owner_id"].as_str()?.to_owned(), payload["project_id"].as_str()?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn team_and_project_come_from_variables_or_from_the_token() {
+        let plain = |name: &str| match name {
+            "VERCEL_TOKEN" => Some("t".into()),
+            "VERCEL_TEAM_ID" => Some("team".into()),
+            "VERCEL_PROJECT_ID" => Some("prj".into()),
+            _ => None,
+        };
+        let options = VercelOptions::from_env(&plain).unwrap();
+        assert_eq!((options.team.as_str(), options.project.as_str()), ("team", "prj"));
+        let payload = URL_SAFE_NO_PAD.encode(r#"{"owner_id":"o","project_id":"p"}"#);
+        let oidc = |name: &str| (name == "VERCEL_OIDC_TOKEN").then(|| format!("h.{payload}.s"));
+        let options = VercelOptions::from_env(&oidc).unwrap();
+        assert_eq!((options.team.as_str(), options.project.as_str()), ("o", "p"));
+        let error =
+            VercelOptions::from_env(&|name| (name == "VERCEL_TOKEN").then(|| "t".into())).unwrap_err();
+        assert!(error.to_string().contains("VERCEL_TEAM_ID"), "{error}");
+    }
+}

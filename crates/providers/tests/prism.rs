@@ -1,0 +1,188 @@
+//! Our clients and our fakes, held to the vendors' published specifications: `prism` stands between them and refuses both
+//! requests and answers that the specification does not have.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "starts prism and waits for it")]
+
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{
+    ExecEnd, ExecRequest, ExecSink, ManagedSandbox, SandboxProvider, SandboxSpec, StopCause, Stream,
+    WriteMode,
+};
+use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions};
+use ralph_testkit::fake_daytona::FakeDaytona;
+use ralph_testkit::fake_e2b::FakeE2b;
+use serde_json::{Value, json};
+use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running proxy.
+struct Prism {
+    child: Child,
+    url: String,
+}
+
+impl Prism {
+    /// Between a client and `upstream`, after `spec`.
+    fn start(program: &Path, spec: &Path, upstream: &str) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new(program)
+            .args(["proxy", "--errors", "-h", "127.0.0.1", "-p", &port.to_string()])
+            .arg(spec)
+            .arg(upstream)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let prism = Self { child, url: format!("http://127.0.0.1:{port}") };
+        let end = Instant::now() + Duration::from_secs(120);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "prism does not come up");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        prism
+    }
+}
+
+impl Drop for Prism {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program and the folder of specifications; `None` with a word where one is missing.
+fn tools() -> Option<(PathBuf, PathBuf)> {
+    if std::env::var("RALPH_PRISM").is_ok_and(|v| v == "0") {
+        ralph_testkit::skip("the vendors' specifications: RALPH_PRISM=0");
+        return None;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let specs = root.join("../shared/facts/specs");
+    if !specs.is_dir() {
+        ralph_testkit::skip("the vendors' specifications: ../shared/facts/specs is not there");
+        return None;
+    }
+    let output = Command::new(root.join("scripts/prism")).stderr(Stdio::inherit()).output().unwrap();
+    if !output.status.success() {
+        ralph_testkit::skip("the vendors' specifications: prism cannot be installed here");
+        return None;
+    }
+    let modules = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+    Some((modules.join(".bin/prism"), specs))
+}
+
+struct Quiet(Vec<u8>);
+
+impl ExecSink for Quiet {
+    fn output(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Everything that the wire has, once.
+fn use_it(sandbox: &dyn ManagedSandbox) {
+    let file = Path::new("a/ü.txt");
+    // Text only: prism hands bodies on as text. That bytes stay bytes is checked without it.
+    sandbox.write(file, b"one\n", WriteMode::Replace).unwrap();
+    sandbox.write(file, b"two", WriteMode::Append).unwrap();
+    assert_eq!(sandbox.read(file).unwrap().unwrap(), b"one\ntwo");
+    sandbox.set_mode(file, 0o755).unwrap();
+    sandbox.make_dir(Path::new("b/c")).unwrap();
+    assert_eq!(sandbox.list(Path::new("")).unwrap(), ["a", "b"]);
+    assert!(sandbox.exists(Path::new("b")).unwrap());
+    sandbox.remove(file).unwrap();
+    assert_eq!(sandbox.read(file).unwrap(), None);
+    let mut sink = Quiet(Vec::new());
+    let argv = ["sh", "-c", "echo hi; exit 3"].map(String::from).to_vec();
+    assert_eq!(sandbox.exec(&ExecRequest::new(argv), &mut sink).unwrap().end, ExecEnd::Exited(3));
+    assert_eq!(sink.0, b"hi\n");
+    sandbox.preview(3000).unwrap();
+    sandbox.keep_alive().unwrap();
+    sandbox.stop().unwrap();
+    sandbox.start().unwrap();
+}
+
+fn spec() -> SandboxSpec {
+    let mut spec = SandboxSpec::of_run(RunId::new("prism"));
+    spec.env.insert("A".into(), "b".into());
+    spec.allowed_hosts = vec!["example.com".into()];
+    spec
+}
+
+#[test]
+fn daytona_keeps_to_its_specification() {
+    let Some((program, specs)) = tools() else { return };
+    let fake = FakeDaytona::start().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // The toolbox stands below the sandbox's id, which its specification leaves out.
+    let text = std::fs::read_to_string(specs.join("daytona-toolbox-v0.205.1.openapi.json")).unwrap();
+    let mut toolbox: Value = serde_json::from_str(&text).unwrap();
+    let below = toolbox["paths"].as_object().unwrap().iter().map(|(path, methods)| {
+        let mut methods = methods.clone();
+        for (_, method) in methods.as_object_mut().unwrap() {
+            let id = json!({ "name": "sandboxOfOurs", "in": "path", "required": true, "type": "string" });
+            match method["parameters"].as_array_mut() {
+                Some(list) => list.push(id),
+                None => method["parameters"] = json!([id]),
+            }
+        }
+        if path == "/files/bulk-upload" {
+            // The specification names the kind of its body and forgets the parts.
+            let list = methods["post"]["parameters"].as_array_mut().unwrap();
+            list.push(
+                json!({ "name": "files[0].path", "in": "formData", "required": true, "type": "string" }),
+            );
+            list.push(
+                json!({ "name": "files[0].file", "in": "formData", "required": true, "type": "string" }),
+            );
+        }
+        (format!("/{{sandboxOfOurs}}{path}"), methods)
+    });
+    toolbox["paths"] = Value::Object(below.collect());
+    let below = folder.path().join("toolbox.json");
+    std::fs::write(&below, toolbox.to_string()).unwrap();
+    let inside = Prism::start(&program, &below, &fake.toolbox_url());
+    let api = Prism::start(&program, &specs.join("daytona-api-v0.205.1.openapi.json"), &fake.url());
+    fake.announce_toolbox(&inside.url);
+
+    let mut options = DaytonaOptions::new(fake.key());
+    options.api_url = api.url.clone();
+    options.backoff = Duration::from_millis(50);
+    let provider = Daytona::new(options);
+    let mut spec = spec();
+    spec.image = Some("debian:12".into());
+    spec.resources.vcpu = Some(2.0);
+    spec.volumes = vec![("cache".into(), "/cache".into())];
+    spec.auto_stop = Some(Duration::from_secs(3600));
+    let sandbox = provider.create(&spec).unwrap_or_else(|e| panic!("{e}\n{:#?}", fake.seen()));
+    use_it(sandbox.as_ref());
+    assert_eq!(provider.list().unwrap().len(), 1);
+    provider.destroy(sandbox.id()).unwrap();
+    assert!(provider.attach(sandbox.id()).unwrap().is_none());
+}
+
+#[test]
+fn e2b_keeps_to_its_specification() {
+    let Some((program, specs)) = tools() else { return };
+    let fake = FakeE2b::start().unwrap();
+    let api = Prism::start(&program, &specs.join("e2b-api.openapi.yml"), &fake.url());
+    let mut options = E2bOptions::new(fake.key());
+    options.api_url = api.url.clone();
+    // `envd` speaks Connect, which no OpenAPI file describes: the vendor's SDK holds the fake to that part.
+    options.sandbox_url = Some(fake.url());
+    options.backoff = Duration::from_millis(50);
+    let provider = E2b::new(options);
+    let mut spec = spec();
+    spec.volumes = vec![("cache".into(), "/cache".into())];
+    let sandbox = provider.create(&spec).unwrap_or_else(|e| panic!("{e}\n{:#?}", fake.seen()));
+    use_it(sandbox.as_ref());
+    assert_eq!(provider.list().unwrap().len(), 1);
+    provider.destroy(sandbox.id()).unwrap();
+    assert!(provider.attach(sandbox.id()).unwrap().is_none());
+}

@@ -1,0 +1,33 @@
+// The vendor's own SDK against our fake: if it is content, the fake is true.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+const { Sandbox } = createRequire(process.env.SDKS + '/x.js')('e2b')
+
+const sandbox = await Sandbox.create('base', { metadata: { who: 'sdk' }, envs: { A: 'from the env' }, timeoutMs: 60000, network: { allowPublicTraffic: false } })
+const ran = await sandbox.commands.run('echo "$A"; echo no >&2')
+assert.equal(ran.exitCode, 0)
+assert.equal(ran.stdout, 'from the env\n')
+assert.equal(ran.stderr, 'no\n')
+await assert.rejects(sandbox.commands.run('exit 4'), (e) => e.exitCode === 4)
+const home = (await sandbox.commands.run('printf %s "$HOME"')).stdout
+await sandbox.files.write(`${home}/d/text`, 'hello')
+await sandbox.files.write(`${home}/d/bin`, new Uint8Array([0, 1, 255, 10]).buffer)
+assert.equal(await sandbox.files.read(`${home}/d/text`), 'hello')
+assert.deepEqual([...(await sandbox.files.read(`${home}/d/bin`, { format: 'bytes' }))], [0, 1, 255, 10])
+assert.deepEqual((await sandbox.files.list(`${home}/d`)).map((f) => f.name).sort(), ['bin', 'text'])
+await sandbox.files.makeDir(`${home}/e`)
+assert.equal(await sandbox.files.exists(`${home}/e`), true)
+await sandbox.files.remove(`${home}/d/bin`)
+assert.equal(await sandbox.files.exists(`${home}/d/bin`), false)
+assert.ok(sandbox.trafficAccessToken)
+assert.equal(sandbox.getHost(3000), `3000-${sandbox.sandboxId}.e2b.invalid`)
+await sandbox.setTimeout(120000)
+const pages = Sandbox.list({ query: { metadata: { who: 'sdk' }, state: ['running', 'paused'] } })
+assert.deepEqual((await pages.nextItems()).map((s) => s.sandboxId), [sandbox.sandboxId])
+await sandbox.pause()
+const again = await Sandbox.connect(sandbox.sandboxId)
+assert.equal(await again.files.read(`${home}/d/text`), 'hello')
+assert.equal((await again.getInfo()).state, 'running')
+await again.kill()
+console.log('the SDK is content')
+process.exit(0)

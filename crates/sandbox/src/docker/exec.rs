@@ -1,0 +1,362 @@
+//! One command in a container, from its start to its end.
+
+use super::engine::Engine;
+use super::frames::Frames;
+use super::http::Connection;
+use crate::shell::tree::{self, Whose};
+use crate::shell::{Answer, HELPER, MARK, Shell, new_mark, wrap};
+use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, Stream};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest sleep: the sink and the engine are asked at least this often.
+const TICK: Duration = Duration::from_millis(100);
+/// The sink is asked no more often than this, however much output comes.
+const POLL_PAUSE: Duration = Duration::from_millis(50);
+/// How long the engine may take to see an end, or to hand over the last output.
+const END_LIMIT: Duration = Duration::from_secs(20);
+const DRAIN_LIMIT: Duration = Duration::from_secs(3);
+/// The longest answer of one of our own scripts; also the largest file that is read.
+const ANSWER_MAX: usize = 256 * 1024 * 1024;
+/// Processes beyond the limit, while those that fill it are ended.
+const ROOM: i64 = 64;
+/// How long one of our own scripts may take.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
+
+/// A container in which commands run.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) name: &'a str,
+    pub(super) root: &'a Path,
+    /// How many commands run in it, of this process.
+    pub(super) busy: &'a AtomicU32,
+}
+
+/// Counts a command while it runs.
+struct Busy<'a>(&'a AtomicU32);
+
+impl<'a> Busy<'a> {
+    fn new(count: &'a AtomicU32) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+    fn alone(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 1
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Place<'_> {
+    /// Runs `request` to its end; nothing it started is alive afterwards.
+    pub(super) fn exec(
+        &self,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let mark = new_mark();
+        let argv = wrap::argv(self.root, request, &mark)?;
+        let busy = Busy::new(self.busy);
+        let started = Instant::now();
+        let mut running = self.begin(&argv, &request.env, &mark, &request.stdin)?;
+        let mut out = Output { sink, mark: &mark, held: Vec::new(), stderr_begun: false };
+        let end = running.watch(self.engine, request, &mut out)?;
+        let whose = || Whose::Command { mark: &mark, alone: busy.alone() };
+        if end.is_some() {
+            // One that fails (no room for a process) is made up for by the next step.
+            let _ = tree::terminate(self, whose());
+            running.wait(self.engine, request.grace, &mut out)?;
+        }
+        let survivors = self.kill(whose())?;
+        if !running.wait(self.engine, END_LIMIT, &mut out)? {
+            return Err(SandboxError::Broken(format!("a command in `{}` does not end", self.name)));
+        }
+        running.drain(&mut out);
+        let state = self.engine.exec_state(&running.id)?;
+        if let Some(error) = wrap::refused(request, &mark, &out.held) {
+            return Err(error);
+        }
+        out.release();
+        let survivors = if end.is_some() { 0 } else { survivors };
+        Ok(ExecOutcome {
+            end: end.unwrap_or(ExecEnd::Exited(state.code)),
+            duration: started.elapsed(),
+            survivors,
+        })
+    }
+
+    /// Ends processes, also where they have used up every process that the container may have.
+    pub(super) fn kill(&self, whose: Whose<'_>) -> Result<u32, SandboxError> {
+        let first = match tree::kill(self, whose) {
+            Ok(count) => return Ok(count),
+            Err(error) => error,
+        };
+        let limit =
+            self.engine.inspect(self.name)?.and_then(|found| found["HostConfig"]["PidsLimit"].as_i64());
+        let Some(limit) = limit.filter(|limit| *limit > 0) else { return Err(first) };
+        self.engine.limit_processes(self.name, limit + ROOM)?;
+        let again = tree::kill(self, whose);
+        self.engine.limit_processes(self.name, limit)?;
+        again
+    }
+
+    fn begin(
+        &self,
+        argv: &[String],
+        env: &[(String, String)],
+        mark: &str,
+        stdin: &Stdin,
+    ) -> Result<Running, SandboxError> {
+        let mut all: Vec<String> = env
+            .iter()
+            .filter(|(name, _)| name != MARK)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        all.push(format!("{MARK}={mark}"));
+        let body = json!({
+            "AttachStdin": !matches!(stdin, Stdin::Empty),
+            "AttachStdout": true,
+            "AttachStderr": true,
+            "Tty": false,
+            "Env": all,
+            "Cmd": argv,
+            "WorkingDir": "/",
+        });
+        let id = self.engine.exec_create(self.name, &body)?;
+        let (stream, early) = self.engine.exec_start(&id)?;
+        let broken = |error: std::io::Error| SandboxError::Broken(format!("a command's streams: {error}"));
+        stream.set_read_timeout(Some(TICK)).map_err(broken)?;
+        feed(&stream, stdin).map_err(broken)?;
+        let now = Instant::now();
+        Ok(Running {
+            id,
+            stream,
+            early,
+            frames: Frames::default(),
+            open: true,
+            started: now,
+            last_output: now,
+        })
+    }
+}
+
+impl Shell for Place<'_> {
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+        let mut argv = ["sh", "-c", script, "sh"].map(String::from).to_vec();
+        argv.extend(args.iter().map(|arg| (*arg).to_owned()));
+        let stdin = if stdin.is_empty() { Stdin::Empty } else { Stdin::Bytes(stdin.to_vec()) };
+        let mut running = self.begin(&argv, &[], HELPER, &stdin)?;
+        let mut kept = Kept::default();
+        let deadline = Instant::now() + SCRIPT_LIMIT;
+        loop {
+            let quiet = running.read(&mut |stream, bytes| kept.add(stream, bytes));
+            if (quiet || !running.open) && !self.engine.exec_state(&running.id)?.running {
+                break;
+            }
+            if kept.too_long || Instant::now() > deadline {
+                running.close();
+                let what = if kept.too_long { "answers with more than 256 MiB" } else { "does not end" };
+                return Err(SandboxError::Broken(format!("a helper in `{}` {what}", self.name)));
+            }
+        }
+        let limit = Instant::now() + DRAIN_LIMIT;
+        while running.open && Instant::now() < limit {
+            running.read(&mut |stream, bytes| kept.add(stream, bytes));
+        }
+        running.close();
+        let code = self.engine.exec_state(&running.id)?.code;
+        Ok(Answer { code, stdout: kept.stdout, stderr: kept.stderr })
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    too_long: bool,
+}
+
+impl Kept {
+    fn add(&mut self, stream: Stream, bytes: &[u8]) {
+        let place = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
+        if place.len() + bytes.len() > ANSWER_MAX {
+            self.too_long = true;
+        } else {
+            place.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Gives the command its input, beside everything else: it may read at leisure, or not at all.
+fn feed(stream: &Connection, stdin: &Stdin) -> std::io::Result<()> {
+    let mut input: Box<dyn std::io::Read + Send> = match stdin {
+        Stdin::Empty => return Ok(()),
+        Stdin::Bytes(bytes) => Box::new(std::io::Cursor::new(bytes.clone())),
+        Stdin::File(path) => Box::new(std::fs::File::open(path)?),
+    };
+    let mut stream = stream.try_clone()?;
+    std::thread::spawn(move || {
+        // An error means that the command is gone, which its watcher sees.
+        let _ = std::io::copy(&mut input, &mut stream).and_then(|_| stream.flush());
+        stream.shutdown(Shutdown::Write);
+    });
+    Ok(())
+}
+
+/// What a command prints, on its way to the sink.
+struct Output<'a> {
+    sink: &'a mut dyn ExecSink,
+    mark: &'a str,
+    /// The start of standard error, while it may be our own word that the command could not start.
+    held: Vec<u8>,
+    stderr_begun: bool,
+}
+
+impl Output<'_> {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Stderr && !self.stderr_begun {
+            self.held.extend_from_slice(bytes);
+            if !wrap::may_be_refusal(self.mark, &self.held) {
+                self.release();
+            }
+        } else {
+            self.sink.output(stream, bytes);
+        }
+    }
+
+    fn release(&mut self) {
+        self.stderr_begun = true;
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            self.sink.output(Stream::Stderr, &held);
+        }
+    }
+}
+
+/// A command that was started.
+struct Running {
+    id: String,
+    stream: Connection,
+    early: Vec<u8>,
+    frames: Frames,
+    open: bool,
+    started: Instant,
+    last_output: Instant,
+}
+
+impl Running {
+    /// Passes on what has come; true where nothing came for a tick.
+    fn read(&mut self, out: &mut dyn FnMut(Stream, &[u8])) -> bool {
+        if !self.early.is_empty() {
+            let early = std::mem::take(&mut self.early);
+            self.frames.feed(&early, out);
+            return false;
+        }
+        if !self.open {
+            return true;
+        }
+        let mut buffer = [0u8; 64 * 1024];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.open = false,
+            Ok(count) => {
+                self.last_output = Instant::now();
+                self.frames.feed(buffer.get(..count).unwrap_or_default(), out);
+                return false;
+            }
+            Err(error)
+                if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return false,
+            Err(_) => self.open = false,
+        }
+        true
+    }
+
+    /// Until it ends (`None`) or must be ended.
+    fn watch(
+        &mut self,
+        engine: &Engine,
+        request: &ExecRequest,
+        out: &mut Output<'_>,
+    ) -> Result<Option<ExecEnd>, SandboxError> {
+        let mut last_poll: Option<Instant> = None;
+        loop {
+            let quiet = self.read(&mut |stream, bytes| out.take(stream, bytes));
+            let now = Instant::now();
+            if last_poll.is_none_or(|last| now.duration_since(last) >= POLL_PAUSE) {
+                last_poll = Some(now);
+                if let ControlFlow::Break(cause) = out.sink.poll() {
+                    return Ok(Some(ExecEnd::Stopped(cause)));
+                }
+            }
+            if quiet && !engine.exec_state(&self.id)?.running {
+                return Ok(None);
+            }
+            if !self.open {
+                // Its streams are closed while it runs on: nothing is left that paces this loop.
+                pause();
+            }
+            if request.timeout.is_some_and(|limit| now.duration_since(self.started) >= limit) {
+                return Ok(Some(ExecEnd::TimedOut));
+            }
+            if request.idle_timeout.is_some_and(|limit| now.duration_since(self.last_output) >= limit) {
+                return Ok(Some(ExecEnd::IdleTimedOut));
+            }
+        }
+    }
+
+    /// Waits for its end at most this long; whether it ended.
+    fn wait(&mut self, engine: &Engine, limit: Duration, out: &mut Output<'_>) -> Result<bool, SandboxError> {
+        let begun = Instant::now();
+        loop {
+            if !engine.exec_state(&self.id)?.running {
+                return Ok(true);
+            }
+            if begun.elapsed() >= limit {
+                return Ok(false);
+            }
+            self.read(&mut |stream, bytes| out.take(stream, bytes));
+            if !self.open {
+                pause();
+            }
+        }
+    }
+
+    /// The last of its output. Nothing of it lives, so the end is near.
+    fn drain(&mut self, out: &mut Output<'_>) {
+        let limit = Instant::now() + DRAIN_LIMIT;
+        while self.open && Instant::now() < limit {
+            self.read(&mut |stream, bytes| out.take(stream, bytes));
+        }
+        self.close();
+    }
+
+    /// Ends the connection, and with it the thread that feeds it.
+    fn close(&mut self) {
+        self.open = false;
+        self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a tick between two questions to the engine; the sink is asked in between"
+)]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}

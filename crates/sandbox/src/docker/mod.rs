@@ -1,0 +1,203 @@
+//! Containers of Docker or podman, through the engine's own API.
+//!
+//! The client is small and our own: a dozen calls over a socket, without a runtime, where a full client would more than
+//! double what this crate is built from. A container has no privileges, no capabilities, a read-only root and, unless told,
+//! no network; its workspace is a volume of its own or a folder of this machine at the same path. Everything carries our
+//! label, and nothing without it is ever listed, stopped or removed.
+
+mod body;
+mod container;
+mod engine;
+mod exec;
+mod frames;
+mod http;
+mod options;
+mod tar;
+
+pub use container::DockerSandbox;
+pub use http::Address;
+pub use options::{DockerOptions, Network, ProxySocket};
+
+use crate::shell::tree::Whose;
+use engine::Engine;
+use jiff::Timestamp;
+use ralph_domain::id::RunId;
+use ralph_domain::money::Usd;
+use ralph_domain::ports::{
+    Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
+    SandboxProvider, SandboxSpec,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Makes containers.
+#[derive(Debug)]
+pub struct DockerProvider {
+    engine: Arc<Engine>,
+    options: DockerOptions,
+}
+
+impl DockerProvider {
+    /// With these options; nothing is asked of the engine yet.
+    pub fn new(mut options: DockerOptions) -> Self {
+        if let Some(real) = options.workspace.as_deref().and_then(|folder| folder.canonicalize().ok()) {
+            options.workspace = Some(real);
+        }
+        Self { engine: Arc::new(Engine::new(options.address.clone())), options }
+    }
+
+    /// Whether the engine answers.
+    pub fn ping(&self) -> Result<(), SandboxError> {
+        self.engine.ping()
+    }
+
+    /// Where the engine listens.
+    pub fn address(&self) -> &Address {
+        self.engine.address()
+    }
+
+    /// Makes sure that the image is there: builds the default one, fetches any other.
+    pub fn prepare_image(&self, image: Option<&str>) -> Result<(), SandboxError> {
+        let name = image.unwrap_or(&self.options.image);
+        if self.engine.has_image(name)? {
+            return Ok(());
+        }
+        if name != self.options.image || self.options.dockerfile.is_empty() {
+            return self.engine.pull(name);
+        }
+        let file = self.options.dockerfile.as_bytes();
+        let member = tar::Member { name: "Dockerfile", content: file };
+        self.engine.build(name, &tar::archive(&[member]))
+    }
+
+    /// The container of this name, where it is ours.
+    fn find(&self, id: &str) -> Result<Option<(DockerSandbox, bool)>, SandboxError> {
+        let Some(found) = self.engine.inspect(id)? else { return Ok(None) };
+        let running = found["State"]["Running"].as_bool().unwrap_or(false);
+        Ok(DockerSandbox::of(&self.engine, &found).map(|sandbox| (sandbox, running)))
+    }
+
+    fn make(&self, name: &str, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let body = body::create(name, spec, &self.options)?;
+        self.prepare_image(spec.image.as_deref())?;
+        let own = body::own_volumes(name, &self.options);
+        for (volume, _) in &own {
+            self.engine.make_volume(volume, &json!(spec.all_labels()))?;
+        }
+        for (volume, _) in &spec.volumes {
+            self.engine.make_volume(volume, &json!({"ralph.shared": "true"}))?;
+        }
+        if self.engine.create(name, &body)?.is_none() {
+            // Somebody was quicker; what they made is found by the caller.
+            return Ok(());
+        }
+        let owned = self.give_volumes(name, spec);
+        if owned.is_err() {
+            // Half a sandbox must not be found by the next start.
+            container::destroy(&self.engine, name)?;
+        }
+        owned
+    }
+
+    /// A fresh volume belongs to root, and nothing inside may change that: a short-lived container of the same image gives
+    /// it to the user of commands.
+    fn give_volumes(&self, name: &str, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let helper = format!("{name}-init");
+        self.engine.remove(&helper)?;
+        self.engine.create(&helper, &body::give_volumes(name, spec, &self.options))?;
+        let ended = self.engine.start(&helper).and_then(|()| self.engine.wait(&helper));
+        self.engine.remove(&helper)?;
+        match ended? {
+            0 => Ok(()),
+            code => Err(SandboxError::Broken(format!(
+                "the volumes of `{name}` could not be set up (code {code})"
+            ))),
+        }
+    }
+}
+
+/// The name of a run's container.
+fn name_of(run: &RunId) -> String {
+    format!("ralph-{run}")
+}
+
+impl SandboxProvider for DockerProvider {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            streaming: true,
+            separate_stderr: true,
+            stdin: true,
+            parallel: true,
+            stop_start: true,
+            preview: self.options.network != Network::None,
+            network_policy: self.options.proxy.is_some(),
+            snapshots: false,
+            volumes: true,
+            resources: true,
+            file_modes: true,
+        }
+    }
+
+    fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
+        let run = RunId::parse(spec.run.as_str()).map_err(SandboxError::Broken)?;
+        let name = name_of(&run);
+        if self.engine.inspect(&name)?.is_none() {
+            self.make(&name, spec)?;
+        }
+        let Some((sandbox, was_running)) = self.find(&name)? else {
+            let what = format!("a container `{name}` exists that ralph did not make; rename or remove it");
+            return Err(SandboxError::Broken(what));
+        };
+        sandbox.start()?;
+        if was_running {
+            // Whatever a crashed process left running belongs to nobody now.
+            sandbox.place().kill(Whose::All)?;
+        }
+        Ok(Box::new(sandbox))
+    }
+
+    fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
+        match self.find(id)? {
+            None => Ok(None),
+            Some((sandbox, _)) => {
+                sandbox.start()?;
+                Ok(Some(Box::new(sandbox)))
+            }
+        }
+    }
+
+    fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
+        let all = self.engine.containers(LABEL_OURS)?;
+        let mut infos: Vec<SandboxInfo> = all.iter().filter_map(info).collect();
+        infos.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(infos)
+    }
+
+    fn destroy(&self, id: &str) -> Result<(), SandboxError> {
+        container::destroy(&self.engine, id)
+    }
+
+    fn hourly(&self, _: &Resources) -> Option<Usd> {
+        None
+    }
+}
+
+fn info(container: &Value) -> Option<SandboxInfo> {
+    let labels = &container["Labels"];
+    labels[LABEL_OURS].as_str()?;
+    let state = match container["State"].as_str().unwrap_or("unknown") {
+        "exited" | "created" | "stopped" => "stopped",
+        other => other,
+    };
+    Some(SandboxInfo {
+        id: container["Names"][0].as_str()?.trim_start_matches('/').to_owned(),
+        provider: "docker".to_owned(),
+        run: labels[LABEL_RUN].as_str().and_then(|run| RunId::parse(run).ok()),
+        state: state.to_owned(),
+        created_at: container["Created"].as_i64().and_then(|at| Timestamp::from_second(at).ok()),
+    })
+}

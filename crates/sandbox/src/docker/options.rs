@@ -1,0 +1,114 @@
+//! How containers are set up.
+
+use super::http::Address;
+use std::path::{Path, PathBuf};
+
+/// The image that is built here where no other is named: everything in it comes from one file without a context.
+const DOCKERFILE: &str = include_str!("../../../../images/ralph/Dockerfile");
+
+/// Which network a container has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Network {
+    /// None but its own loopback; with [`DockerOptions::proxy`] the allowed hosts are reached through that.
+    #[default]
+    None,
+    /// A network of the engine by its name (`bridge`): everything can be reached, and ports inside from this machine.
+    Named(String),
+}
+
+/// The way out of a container that has no network: a proxy that listens on a socket of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxySocket {
+    /// The socket on this machine; inside it stands at [`ProxySocket::INSIDE`].
+    pub host: PathBuf,
+    /// A program of this machine that is mounted read-only at [`ProxySocket::PROGRAM`], where the image has none of its own.
+    pub program: Option<PathBuf>,
+    /// The command that listens on `127.0.0.1:port` inside and passes everything on to the socket. It is started with the
+    /// container, and again where it ends.
+    pub forwarder: Vec<String>,
+    /// That port; `HTTP_PROXY` and its kin point there.
+    pub port: u16,
+}
+
+impl ProxySocket {
+    /// Where the socket stands inside.
+    pub const INSIDE: &str = "/run/ralph/proxy.sock";
+    /// Where the program stands inside.
+    pub const PROGRAM: &str = "/run/ralph/forward";
+
+    /// With `socat` of the image as the forwarder.
+    pub fn socat(host: &Path) -> Self {
+        let forwarder = [
+            "socat".to_owned(),
+            "TCP-LISTEN:3128,bind=127.0.0.1,fork,reuseaddr".to_owned(),
+            format!("UNIX-CONNECT:{}", Self::INSIDE),
+        ];
+        Self { host: host.to_owned(), program: None, forwarder: forwarder.to_vec(), port: 3128 }
+    }
+}
+
+/// How a [`super::DockerProvider`] makes its containers.
+#[derive(Debug, Clone)]
+pub struct DockerOptions {
+    /// Where the engine listens.
+    pub address: Address,
+    /// The image where a spec names none; built from [`DockerOptions::dockerfile`] where the engine does not have it.
+    pub image: String,
+    /// What the default image is built from.
+    pub dockerfile: String,
+    /// A folder of this machine that is the workspace, at the same path inside; otherwise a volume of the container's own at
+    /// `/workspace`.
+    pub workspace: Option<PathBuf>,
+    /// Who commands run as, `uid:gid`; otherwise the owner of the workspace's folder, or 1000 for a volume.
+    pub user: Option<String>,
+    /// The network.
+    pub network: Network,
+    /// The way out where there is no network.
+    pub proxy: Option<ProxySocket>,
+    /// Ports inside that get one on this machine's loopback.
+    pub publish: Vec<u16>,
+    /// Processes at most.
+    pub pids: u32,
+    /// Whether the image's own files can be changed inside. They cannot, unless told.
+    pub writable_root: bool,
+    /// The size of `/tmp`, in MiB.
+    pub tmp_mib: u32,
+}
+
+impl DockerOptions {
+    /// Every default, for the engine at `address`.
+    pub fn at(address: Address) -> Self {
+        // The name follows the file, so that a new file means a new image.
+        let digest = ralph_domain::id::Digest::of(DOCKERFILE.as_bytes());
+        Self {
+            address,
+            image: format!("ralph-sandbox:{}", digest.short()),
+            dockerfile: DOCKERFILE.to_owned(),
+            workspace: None,
+            user: None,
+            network: Network::None,
+            proxy: None,
+            publish: Vec::new(),
+            pids: 2048,
+            writable_root: false,
+            tmp_mib: 1024,
+        }
+    }
+
+    /// For the engine that this machine has: `DOCKER_HOST`, else Docker's socket, else podman's. `None` where there is none,
+    /// or where `DOCKER_HOST` is of a kind that is not spoken here (`ssh`, TLS).
+    pub fn found() -> Option<Self> {
+        if let Some(host) = std::env::var_os("DOCKER_HOST").filter(|host| !host.is_empty()) {
+            return Address::parse(host.to_str()?).map(Self::at);
+        }
+        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let mut places = vec![PathBuf::from("/var/run/docker.sock")];
+        places.extend(var("HOME").map(|home| home.join(".docker/run/docker.sock")));
+        if let Some(run) = var("XDG_RUNTIME_DIR") {
+            places.push(run.join("docker.sock"));
+            places.push(run.join("podman/podman.sock"));
+        }
+        places.push(PathBuf::from("/run/podman/podman.sock"));
+        places.into_iter().find(|place| place.exists()).map(|place| Self::at(Address::Unix(place)))
+    }
+}

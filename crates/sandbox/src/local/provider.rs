@@ -1,0 +1,211 @@
+//! A provider whose sandboxes are folders of this machine: for tests, and for use without any account.
+
+use super::walk::{self, Last, Missing, file_error};
+use super::{LocalOptions, LocalSandbox};
+use nix::errno::Errno;
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use ralph_domain::id::RunId;
+use ralph_domain::money::Usd;
+use ralph_domain::ports::{
+    Capabilities, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
+    SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file that only folders of ours have; they alone are listed and removed.
+const OURS: &str = "ralph.run";
+/// The workspace in such a folder.
+const WORK: &str = "work";
+
+/// Makes one folder per run below a folder of its own.
+#[derive(Debug)]
+pub struct LocalProvider {
+    base: PathBuf,
+    guard: Option<(PathBuf, Vec<String>)>,
+}
+
+impl LocalProvider {
+    /// Keeps its sandboxes in `base`, which is made where it is missing.
+    pub fn new(base: &Path) -> Self {
+        Self { base: base.to_owned(), guard: None }
+    }
+
+    /// With another program as the guard (see [`LocalOptions::guard_exe`]).
+    #[must_use]
+    pub fn with_guard(mut self, exe: PathBuf, args: Vec<String>) -> Self {
+        self.guard = Some((exe, args));
+        self
+    }
+
+    /// The folder of an id of ours; `None` for anything else.
+    fn folder(&self, id: &str) -> Option<PathBuf> {
+        RunId::parse(id).ok()?;
+        let folder = self.base.join(id);
+        folder.join(OURS).is_file().then_some(folder)
+    }
+
+    fn open(&self, id: &str, env: &BTreeMap<String, String>) -> Result<LocalManaged, SandboxError> {
+        let folder = self.base.join(id);
+        let mut options = LocalOptions::new(id);
+        if let Some((exe, args)) = &self.guard {
+            options.guard_exe.clone_from(exe);
+            options.guard_args.clone_from(args);
+        }
+        let mut sandbox = LocalSandbox::start(&folder.join(WORK), options)?;
+        if let Some(shared) = Arc::get_mut(&mut sandbox.shared) {
+            shared.env.retain(|(name, _)| !env.keys().any(|given| name == given.as_str()));
+            shared.env.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
+        }
+        Ok(LocalManaged { sandbox, id: id.to_owned(), folder })
+    }
+}
+
+fn failed(verb: &'static str, path: &Path, error: &std::io::Error) -> SandboxError {
+    SandboxError::File { verb, path: path.to_owned(), reason: error.to_string() }
+}
+
+fn remove_all(folder: &Path) -> Result<(), SandboxError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed("remove", folder, &error)),
+        _ => Ok(()),
+    }
+}
+
+impl SandboxProvider for LocalProvider {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            streaming: true,
+            separate_stderr: true,
+            stdin: true,
+            parallel: true,
+            stop_start: true,
+            preview: true,
+            file_modes: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
+        let id = RunId::parse(spec.run.as_str()).map_err(SandboxError::Broken)?;
+        let folder = self.base.join(id.as_str());
+        let made = std::fs::create_dir_all(folder.join(WORK))
+            .and_then(|()| std::fs::write(folder.join(OURS), format!("{id}\n")));
+        made.map_err(|error| failed("make", &folder, &error))?;
+        Ok(Box::new(self.open(id.as_str(), &spec.env)?))
+    }
+
+    fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
+        match self.folder(id) {
+            None => Ok(None),
+            // The variables were given to whoever created it, and are written nowhere.
+            Some(_) => Ok(Some(Box::new(self.open(id, &BTreeMap::new())?))),
+        }
+    }
+
+    fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
+        let entries = match std::fs::read_dir(&self.base) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| failed("list", &self.base, &error))?,
+        };
+        let mut all = Vec::new();
+        for entry in entries.flatten() {
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if self.folder(&id).is_some() {
+                let (run, state) = (Some(RunId::new(id.clone())), "running".to_owned());
+                all.push(SandboxInfo { id, provider: "local".to_owned(), run, state, created_at: None });
+            }
+        }
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(all)
+    }
+
+    fn destroy(&self, id: &str) -> Result<(), SandboxError> {
+        self.folder(id).map_or(Ok(()), |folder| remove_all(&folder))
+    }
+
+    fn hourly(&self, _: &Resources) -> Option<Usd> {
+        None
+    }
+}
+
+/// A folder of this machine with a life of its own. There is nothing to start or stop: between commands nothing runs.
+#[derive(Debug)]
+pub struct LocalManaged {
+    sandbox: LocalSandbox,
+    id: String,
+    folder: PathBuf,
+}
+
+impl Sandbox for LocalManaged {
+    fn kind(&self) -> &'static str {
+        "local"
+    }
+    fn root(&self) -> &Path {
+        self.sandbox.root()
+    }
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        self.sandbox.exec(request, sink)
+    }
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        self.sandbox.read(path)
+    }
+    fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
+        self.sandbox.write(path, bytes, mode)
+    }
+    fn remove(&self, path: &Path) -> Result<(), SandboxError> {
+        self.sandbox.remove(path)
+    }
+    fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
+        self.sandbox.list(path)
+    }
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.lane()
+    }
+    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.beside(root)
+    }
+}
+
+impl ManagedSandbox for LocalManaged {
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn start(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
+    fn stop(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
+    fn destroy(&self) -> Result<(), SandboxError> {
+        remove_all(&self.folder)
+    }
+    fn preview(&self, port: u16) -> Result<Preview, SandboxError> {
+        Ok(Preview { url: format!("http://127.0.0.1:{port}"), headers: BTreeMap::new() })
+    }
+    fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {
+        // Everything above a name is made: a name below the folder makes the folder.
+        let below = path.join("_");
+        walk::find(self.root(), &below, Last::Keep, Missing::Make)?
+            .map(drop)
+            .ok_or_else(|| file_error("make", path, Errno::ENOTDIR))
+    }
+    fn exists(&self, path: &Path) -> Result<bool, SandboxError> {
+        let place = walk::find(self.root(), path, Last::Follow, Missing::Stop)?;
+        Ok(place.is_some_and(|place| place.name.is_none() || place.stat.is_some()))
+    }
+    fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
+        let missing = || file_error("change the mode of", path, Errno::ENOENT);
+        let place = walk::find(self.root(), path, Last::Follow, Missing::Stop)?.ok_or_else(missing)?;
+        let name = place.name.as_deref().ok_or_else(missing)?;
+        // No special bits: a sandbox has no use for them.
+        let mode = Mode::from_bits_truncate(mode & 0o777);
+        fchmodat(&place.folder, name, mode, FchmodatFlags::FollowSymlink)
+            .map_err(|errno| file_error("change the mode of", path, errno))
+    }
+}

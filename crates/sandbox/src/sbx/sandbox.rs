@@ -1,0 +1,239 @@
+//! A microVM of ours.
+
+use super::tool::{Host, Tool};
+use crate::paths;
+use crate::shell::files::Files;
+use crate::shell::tree::{self, Whose};
+use crate::shell::{Answer, HELPER, MARK, Shell, new_mark, wrap};
+use ralph_domain::ports::{
+    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxError, StopCause, Stream,
+    WriteMode,
+};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Variables that the tool itself listens to: they go as arguments, so that it does not get another's. All others go by
+/// name only, and their values stay out of every list of processes.
+const OF_THE_TOOL: [&str; 5] = ["PATH", "HOME", "USER", "TMPDIR", "PWD"];
+
+/// A sandbox in a microVM.
+#[derive(Debug, Clone)]
+pub struct SbxSandbox {
+    pub(super) host: Arc<Host>,
+    pub(super) name: String,
+    pub(super) root: PathBuf,
+    /// Variables of every command.
+    pub(super) env: Vec<(String, String)>,
+}
+
+impl SbxSandbox {
+    /// The tool's words for a command inside.
+    fn exec_words(&self, env: &[(String, String)], user: Option<&str>, stdin: bool) -> Vec<String> {
+        let mut words = vec!["exec".to_owned()];
+        if stdin {
+            words.push("-i".to_owned());
+        }
+        if let Some(user) = user {
+            words.extend(["-u".to_owned(), user.to_owned()]);
+        }
+        for (name, value) in env {
+            words.push("-e".to_owned());
+            let of_the_tool = OF_THE_TOOL.contains(&name.as_str())
+                || ["XDG_", "DOCKER_", "SBX_"].iter().any(|start| name.starts_with(start));
+            words.push(if of_the_tool { format!("{name}={value}") } else { name.clone() });
+        }
+        words.push(self.name.clone());
+        words
+    }
+
+    fn script_as(
+        &self,
+        user: Option<&str>,
+        script: &str,
+        args: &[&str],
+        stdin: &[u8],
+    ) -> Result<Answer, SandboxError> {
+        let mut words = self.exec_words(&[], user, !stdin.is_empty());
+        // The name stands last; what belongs to the tool stands before it.
+        let name = words.pop().unwrap_or_default();
+        words.extend(["-e".to_owned(), format!("{MARK}={HELPER}"), name]);
+        words.extend(["sh", "-c", script, "sh"].map(String::from));
+        words.extend(args.iter().map(|arg| (*arg).to_owned()));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.host.call(&words, stdin)
+    }
+
+    fn files<R>(&self, work: impl FnOnce(Files<'_>) -> R) -> R {
+        work(Files { shell: self, root: &self.root })
+    }
+
+    /// Runs a script that must succeed, for the set-up.
+    pub(super) fn set_up(&self, script: &str) -> Result<(), SandboxError> {
+        let answer = self.script(script, &[], b"")?;
+        if answer.code == 0 {
+            return Ok(());
+        }
+        Err(SandboxError::Broken(format!("the set-up of `{}` failed: {}", self.name, answer.complaint())))
+    }
+}
+
+impl Shell for SbxSandbox {
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+        self.script_as(None, script, args, stdin)
+    }
+}
+
+/// The same, with the rights to end what a command started as somebody else.
+struct AsRoot<'a>(&'a SbxSandbox);
+
+impl Shell for AsRoot<'_> {
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+        self.0.script_as(Some("root"), script, args, stdin)
+    }
+}
+
+/// Holds back the word that a command could not start, on whichever stream the tool brings it.
+struct Filter<'a> {
+    sink: &'a mut dyn ExecSink,
+    mark: &'a str,
+    held: Vec<u8>,
+    begun: bool,
+}
+
+impl Filter<'_> {
+    fn release(&mut self, stream: Stream) {
+        self.begun = true;
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            self.sink.output(stream, &held);
+        }
+    }
+}
+
+impl ExecSink for Filter<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if self.begun {
+            return self.sink.output(stream, bytes);
+        }
+        self.held.extend_from_slice(bytes);
+        if !wrap::may_be_refusal(self.mark, &self.held) {
+            self.release(stream);
+        }
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        self.sink.poll()
+    }
+}
+
+impl Sandbox for SbxSandbox {
+    fn kind(&self) -> &'static str {
+        "sbx"
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        let mark = new_mark();
+        let inner = wrap::argv(&self.root, request, &mark)?;
+        let mut env: Vec<(String, String)> = self.env.clone();
+        env.retain(|(name, _)| !request.env.iter().any(|(other, _)| other == name));
+        env.extend(request.env.iter().filter(|(name, _)| name != MARK).cloned());
+        env.push((MARK.to_owned(), mark.clone()));
+        let stdin = !matches!(request.stdin, ralph_domain::ports::Stdin::Empty);
+        let mut argv = self.host.tool.words();
+        argv.extend(self.exec_words(&env, None, stdin));
+        argv.extend(inner);
+        env.retain(|(name, _)| !OF_THE_TOOL.contains(&name.as_str()));
+        let outer = ExecRequest { argv, cwd: PathBuf::new(), env, ..request.clone() };
+        let mut filter = Filter { sink, mark: &mark, held: Vec::new(), begun: false };
+        let outcome = self.host.local.exec(&outer, &mut filter)?;
+        // What belongs to nobody may be the machine's own; only what carries the mark is the command's.
+        let survivors = tree::kill(&AsRoot(self), Whose::Command { mark: &mark, alone: false })?;
+        if let Some(error) = wrap::refused(request, &mark, &filter.held) {
+            return Err(error);
+        }
+        filter.release(Stream::Stderr);
+        Ok(ExecOutcome { survivors: if outcome.end.code().is_some() { survivors } else { 0 }, ..outcome })
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        self.files(|files| files.read(path))
+    }
+    fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
+        self.files(|files| files.write(path, bytes, mode))
+    }
+    fn remove(&self, path: &Path) -> Result<(), SandboxError> {
+        self.files(|files| files.remove(path))
+    }
+    fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
+        self.files(|files| files.list(path))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let local = self.host.local.own_lane()?;
+        let host = Arc::new(Host { tool: self.host.tool.clone(), local });
+        Ok(Box::new(Self { host, ..self.clone() }))
+    }
+
+    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        // Only the workspace is shared with this machine, so only a folder in it can be another root.
+        let inside =
+            root.strip_prefix(&self.root).map_err(|_| SandboxError::OutsideWorkspace(root.to_owned()))?;
+        paths::names(inside)?;
+        Ok(Box::new(Self { root: root.to_owned(), ..self.clone() }))
+    }
+}
+
+impl ManagedSandbox for SbxSandbox {
+    fn id(&self) -> &str {
+        &self.name
+    }
+    fn start(&self) -> Result<(), SandboxError> {
+        // A command starts it.
+        self.set_up("true")
+    }
+    fn stop(&self) -> Result<(), SandboxError> {
+        self.host.must(&["stop", &self.name]).map(drop)
+    }
+    fn destroy(&self) -> Result<(), SandboxError> {
+        super::destroy(&self.host, &self.name)
+    }
+    fn preview(&self, port: u16) -> Result<Preview, SandboxError> {
+        let published = || -> Result<Option<String>, SandboxError> {
+            let all = self.host.list()?;
+            let own = all.into_iter().find(|machine| machine.name == self.name);
+            Ok(own.and_then(|machine| {
+                machine
+                    .ports
+                    .into_iter()
+                    .find(|(inside, _)| *inside == u64::from(port))
+                    .map(|(_, address)| address)
+            }))
+        };
+        let address = match published()? {
+            Some(address) => Some(address),
+            None if matches!(self.host.tool, Tool::Sbx(_)) => {
+                self.host.must(&["ports", &self.name, "--publish", &port.to_string()])?;
+                published()?
+            }
+            None => None,
+        };
+        match address {
+            Some(address) => Ok(Preview { url: format!("http://{address}"), headers: BTreeMap::new() }),
+            None => Err(SandboxError::Broken(format!("port {port} of `{}` cannot be published", self.name))),
+        }
+    }
+    fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {
+        self.files(|files| files.make_dir(path))
+    }
+    fn exists(&self, path: &Path) -> Result<bool, SandboxError> {
+        self.files(|files| files.exists(path))
+    }
+    fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
+        self.files(|files| files.set_mode(path, mode))
+    }
+}

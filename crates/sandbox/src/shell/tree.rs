@@ -1,0 +1,97 @@
+//! Ends what a command started, whatever session or process group it hides in.
+//!
+//! Engines cannot end a command that runs in a container, let alone its children. Every process inherits its command's
+//! mark, so a small script finds them in `/proc`. One that has thrown its environment away is found by its parents; where
+//! those are gone too it belongs to nobody, and ends as soon as no other command runs.
+
+use super::{HELPER, KEEPER, MARK, Shell};
+use ralph_domain::ports::SandboxError;
+
+/// `$1` the signal, `$2` the mark or `all`, `$3` `orphans` where what belongs to nobody ends too.
+const SCRIPT: &str = r#"sig=$1 mark=$2 orphans=$3 killed=' ' count=0 round=0
+own() { # $1 a process: says mine, other or nobody
+  q=$1
+  while :; do
+    eval "k=\${kind_$q:-gone} up=\${up_$q:-0}"
+    case $k in
+      mine|other) return ;;
+      none) if [ "$up" = 1 ]; then k=nobody; return; elif [ "$up" = 0 ]; then k=other; return; fi; q=$up ;;
+      *) k=nobody; return ;;
+    esac
+  done
+}
+while :; do
+  all=
+  for d in /proc/[0-9]*; do
+    p=${d#/proc/}
+    stat=$(cat "$d/stat" 2>/dev/null) || continue
+    set -- ${stat##*) }
+    case ${1:-X} in Z|X) continue ;; esac
+    env=$(cat "$d/environ" 2>/dev/null | tr '\0' '\n')
+    case "
+$env" in
+      *"
+RALPH_EXEC=helper;"*|*"
+RALPH_EXEC=keeper;"*) kind=other ;;
+      *"
+RALPH_EXEC=$mark"*) kind=mine ;;
+      *"
+RALPH_EXEC="*) if [ "$mark" = all ]; then kind=mine; else kind=other; fi ;;
+      *) kind=none ;;
+    esac
+    [ "$p" = 1 ] && kind=other
+    eval "kind_$p=$kind up_$p=${2:-0}"
+    all="$all $p"
+  done
+  left=0
+  for p in $all; do
+    [ "$p" = 1 ] && continue
+    own "$p"
+    [ "$k" = mine ] || { [ "$k" = nobody ] && [ "$orphans" = orphans ]; } || continue
+    left=$((left+1))
+    kill -"$sig" "$p" 2>/dev/null
+    case $killed in *" $p "*) ;; *) killed="$killed$p "; count=$((count+1)) ;; esac
+  done
+  round=$((round+1))
+  [ "$sig" = KILL ] && [ "$left" -gt 0 ] && [ "$round" -lt 60 ] || break
+  [ "$round" -gt 2 ] && sleep 0.1
+  for p in $all; do unset "kind_$p" "up_$p"; done
+done
+[ "$sig" = KILL ] && [ "$left" -gt 0 ] && { echo "$left processes do not end" >&2; exit 1; }
+echo "$count""#;
+
+/// Which processes are meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Whose<'a> {
+    /// Those of the command with this mark; `alone` where no other command runs, so that what belongs to nobody is its.
+    Command { mark: &'a str, alone: bool },
+    /// Those of every command, of whichever process of ours.
+    All,
+}
+
+/// Asks politely; does not wait.
+pub(crate) fn terminate(shell: &dyn Shell, whose: Whose<'_>) -> Result<(), SandboxError> {
+    signal(shell, "TERM", whose).map(drop)
+}
+
+/// Ends them and waits until they are gone; how many there were.
+pub(crate) fn kill(shell: &dyn Shell, whose: Whose<'_>) -> Result<u32, SandboxError> {
+    signal(shell, "KILL", whose)
+}
+
+fn signal(shell: &dyn Shell, signal: &str, whose: Whose<'_>) -> Result<u32, SandboxError> {
+    debug_assert!(SCRIPT.contains(MARK) && SCRIPT.contains(HELPER) && SCRIPT.contains(KEEPER));
+    let (mark, orphans) = match whose {
+        Whose::Command { mark, alone } => (mark, if alone { "orphans" } else { "" }),
+        Whose::All => ("all", "orphans"),
+    };
+    let answer = shell.script(SCRIPT, &[signal, mark, orphans], b"")?;
+    let text = String::from_utf8_lossy(&answer.stdout);
+    match (answer.code, text.trim().parse()) {
+        (0, Ok(count)) => Ok(count),
+        _ => Err(SandboxError::Broken(format!(
+            "what a command left could not be ended: {}",
+            answer.complaint()
+        ))),
+    }
+}

@@ -1,0 +1,264 @@
+//! Containers of a real engine. Where none can run, these tests say so and why.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
+#![allow(clippy::disallowed_methods, reason = "the engine is started by a script")]
+
+mod common;
+
+use common::run;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{ExecEnd, ExecRequest, ManagedSandbox, SandboxProvider, SandboxSpec, WriteMode};
+use ralph_sandbox::docker::{Address, DockerOptions, DockerProvider, Network, ProxySocket};
+use ralph_testkit::conformance::{self, Subject};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const IMAGE: &str = "ralph-test:local";
+
+/// The options for the engine of the tests: `RALPH_TEST_DOCKER`, or one that the script starts. `None` where none can run.
+fn engine() -> Option<DockerOptions> {
+    let address = match std::env::var("RALPH_TEST_DOCKER") {
+        Ok(word) if word == "0" => {
+            ralph_testkit::skip("RALPH_TEST_DOCKER=0: no container engine");
+            return None;
+        }
+        Ok(address) => address,
+        Err(_) => started()?,
+    };
+    let mut options = DockerOptions::at(Address::parse(&address).unwrap());
+    options.image = IMAGE.to_owned();
+    options.dockerfile = String::new();
+    Some(options)
+}
+
+fn sh(script: &str) -> ExecRequest {
+    ExecRequest { timeout: Some(Duration::from_secs(60)), ..common::sh(script) }
+}
+
+fn started() -> Option<String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/dockerd");
+    let done = Command::new(script).arg("start").output().unwrap();
+    match done.status.code() {
+        Some(0) => Some(String::from_utf8(done.stdout).unwrap().trim().to_owned()),
+        Some(77) => {
+            ralph_testkit::skip(String::from_utf8_lossy(&done.stderr).trim());
+            None
+        }
+        _ => panic!("{}", String::from_utf8_lossy(&done.stderr)),
+    }
+}
+
+/// A run of this process alone, so that tests do not meet.
+fn spec(word: &str) -> SandboxSpec {
+    SandboxSpec::of_run(RunId::new(format!("test-{word}-{}", std::process::id())))
+}
+
+/// Removes what a failing test would leave.
+struct Made(Box<dyn ManagedSandbox>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = self.0.destroy();
+    }
+}
+
+fn make(options: DockerOptions, spec: &SandboxSpec) -> (DockerProvider, Made) {
+    let provider = DockerProvider::new(options);
+    let made = Made(provider.create(spec).unwrap());
+    (provider, made)
+}
+
+#[test]
+fn a_container_passes_the_suite() {
+    let Some(mut options) = engine() else { return };
+    options.network = Network::Named("ralph-test".to_owned());
+    let provider = DockerProvider::new(options);
+    let spec = spec("suite");
+    let _made = Made(provider.create(&spec).unwrap());
+    let report = conformance::run(&Subject::of_provider(&provider, &spec).unwrap());
+    report.assert_passed();
+    assert_eq!(report.skipped(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_folder_of_this_machine_as_the_workspace_passes_too() {
+    let Some(mut options) = engine() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    options.workspace = Some(dir.path().to_owned());
+    let provider = DockerProvider::new(options);
+    let spec = spec("bound");
+    let made = Made(provider.create(&spec).unwrap());
+    made.0.write(Path::new("from-inside"), b"x", WriteMode::Replace).unwrap();
+    assert_eq!(std::fs::read(dir.path().join("from-inside")).unwrap(), b"x");
+    std::fs::write(dir.path().join("from-outside"), "y").unwrap();
+    assert_eq!(made.0.read(Path::new("from-outside")).unwrap().unwrap(), b"y");
+    // Its folder stays when it goes, so the last check is for volumes only.
+    let subject = Subject::of_provider(&provider, &spec).unwrap();
+    conformance::run(&subject).assert_passed();
+    assert!(dir.path().join("from-inside").exists(), "the folder is not the container's to remove");
+}
+
+#[test]
+fn a_container_is_fenced() {
+    let Some(options) = engine() else { return };
+    let mut spec = spec("fenced");
+    spec.resources.memory_gib = Some(0.25);
+    spec.resources.vcpu = Some(0.5);
+    spec.env.insert("OF_THE_RUN".to_owned(), "yes".to_owned());
+    let (_provider, made) = make(options, &spec);
+    let says = |script: &str| run(made.0.as_ref(), &sh(script));
+    assert_eq!(says("id -u").stdout.trim(), "1000");
+    assert_eq!(says("echo $OF_THE_RUN").stdout.trim(), "yes");
+    let status =
+        says("grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr -s '\\t ' ' '").stdout;
+    for line in ["CapEff: 0000000000000000", "CapBnd: 0000000000000000", "NoNewPrivs: 1"] {
+        assert!(status.contains(line), "{status}");
+    }
+    assert_ne!(says("echo x > /etc/x").outcome.end, ExecEnd::Exited(0), "the root is read-only");
+    assert_eq!(says("echo x > /tmp/x && echo x > ~/x && cat /tmp/x").stdout, "x\n");
+    assert_eq!(says("ls /sys/class/net").stdout.trim(), "lo", "there is no network");
+    let limit =
+        says("cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max");
+    assert_eq!(limit.stdout.trim(), (256 * 1024 * 1024).to_string());
+    // More memory than it has ends the command, not the container.
+    let greedy = says("head -c 400000000 /dev/zero | tail -c 399999999 | wc -c");
+    assert_ne!(greedy.stdout.trim(), "399999999", "{}", greedy.stderr);
+    assert_eq!(says("echo alive").stdout.trim(), "alive");
+}
+
+#[test]
+fn processes_are_limited() {
+    let Some(mut options) = engine() else { return };
+    options.pids = 40;
+    let (_provider, made) = make(options, &spec("pids"));
+    let flood = run(made.0.as_ref(), &sh("i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); done; wait"));
+    assert!(flood.stderr.contains("fork"), "{:?} {}", flood.outcome, flood.stderr);
+    assert_eq!(
+        run(made.0.as_ref(), &sh("echo alive")).stdout.trim(),
+        "alive",
+        "nothing is left of the flood"
+    );
+}
+
+#[test]
+fn a_process_that_throws_its_mark_away_ends_too() {
+    let Some(options) = engine() else { return };
+    let (_provider, made) = make(options, &spec("unmarked"));
+    let script = "env -i /bin/setsid /bin/sh -c 'echo $$ > pid; exec sleep 1000' & while [ ! -s pid ]; do sleep 0.05; done";
+    let done = run(made.0.as_ref(), &sh(script));
+    assert_eq!(done.outcome.end, ExecEnd::Exited(0));
+    assert!(done.outcome.survivors >= 1);
+    let left = run(made.0.as_ref(), &sh("test ! -e /proc/$(cat pid) && echo gone")).stdout;
+    assert_eq!(left.trim(), "gone");
+}
+
+#[test]
+fn only_our_own_containers_are_listed_and_removed() {
+    let Some(options) = engine() else { return };
+    let address = options.address.to_string();
+    let (provider, made) = make(options, &spec("ours"));
+    let foreign = format!("somebody-elses-{}", std::process::id());
+    let socket = address.strip_prefix("unix://").unwrap();
+    let curl = |method: &str, path: &str, body: &str| {
+        let mut command = Command::new("curl");
+        command.args(["-sS", "--max-time", "20", "--unix-socket", socket, "-X", method]);
+        command.args(["-H", "Content-Type: application/json", "-d", body, &format!("http://docker{path}")]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let body =
+        format!(r#"{{"Image":"{IMAGE}","Cmd":["sleep","1000"],"HostConfig":{{"NetworkMode":"none"}}}}"#);
+    let made_foreign = curl("POST", &format!("/containers/create?name={foreign}"), &body);
+    assert!(made_foreign.contains("\"Id\""), "{made_foreign}");
+    let ids: Vec<String> = provider.list().unwrap().into_iter().map(|info| info.id).collect();
+    assert!(ids.iter().any(|id| id == made.0.id()) && !ids.contains(&foreign), "{ids:?}");
+    let refused = provider.destroy(&foreign).unwrap_err().to_string();
+    let attached = provider.attach(&foreign).unwrap().is_some();
+    let there = curl("GET", &format!("/containers/{foreign}/json"), "").contains("\"Id\"");
+    curl("DELETE", &format!("/containers/{foreign}?force=true"), "");
+    assert!(refused.contains("not made by ralph"), "{refused}");
+    assert!(!attached && there);
+}
+
+#[test]
+fn what_a_crashed_process_left_running_ends_with_the_next_create() {
+    let Some(options) = engine() else { return };
+    let address = options.address.to_string();
+    let spec = spec("crash");
+    let (provider, made) = make(options, &spec);
+    // A command of another process of ours that never came to its end.
+    let socket = address.strip_prefix("unix://").unwrap();
+    let curl = |path: &str, body: &str| {
+        let mut command = Command::new("curl");
+        command.args(["-sS", "--max-time", "20", "--unix-socket", socket, "-X", "POST"]);
+        command.args(["-H", "Content-Type: application/json", "-d", body, &format!("http://docker{path}")]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let body =
+        r#"{"Cmd":["sh","-c","echo $$ > /workspace/pid; exec sleep 1000"],"Env":["RALPH_EXEC=0123.0;"]}"#;
+    let told = curl(&format!("/containers/{}/exec", made.0.id()), body);
+    let id = told.split('"').nth(3).unwrap().to_owned();
+    curl(&format!("/exec/{id}/start"), r#"{"Detach":true}"#);
+    let alive = "while [ ! -s pid ]; do sleep 0.05; done; test -e /proc/$(cat pid) && echo alive";
+    assert_eq!(run(made.0.as_ref(), &sh(alive)).stdout.trim(), "alive", "another's command is left alone");
+    let again = provider.create(&spec).unwrap();
+    assert_eq!(run(again.as_ref(), &sh("test -e /proc/$(cat pid) || echo gone")).stdout.trim(), "gone");
+}
+
+#[test]
+fn the_default_image_is_built_from_its_file() {
+    let Some(mut options) = engine() else { return };
+    options.image = format!("ralph-test-built:{}", std::process::id());
+    options.dockerfile = format!("FROM {IMAGE}\nENV BUILT=yes\n");
+    let (provider, made) = make(options.clone(), &spec("built"));
+    assert_eq!(run(made.0.as_ref(), &sh("echo $BUILT")).stdout.trim(), "yes");
+    provider.prepare_image(None).unwrap();
+    options.image.push('x');
+    options.dockerfile = format!("FROM {IMAGE}\nRUN false\n");
+    let error = DockerProvider::new(options).prepare_image(None).unwrap_err().to_string();
+    assert!(error.contains("could not be built") && error.contains("false"), "{error}");
+}
+
+#[test]
+fn a_proxy_socket_is_the_way_out_of_a_container_without_a_network() {
+    use std::io::{Read as _, Write as _};
+    let Some(mut options) = engine() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("proxy.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::os::unix::fs::chown(&socket, Some(1000), Some(1000)).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut asked = [0u8; 4096];
+            let count = stream.read(&mut asked).unwrap();
+            let answer =
+                if asked[..count].starts_with(b"GET http://example.test/ ") { "proxied" } else { "what?" };
+            let head = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
+            stream.write_all(head.as_bytes()).unwrap();
+        }
+    });
+    options.proxy = Some(ProxySocket::socat(&socket));
+    let mut spec = spec("proxy");
+    spec.allowed_hosts = vec!["example.test".to_owned()];
+    let (provider, made) = make(options, &spec);
+    assert!(provider.capabilities().network_policy);
+    let ask = "i=0; until wget -q -O - http://example.test/ || [ $i -gt 100 ]; do i=$((i+1)); sleep 0.1; done; ls /sys/class/net";
+    let done = run(made.0.as_ref(), &sh(ask));
+    assert_eq!(done.stdout, "proxiedlo\n", "{}", done.stderr);
+}
+
+#[test]
+fn hosts_cannot_be_allowed_without_a_proxy() {
+    let Some(options) = engine() else { return };
+    let mut spec = spec("hosts");
+    spec.allowed_hosts = vec!["example.test".to_owned()];
+    let error = DockerProvider::new(options).create(&spec).err().unwrap().to_string();
+    assert!(error.contains("without the proxy"), "{error}");
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_named() {
+    let options = DockerOptions::at(Address::parse("unix:///nowhere/docker.sock").unwrap());
+    let error = DockerProvider::new(options).ping().unwrap_err().to_string();
+    assert!(error.contains("unix:///nowhere/docker.sock"), "{error}");
+}

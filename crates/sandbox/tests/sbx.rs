@@ -1,0 +1,202 @@
+//! MicroVMs, with a stand-in for the tool: it knows the same words, checks what it is given, and runs commands here.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
+
+mod common;
+
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{Capabilities, ExecRequest, SandboxProvider, SandboxSpec, WriteMode};
+use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
+use ralph_testkit::conformance::{self, Subject};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The stand-in. A machine is a folder with its state; every call goes to a log. Unknown words end with 64.
+const STAND_IN: &str = r#"#!/bin/sh
+base=@BASE@ legacy=@LEGACY@
+if [ "$legacy" = yes ]; then [ "$1" = sandbox ] || exit 64; shift; fi
+{ printf '%s' "$1"; for a in "$@"; do [ "$a" = "$1" ] && continue; case $a in *'
+'*) a=SCRIPT;; esac; printf ' [%s]' "$a"; done; echo; } >> "$base/log"
+word=$1; shift
+must() { [ -d "$base/vm/$1" ] || { echo "no such sandbox: $1" >&2; exit 1; }; }
+case $word in
+  policy)
+    [ "$legacy" = no ] || exit 64
+    case $1 in
+      ls) [ -e "$base/policy" ] || { echo 'policy is not initialised' >&2; exit 1; }; echo '[]' ;;
+      init) echo "$2" > "$base/policy" ;;
+      allow) [ "$2 $3" = 'network --sandbox' ] || exit 64; must "$4"; echo "$5" > "$base/vm/$4/allowed" ;;
+      *) exit 64 ;;
+    esac ;;
+  network) [ "$legacy $1" = 'yes proxy' ] || exit 64; must "$2"; echo "$*" > "$base/vm/$2/allowed" ;;
+  create)
+    [ "$legacy" = yes ] || [ -e "$base/policy" ] || { echo 'policy is not initialised' >&2; exit 1; }
+    while [ $# -gt 2 ]; do case $1 in
+      --name) name=$2; shift 2 ;; -t|--cpus|-m) echo "$1 $2" >> "$base/wishes"; shift 2 ;; -q) shift ;; *) exit 64 ;;
+    esac; done
+    [ "$1" = shell ] && [ -d "$2" ] || exit 64
+    [ ! -d "$base/vm/$name" ] || { echo 'it exists' >&2; exit 1; }
+    mkdir -p "$base/vm/$name"; echo "$2" > "$base/vm/$name/workspace"; echo running > "$base/vm/$name/status" ;;
+  ls)
+    [ "$1" = --json ] || exit 64
+    echo 'the daemon starts'
+    printf '{"sandboxes":['; comma=
+    for d in "$base"/vm/*/; do [ -d "$d" ] || continue; n=${d%/}; n=${n##*/}
+      ports=; [ ! -e "$d/port" ] || ports="{\"host_ip\":\"127.0.0.1\",\"host_port\":$(cat "$d/port"),\"sandbox_port\":$(cat "$d/port")}"
+      printf '%s{"name":"%s","status":"%s","workspaces":["%s"],"created_at":"2026-11-01T10:00:00Z","ports":[%s]}' \
+        "$comma" "$n" "$(cat "$d/status")" "$(cat "$d/workspace")" "$ports"; comma=,
+    done; echo ']}' ;;
+  stop) must "$1"; echo stopped > "$base/vm/$1/status" ;;
+  rm) if [ "$legacy" = no ]; then [ "$1" = -f ] || exit 64; shift; fi; must "$1"; rm -rf "$base/vm/$1" ;;
+  ports) must "$1"; [ "$2" = --publish ] || exit 64; echo "$3" > "$base/vm/$1/port" ;;
+  exec)
+    stdin=no
+    set -- "$@" --END--
+    args=
+    env_words=
+    while :; do case $1 in
+      -i) stdin=yes; shift ;;
+      -u) [ "$2" = root ] || exit 64; shift 2 ;;
+      -e) case $2 in *=*) export "$2" ;; *) eval "[ \"\${$2+set}\" = set ]" || { echo "no value for $2" >&2; exit 65; } ;; esac; shift 2 ;;
+      *) break ;;
+    esac; done
+    name=$1; shift; must "$name"; echo running > "$base/vm/$name/status"
+    n=$#; while [ $n -gt 1 ]; do a=$1; shift; set -- "$@" "$a"; n=$((n-1)); done; shift
+    cd /
+    if [ $stdin = yes ]; then exec "$@"; else exec "$@" < /dev/null; fi ;;
+  *) exit 64 ;;
+esac
+"#;
+
+struct Bench {
+    dir: tempfile::TempDir,
+    tool: Tool,
+}
+
+fn bench(legacy: bool) -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("base");
+    std::fs::create_dir_all(base.join("vm")).unwrap();
+    std::fs::create_dir_all(dir.path().join("work")).unwrap();
+    let path = dir.path().join(if legacy { "docker" } else { "sbx" });
+    let text = STAND_IN
+        .replace("@BASE@", base.to_str().unwrap())
+        .replace("@LEGACY@", if legacy { "yes" } else { "no" });
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let tool = if legacy { Tool::DockerSandbox(path) } else { Tool::Sbx(path) };
+    Bench { dir, tool }
+}
+
+impl Bench {
+    fn options(&self) -> SbxOptions {
+        let mut options = SbxOptions::new(self.tool.clone());
+        options.workspace = Some(self.dir.path().join("work"));
+        options.guard = Some((PathBuf::from(common::PROBE), vec!["__guard".to_owned()]));
+        options
+    }
+    fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join("base").join(name)).unwrap_or_default()
+    }
+}
+
+fn spec(word: &str) -> SandboxSpec {
+    SandboxSpec::of_run(RunId::new(format!("sbx-{word}")))
+}
+
+#[test]
+fn a_machine_passes_the_suite() {
+    let b = bench(false);
+    let provider = SbxProvider::new(b.options());
+    let spec = spec("suite");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let subject = Subject::of_provider(&provider, &spec).unwrap().port(free);
+    let report = conformance::run(&subject);
+    report.assert_passed();
+    assert_eq!(report.skipped(), ["exec: streams are told apart"]);
+}
+
+#[test]
+fn the_retired_tool_passes_too() {
+    let b = bench(true);
+    let provider = SbxProvider::new(b.options());
+    let mut spec = spec("legacy");
+    spec.allowed_hosts = vec!["example.test".to_owned()];
+    let subject = Subject::of_provider(&provider, &spec).unwrap();
+    let allowed = b.file("vm/ralph-run-sbx-legacy/allowed");
+    assert_eq!(allowed.trim(), "proxy ralph-run-sbx-legacy --policy deny --allow-host example.test");
+    conformance::run(&subject).assert_passed();
+}
+
+#[test]
+fn made_once_set_up_and_restarted_on_resume() {
+    let b = bench(false);
+    let mut options = b.options();
+    options.setup = vec!["echo set-up >> set-up-ran".to_owned()];
+    options.setup[0] = format!("echo x >> {}", b.dir.path().join("set-up-ran").display());
+    let provider = SbxProvider::new(options);
+    let mut spec = spec("once");
+    spec.image = Some("an/image:1".to_owned());
+    spec.resources.vcpu = Some(1.5);
+    spec.resources.memory_gib = Some(2.0);
+    spec.allowed_hosts = vec!["example.test".to_owned(), "*.example.org".to_owned()];
+    let first = provider.create(&spec).unwrap();
+    assert_eq!(b.file("policy").trim(), "deny-all", "nobody had chosen a policy");
+    assert_eq!(b.file("vm/ralph-run-sbx-once/allowed").trim(), "example.test,*.example.org");
+    assert_eq!(b.file("wishes"), "-t an/image:1\n--cpus 2\n-m 2048m\n");
+    drop(first);
+    provider.create(&spec).unwrap();
+    let log = b.file("log");
+    assert_eq!(log.lines().filter(|line| line.starts_with("create")).count(), 1, "{log}");
+    let stop = log.lines().position(|line| line == "stop [ralph-run-sbx-once]").unwrap();
+    assert!(log.lines().skip(stop).any(|line| line.starts_with("exec")), "{log}");
+    assert_eq!(std::fs::read_to_string(b.dir.path().join("set-up-ran")).unwrap(), "x\nx\n");
+}
+
+#[test]
+fn a_secret_is_in_no_argument() {
+    let b = bench(false);
+    let provider = SbxProvider::new(b.options());
+    let mut spec = spec("secret");
+    spec.env.insert("OF_THE_RUN".to_owned(), "hidden-one".to_owned());
+    let made = provider.create(&spec).unwrap();
+    let mut request: ExecRequest = common::sh("echo $OF_THE_RUN $OF_THE_COMMAND $HOME");
+    request.env = [("OF_THE_COMMAND", "hidden-two"), ("HOME", "/inside")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+    assert_eq!(common::run(made.as_ref(), &request).stdout, "hidden-one hidden-two /inside\n");
+    let log = b.file("log");
+    assert!(log.contains("[OF_THE_RUN]") && !log.contains("hidden"), "{log}");
+}
+
+#[test]
+fn others_are_left_alone() {
+    let b = bench(false);
+    let provider = SbxProvider::new(b.options());
+    let foreign = b.dir.path().join("base/vm/somebody");
+    std::fs::create_dir_all(&foreign).unwrap();
+    std::fs::write(foreign.join("status"), "running").unwrap();
+    std::fs::write(foreign.join("workspace"), "/").unwrap();
+    let made = provider.create(&spec("own")).unwrap();
+    let ids: Vec<String> = provider.list().unwrap().into_iter().map(|info| info.id).collect();
+    assert_eq!(ids, [made.id()]);
+    assert!(provider.attach("somebody").unwrap().is_none());
+    let error = provider.destroy("somebody").unwrap_err().to_string();
+    assert!(error.contains("not made by ralph") && foreign.exists(), "{error}");
+}
+
+#[test]
+fn what_the_tool_complains_about_is_told() {
+    let b = bench(false);
+    let mut options = b.options();
+    options.workspace = None;
+    assert!(
+        SbxProvider::new(options.clone()).create(&spec("x")).err().unwrap().to_string().contains("folder")
+    );
+    options.workspace = Some(b.dir.path().join("work"));
+    let provider = SbxProvider::new(options);
+    let made = provider.create(&spec("gone")).unwrap();
+    std::fs::remove_dir_all(b.dir.path().join("base/vm/ralph-run-sbx-gone")).unwrap();
+    let error = made.write(Path::new("x"), b"x", WriteMode::Replace).unwrap_err().to_string();
+    assert!(error.contains("no such sandbox"), "{error}");
+    assert_ne!(provider.capabilities(), Capabilities::default());
+}

@@ -1,0 +1,161 @@
+//! What a check works with: the sandbox, a folder of its own, and a sink that keeps what it is given.
+
+use super::{Fault, Subject};
+use ralph_domain::ports::{
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Sandbox, SandboxProvider, SandboxSpec,
+    StopCause, Stream, WriteMode,
+};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// No command of a check takes longer; one that does is a fault, not a hanging test.
+pub(super) const LONGEST: Duration = Duration::from_secs(60);
+
+/// The place of one check.
+pub struct Bench<'a> {
+    subject: &'a Subject<'a>,
+    folder: PathBuf,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(subject: &'a Subject<'a>, number: usize) -> Self {
+        Self { subject, folder: PathBuf::from(format!("check-{number}")) }
+    }
+
+    pub(super) fn sandbox(&self) -> &dyn Sandbox {
+        self.subject.sandbox()
+    }
+
+    pub(super) fn managed(&self) -> Result<&dyn ManagedSandbox, Fault> {
+        self.subject.managed().ok_or_else(|| Fault::Skip("it has no life of its own".to_owned()))
+    }
+
+    pub(super) fn provider(&self) -> Result<(&dyn SandboxProvider, &SandboxSpec), Fault> {
+        self.subject.provider.ok_or_else(|| Fault::Skip("there is no provider".to_owned()))
+    }
+
+    /// The port of the tiny server inside.
+    pub(super) fn port(&self) -> u16 {
+        self.subject.port
+    }
+
+    /// A name in the check's own folder, from the workspace's root.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The check's own folder, made.
+    pub(super) fn folder(&self) -> Result<PathBuf, Fault> {
+        self.sandbox().write(&self.path(".keep"), b"", WriteMode::Replace)?;
+        Ok(self.folder.clone())
+    }
+
+    /// A shell command in the check's own folder.
+    pub(super) fn sh(&self, script: &str) -> Result<ExecRequest, Fault> {
+        let mut request = ExecRequest::new(["sh", "-c", script].map(String::from).to_vec());
+        request.cwd = self.folder()?;
+        request.timeout = Some(LONGEST);
+        Ok(request)
+    }
+
+    pub(super) fn exec(&self, request: &ExecRequest) -> Result<Done, Fault> {
+        exec(self.sandbox(), request)
+    }
+
+    /// Runs a script that must succeed; what it printed.
+    pub(super) fn run(&self, script: &str) -> Result<String, Fault> {
+        let done = self.exec(&self.sh(script)?)?;
+        if done.outcome.end == ExecEnd::Exited(0) {
+            Ok(done.stdout())
+        } else {
+            wrong(format!("`{script}` ended with {:?}: {}{}", done.outcome.end, done.stdout(), done.stderr()))
+        }
+    }
+
+    /// Whether the process whose number stands in the file `name` is gone; one that nobody has waited for is.
+    pub(super) fn gone(&self, name: &str) -> Result<(), Fault> {
+        let script = format!(
+            "p=$(cat {name}) && test -n \"$p\" || {{ echo 'it was never there'; exit 0; }}; \
+             if read -r line 2>/dev/null < /proc/$p/stat; then set -- ${{line##*) }}; \
+             case $1 in Z|X) ;; *) echo alive;; esac; fi"
+        );
+        eq(&format!("the process in `{name}`"), self.run(&script)?.trim(), "")
+    }
+}
+
+pub(super) fn exec(sandbox: &dyn Sandbox, request: &ExecRequest) -> Result<Done, Fault> {
+    let mut sink = Keep::default();
+    let outcome = sandbox.exec(request, &mut sink)?;
+    Ok(Done { outcome, sink })
+}
+
+/// A command's end and what it printed.
+pub(super) struct Done {
+    pub(super) outcome: ExecOutcome,
+    pub(super) sink: Keep,
+}
+
+impl Done {
+    pub(super) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.sink.stdout).into_owned()
+    }
+    pub(super) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.sink.stderr).into_owned()
+    }
+}
+
+/// Keeps what a command prints; may end it when a word was seen.
+#[derive(Default)]
+pub(super) struct Keep {
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) polls: u32,
+    /// End the command when this stands on standard output.
+    pub(super) stop_at: Option<&'static str>,
+    pub(super) started: Option<Instant>,
+}
+
+impl Keep {
+    fn seen(&self, word: &str) -> bool {
+        self.stdout.windows(word.len()).any(|window| window == word.as_bytes())
+    }
+}
+
+impl ExecSink for Keep {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        match stream {
+            Stream::Stdout => self.stdout.extend_from_slice(bytes),
+            Stream::Stderr => self.stderr.extend_from_slice(bytes),
+        }
+    }
+
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        self.polls += 1;
+        if self.started.get_or_insert_with(Instant::now).elapsed() > 2 * LONGEST {
+            return ControlFlow::Break(StopCause::Hopeless);
+        }
+        match self.stop_at {
+            Some(word) if self.seen(word) => ControlFlow::Break(StopCause::Cancelled),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Wrong(what.into()))
+}
+
+/// Both sides are the same, or a fault that shows them (shortened).
+pub(super) fn eq<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) -> Result<(), Fault> {
+    if got == wanted {
+        return Ok(());
+    }
+    let show = |value: &T| format!("{value:?}").chars().take(400).collect::<String>();
+    wrong(format!("{what}: wanted {}, got {}", show(&wanted), show(&got)))
+}
+
+/// A path as the tests write it.
+pub(super) fn at(path: &str) -> &Path {
+    Path::new(path)
+}

@@ -1,0 +1,98 @@
+//! Git inside, and a secret that stays in the environment.
+
+use super::bench::{Done, eq, wrong};
+use super::{Bench, Check, Fault};
+use ralph_domain::ports::{ExecEnd, WriteMode::Replace};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check { name: "git: clone, status, diff, branch, commit, push", needs: &[], run: round },
+    Check { name: "git: push with a secret from the environment only", needs: &[], run: secret },
+];
+
+/// Makes a bare repo with one commit and a clone of it.
+const CLONE: &str = "set -e; export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.com \
+    GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.com; \
+    git init -q --bare -b main origin.git; git init -q -b main seed; echo one > seed/file; git -C seed add file; \
+    git -C seed commit -qm one; git -C seed push -q ../origin.git main; git clone -q origin.git work; ";
+
+/// A remote helper in a few lines of shell: it asks git for the password of `vault.example`, refuses a wrong one, and then
+/// speaks to a bare repo in the folder. So an authenticated push needs no network and no server.
+const VAULT: &str = r#"#!/bin/sh
+path=$2
+while read -r line; do
+  case $line in
+    capabilities) printf 'connect\n\n' ;;
+    connect\ *)
+      got=$(printf 'protocol=https\nhost=vault.example\n\n' | git credential fill | sed -n 's/^password=//p')
+      if [ "$got" != "$(cat "$VAULT_WANTS")" ]; then echo 'vault: wrong password' >&2; exit 1; fi
+      printf '\n'; exec "${line#connect }" "$path" ;;
+    *) exit 0 ;;
+  esac
+done
+"#;
+
+fn has_git(bench: &Bench<'_>) -> Result<(), Fault> {
+    match bench.exec(&bench.sh("git --version")?)?.outcome.end {
+        ExecEnd::Exited(0) => Ok(()),
+        _ => Err(Fault::Skip("there is no git inside".to_owned())),
+    }
+}
+
+fn round(bench: &Bench<'_>) -> Result<(), Fault> {
+    has_git(bench)?;
+    bench.run(CLONE)?;
+    eq("clone", bench.sandbox().read(&bench.path("work/file"))?, Some(b"one\n".to_vec()))?;
+    bench.sandbox().write(&bench.path("work/file"), b"one\ntwo\n", Replace)?;
+    bench.sandbox().write(&bench.path("work/new"), b"n\n", Replace)?;
+    eq("status", bench.run("git -C work status --porcelain")?.as_str(), " M file\n?? new\n")?;
+    let diff = bench.run("git -C work diff")?;
+    if !diff.contains("\n+two\n") {
+        return wrong(format!("diff: {diff}"));
+    }
+    bench.run(
+        "set -e; cd work; git checkout -q -b side; git add -A; \
+         git -c user.name=A -c user.email=a@example.com commit -qm two; git push -q origin side",
+    )?;
+    let there = bench.run("git -C origin.git log --format=%s side")?;
+    eq("what was pushed", there.as_str(), "two\none\n")
+}
+
+fn secret(bench: &Bench<'_>) -> Result<(), Fault> {
+    has_git(bench)?;
+    let password = ["conformance", "pass", "word"].join("-");
+    bench.run(CLONE)?;
+    bench.sandbox().write(&bench.path("bin/git-remote-vault"), VAULT.as_bytes(), Replace)?;
+    bench.sandbox().write(&bench.path("wanted"), password.as_bytes(), Replace)?;
+    bench.run("chmod +x bin/git-remote-vault; git -C work remote add vault \"vault::$PWD/origin.git\"")?;
+    let push = |password: &str| -> Result<Done, Fault> {
+        let mut request =
+            bench.sh("PATH=\"$PWD/bin:$PATH\"; export PATH VAULT_WANTS=\"$PWD/wanted\"; cd work; \
+             git push -q vault main:refs/heads/pushed & child=$!; \
+             cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; wait $child")?;
+        // The helper is a line of configuration in the environment; the password is a variable that only it reads.
+        for (name, value) in [
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "credential.helper"),
+            ("GIT_CONFIG_VALUE_0", "!f() { echo username=x; echo \"password=$RALPH_GIT_PASSWORD\"; }; f"),
+            ("RALPH_GIT_PASSWORD", password),
+        ] {
+            request.env.push((name.to_owned(), value.to_owned()));
+        }
+        bench.exec(&request)
+    };
+    if push("not-the-one")?.outcome.end.success() {
+        return wrong("a wrong password was taken");
+    }
+    let done = push(&password)?;
+    if !done.outcome.end.success() {
+        return wrong(format!("push: {:?} {}", done.outcome.end, done.stderr()));
+    }
+    if done.stdout().contains(&password) || done.stderr().contains(&password) {
+        return wrong("the password stands in an argument or in the output");
+    }
+    eq("what was pushed", bench.run("git -C origin.git log --format=%s pushed")?.as_str(), "one\n")?;
+    bench.run("rm wanted")?;
+    let found = bench.run(&format!("grep -rl {password} . || true"))?;
+    eq("files with the password", found.as_str(), "")
+}

@@ -1,0 +1,163 @@
+//! Start, stop, find again, preview, destroy. These come last: they end the sandbox.
+
+use super::bench::{eq, wrong};
+use super::{Bench, Check, Fault, Need};
+use ralph_domain::ports::{Preview, WriteMode::Replace};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check { name: "life: a port inside can be reached", needs: &[Need::Life, Need::Preview], run: preview },
+    Check { name: "life: starting twice is harmless", needs: &[Need::Life], run: start_twice },
+    Check { name: "life: files stay over stop and start", needs: &[Need::Life, Need::StopStart], run: stop },
+    Check { name: "life: it is listed with its run", needs: &[Need::Provider], run: listed },
+    Check { name: "life: attached again by its id", needs: &[Need::Provider], run: attach },
+    Check { name: "life: creating again finds it", needs: &[Need::Provider], run: create_again },
+    Check { name: "life: an unknown id is nothing", needs: &[Need::Provider], run: unknown },
+    Check { name: "life: destroyed, it is gone", needs: &[Need::Life], run: destroy },
+];
+
+/// Whichever small server is there; each answers with the file.
+const SERVE: &str = "if command -v python3 >/dev/null; then exec python3 -m http.server $PORT; \
+    elif busybox httpd --help 2>&1 | grep -q Usage; then exec busybox httpd -f -p $PORT; else exit 44; fi";
+
+fn preview(bench: &Bench<'_>) -> Result<(), Fault> {
+    let managed = bench.managed()?;
+    bench.sandbox().write(&bench.path("hello.txt"), b"hello from inside\n", Replace)?;
+    let address = managed.preview(bench.port())?;
+    if !address.url.starts_with("http://") && !address.url.starts_with("https://") {
+        return wrong(format!("`{}` is not an address", address.url));
+    }
+    let Some(host) = plain_host(&address) else {
+        return Err(Fault::Skip(format!("`{}` was not asked: it is not on this machine", address.url)));
+    };
+    let mut request = bench.sh(SERVE)?;
+    let lane = bench.sandbox().lane()?;
+    request.timeout = Some(Duration::from_secs(30));
+    request.env = vec![("PORT".to_owned(), bench.port().to_string())];
+    let (told, mut sink) = super::lanes::stopper();
+    let running = std::thread::spawn(move || lane.exec(&request, &mut sink));
+    let mut answer = String::new();
+    while !running.is_finished() && !answer.contains("hello from inside") {
+        answer = ask(&host, &address).unwrap_or_default();
+        // The server comes up in its own time; a command inside is the pause between two questions.
+        bench.run("sleep 0.2")?;
+    }
+    told.store(true, std::sync::atomic::Ordering::Release);
+    let ended = running.join().map_err(|_| Fault::Wrong("the lane panicked".to_owned()))??;
+    if ended.end.code() == Some(44) {
+        return Err(Fault::Skip("there is no small web server inside".to_owned()));
+    }
+    if answer.contains("hello from inside") { Ok(()) } else { wrong(format!("no answer at {}", address.url)) }
+}
+
+/// `host:port` of an address that is plain http.
+fn plain_host(address: &Preview) -> Option<String> {
+    let rest = address.url.strip_prefix("http://")?;
+    let host = rest.split('/').next()?;
+    Some(if host.contains(':') { host.to_owned() } else { format!("{host}:80") })
+}
+
+fn ask(host: &str, address: &Preview) -> std::io::Result<String> {
+    let limit = Duration::from_secs(2);
+    let place = host.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::NotFound)?;
+    let mut stream = TcpStream::connect_timeout(&place, limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    let mut head = format!("GET /hello.txt HTTP/1.0\r\nHost: {host}\r\n");
+    for (name, value) in &address.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes())?;
+    let mut answer = String::new();
+    stream.take(64 * 1024).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+fn start_twice(bench: &Bench<'_>) -> Result<(), Fault> {
+    let managed = bench.managed()?;
+    managed.start()?;
+    managed.start()?;
+    managed.keep_alive()?;
+    bench.sandbox().write(&bench.path("f"), b"x", Replace)?;
+    eq("it works", bench.sandbox().read(&bench.path("f"))?, Some(b"x".to_vec()))
+}
+
+fn stop(bench: &Bench<'_>) -> Result<(), Fault> {
+    let managed = bench.managed()?;
+    managed.write(&bench.path("stays"), b"here", Replace)?;
+    managed.stop()?;
+    managed.stop()?;
+    managed.start()?;
+    eq("the file", managed.read(&bench.path("stays"))?, Some(b"here".to_vec()))
+}
+
+fn listed(bench: &Bench<'_>) -> Result<(), Fault> {
+    let (provider, spec) = bench.provider()?;
+    let all = provider.list()?;
+    let Some(own) = all.iter().find(|info| Some(info.id.as_str()) == bench.managed().ok().map(|m| m.id()))
+    else {
+        return wrong(format!("it is not among {all:?}"));
+    };
+    eq("its run", own.run.clone(), Some(spec.run.clone()))?;
+    eq("its state", own.state.as_str(), "running")?;
+    match all.iter().find(|info| info.provider != provider.name()) {
+        None => Ok(()),
+        Some(other) => wrong(format!("{other:?} is not of this provider")),
+    }
+}
+
+fn attach(bench: &Bench<'_>) -> Result<(), Fault> {
+    let (provider, _) = bench.provider()?;
+    let managed = bench.managed()?;
+    managed.write(&bench.path("left"), b"by the first", Replace)?;
+    let Some(again) = provider.attach(managed.id())? else { return wrong("it is not found by its id") };
+    eq("the id", again.id(), managed.id())?;
+    eq("the root", again.root(), managed.root())?;
+    eq("the file", again.read(&bench.path("left"))?, Some(b"by the first".to_vec()))
+}
+
+fn create_again(bench: &Bench<'_>) -> Result<(), Fault> {
+    let (provider, spec) = bench.provider()?;
+    let managed = bench.managed()?;
+    managed.write(&bench.path("left"), b"by the first", Replace)?;
+    let again = provider.create(spec)?;
+    eq("the id", again.id(), managed.id())?;
+    eq("the file", again.read(&bench.path("left"))?, Some(b"by the first".to_vec()))?;
+    if provider.capabilities().stop_start {
+        managed.stop()?;
+        let again = provider.create(spec)?;
+        eq("the id after a stop", again.id(), managed.id())?;
+        eq("the file after a stop", again.read(&bench.path("left"))?, Some(b"by the first".to_vec()))?;
+    }
+    let ours = provider.list()?.into_iter().filter(|info| info.run.as_ref() == Some(&spec.run)).count();
+    eq("sandboxes of the run", ours, 1)
+}
+
+fn unknown(bench: &Bench<'_>) -> Result<(), Fault> {
+    let (provider, _) = bench.provider()?;
+    if provider.attach("ralph-no-such-sandbox")?.is_some() {
+        return wrong("something was found by an id that nobody has");
+    }
+    Ok(provider.destroy("ralph-no-such-sandbox")?)
+}
+
+fn destroy(bench: &Bench<'_>) -> Result<(), Fault> {
+    let managed = bench.managed()?;
+    let id = managed.id().to_owned();
+    managed.destroy()?;
+    managed.destroy()?;
+    if managed.read(Path::new("anything")).is_ok_and(|found| found.is_some()) {
+        return wrong("a file is still there");
+    }
+    let Ok((provider, _)) = bench.provider() else { return Ok(()) };
+    provider.destroy(&id)?;
+    if provider.attach(&id)?.is_some() {
+        return wrong("it is still found by its id");
+    }
+    match provider.list()?.iter().find(|info| info.id == id) {
+        None => Ok(()),
+        Some(info) => wrong(format!("it is still listed: {info:?}")),
+    }
+}

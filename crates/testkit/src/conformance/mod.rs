@@ -1,0 +1,192 @@
+//! One suite for every backend of the ports [`Sandbox`] and [`SandboxProvider`].
+//!
+//! A backend's test makes a [`Subject`], runs the suite and asserts the [`Report`]:
+//!
+//! ```ignore
+//! let report = conformance::run(&Subject::of_provider(&provider, &spec)?);
+//! report.assert_passed();
+//! ```
+//!
+//! What a backend says it cannot do (its [`Capabilities`]) is skipped and named in the report; so is what a test leaves out
+//! with [`Subject::without`], together with its reason. Inside the sandbox the suite needs `sh`, the usual small tools
+//! (`cat`, `sleep`, `setsid`, …) and, for its last group, `git`.
+
+mod bench;
+mod ends;
+mod exec;
+mod files;
+mod git;
+mod lanes;
+mod life;
+mod paths;
+mod report;
+
+pub use bench::Bench;
+pub use report::{Report, Verdict};
+
+use ralph_domain::ports::{
+    Capabilities, ManagedSandbox, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
+};
+
+/// What is put to the test.
+pub struct Subject<'a> {
+    sandbox: Hold<'a>,
+    provider: Option<(&'a dyn SandboxProvider, &'a SandboxSpec)>,
+    capabilities: Capabilities,
+    without: Vec<(String, String)>,
+    port: u16,
+}
+
+enum Hold<'a> {
+    Plain(&'a dyn Sandbox),
+    Managed(&'a dyn ManagedSandbox),
+    Own(Box<dyn ManagedSandbox>),
+}
+
+impl<'a> Subject<'a> {
+    /// A sandbox without a life of its own.
+    pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
+        Self { sandbox: Hold::Plain(sandbox), provider: None, capabilities, without: Vec::new(), port: 8080 }
+    }
+
+    /// A sandbox with a life of its own; it is stopped, started and, at the end, destroyed.
+    pub fn of_managed(sandbox: &'a dyn ManagedSandbox, capabilities: Capabilities) -> Self {
+        Self {
+            sandbox: Hold::Managed(sandbox),
+            provider: None,
+            capabilities,
+            without: Vec::new(),
+            port: 8080,
+        }
+    }
+
+    /// Everything: a sandbox is made by the provider, used, found again, and destroyed at the end.
+    pub fn of_provider(
+        provider: &'a dyn SandboxProvider,
+        spec: &'a SandboxSpec,
+    ) -> Result<Self, SandboxError> {
+        let sandbox = Hold::Own(provider.create(spec)?);
+        let capabilities = provider.capabilities();
+        Ok(Self { sandbox, provider: Some((provider, spec)), capabilities, without: Vec::new(), port: 8080 })
+    }
+
+    /// Leaves out every check whose name starts with `prefix` (`git`, `exec: stdin`), for this reason.
+    #[must_use]
+    pub fn without(mut self, prefix: &str, reason: &str) -> Self {
+        self.without.push((prefix.to_owned(), reason.to_owned()));
+        self
+    }
+
+    /// The port that the preview is tried with; 8080 unless told.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    fn sandbox(&self) -> &dyn Sandbox {
+        match &self.sandbox {
+            Hold::Plain(sandbox) => *sandbox,
+            Hold::Managed(sandbox) => *sandbox,
+            Hold::Own(sandbox) => sandbox.as_ref(),
+        }
+    }
+
+    fn managed(&self) -> Option<&dyn ManagedSandbox> {
+        match &self.sandbox {
+            Hold::Plain(_) => None,
+            Hold::Managed(sandbox) => Some(*sandbox),
+            Hold::Own(sandbox) => Some(sandbox.as_ref()),
+        }
+    }
+}
+
+/// What a check asks of a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Streaming,
+    SeparateStderr,
+    Stdin,
+    Parallel,
+    StopStart,
+    Preview,
+    FileModes,
+    /// A [`ManagedSandbox`].
+    Life,
+    /// A [`SandboxProvider`].
+    Provider,
+}
+
+impl Need {
+    /// Why the subject cannot be asked; `None` where it can.
+    fn missing(self, subject: &Subject<'_>) -> Option<&'static str> {
+        let can = &subject.capabilities;
+        let (fine, word) = match self {
+            Self::Streaming => (can.streaming, "streaming"),
+            Self::SeparateStderr => (can.separate_stderr, "separate_stderr"),
+            Self::Stdin => (can.stdin, "stdin"),
+            Self::Parallel => (can.parallel, "parallel"),
+            Self::StopStart => (can.stop_start, "stop_start"),
+            Self::Preview => (can.preview, "preview"),
+            Self::FileModes => (can.file_modes, "file_modes"),
+            Self::Life => (subject.managed().is_some(), "a life of its own"),
+            Self::Provider => (subject.provider.is_some(), "a provider"),
+        };
+        (!fine).then_some(word)
+    }
+}
+
+/// One behaviour.
+struct Check {
+    /// `group: what must hold`.
+    name: &'static str,
+    needs: &'static [Need],
+    run: fn(&Bench<'_>) -> Result<(), Fault>,
+}
+
+/// Why a check did not pass.
+#[derive(Debug)]
+enum Fault {
+    /// The behaviour is wrong.
+    Wrong(String),
+    /// The check cannot be made here, for a reason that is no fault (a tool is missing inside).
+    Skip(String),
+}
+
+impl From<SandboxError> for Fault {
+    fn from(error: SandboxError) -> Self {
+        Self::Wrong(error.to_string())
+    }
+}
+
+/// All checks in their order: those that end the sandbox's life come last.
+fn checks() -> impl Iterator<Item = &'static Check> {
+    [exec::CHECKS, ends::CHECKS, lanes::CHECKS, files::CHECKS, paths::CHECKS, git::CHECKS, life::CHECKS]
+        .into_iter()
+        .flatten()
+}
+
+/// The names of all checks, for lists and for [`Subject::without`].
+pub fn names() -> Vec<&'static str> {
+    checks().map(|check| check.name).collect()
+}
+
+/// Runs every check that the subject can be asked. One that fails does not keep the others from running.
+pub fn run(subject: &Subject<'_>) -> Report {
+    let mut report = Report::new(subject.sandbox().kind());
+    for (at, check) in checks().enumerate() {
+        let left_out = subject.without.iter().find(|(prefix, _)| check.name.starts_with(prefix.as_str()));
+        let missing = check.needs.iter().find_map(|need| need.missing(subject));
+        let verdict = match (left_out, missing) {
+            (Some((_, reason)), _) => Verdict::Skipped(reason.clone()),
+            (None, Some(word)) => Verdict::Skipped(format!("it says that it has no {word}")),
+            (None, None) => match (check.run)(&Bench::new(subject, at)) {
+                Ok(()) => Verdict::Passed,
+                Err(Fault::Skip(reason)) => Verdict::Skipped(reason),
+                Err(Fault::Wrong(what)) => Verdict::Failed(what),
+            },
+        };
+        report.add(check.name, verdict);
+    }
+    report
+}

@@ -1,0 +1,78 @@
+//! What came of a run of the suite.
+
+use std::fmt;
+
+/// What came of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The behaviour holds.
+    Passed,
+    /// Not asked, and why.
+    Skipped(String),
+    /// The behaviour is wrong, and how.
+    Failed(String),
+}
+
+/// What came of all checks.
+#[derive(Debug)]
+pub struct Report {
+    kind: String,
+    rows: Vec<(&'static str, Verdict)>,
+}
+
+impl Report {
+    pub(super) fn new(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), rows: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, name: &'static str, verdict: Verdict) {
+        self.rows.push((name, verdict));
+    }
+
+    /// Every check with its verdict, in order.
+    pub fn rows(&self) -> &[(&'static str, Verdict)] {
+        &self.rows
+    }
+
+    /// How many passed.
+    pub fn passed(&self) -> usize {
+        self.rows.iter().filter(|(_, verdict)| *verdict == Verdict::Passed).count()
+    }
+
+    /// Names of the checks that failed.
+    pub fn failed(&self) -> Vec<&'static str> {
+        let failed = self.rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)));
+        failed.map(|(name, _)| *name).collect()
+    }
+
+    /// Names of the checks that were skipped.
+    pub fn skipped(&self) -> Vec<&'static str> {
+        let skipped = self.rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Skipped(_)));
+        skipped.map(|(name, _)| *name).collect()
+    }
+
+    /// Shows the report on stdout and ends the test where a check failed.
+    #[allow(clippy::panic, reason = "a test fails by panicking")]
+    pub fn assert_passed(&self) {
+        use std::io::Write as _;
+        let text = self.to_string();
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        assert!(self.failed().is_empty(), "{text}");
+        assert!(self.passed() > 0, "nothing was checked:\n{text}");
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (failed, skipped) = (self.failed().len(), self.skipped().len());
+        writeln!(f, "{}: {} passed, {failed} failed, {skipped} skipped", self.kind, self.passed())?;
+        for (name, verdict) in &self.rows {
+            match verdict {
+                Verdict::Passed => writeln!(f, "  passed   {name}")?,
+                Verdict::Skipped(reason) => writeln!(f, "  skipped  {name} ({reason})")?,
+                Verdict::Failed(what) => writeln!(f, "  FAILED   {name}: {what}")?,
+            }
+        }
+        Ok(())
+    }
+}

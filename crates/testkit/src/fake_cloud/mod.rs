@@ -1,0 +1,10 @@
+//! What the fake clouds share: a small HTTP server, faults by switch, and machines that are folders whose commands really run.
+
+mod inside;
+mod server;
+mod text;
+
+pub(crate) use inside::{Inside, Job, write};
+pub use server::{Fault, Seen};
+pub(crate) use server::{Reply, Server};
+pub(crate) use text::{Query, parts};

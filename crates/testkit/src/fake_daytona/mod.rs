@@ -1,0 +1,182 @@
+//! Daytona on this machine: its API and its toolbox, with sandboxes that are folders whose commands really run.
+//!
+//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-providers`.
+
+mod api;
+mod toolbox;
+
+pub use crate::fake_cloud::{Fault, Seen};
+
+use crate::fake_cloud::{Inside, Query, Reply, Server};
+use crate::model_server::http::Request;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A moment, for every date.
+const NOW: &str = "2026-11-15T12:00:00.000Z";
+
+/// The server; it ends when it is dropped, with everything that runs in it.
+pub struct FakeDaytona {
+    server: Server,
+    state: Arc<Mutex<State>>,
+    key: String,
+}
+
+struct Sandbox {
+    id: String,
+    name: String,
+    /// What is now, and what the next looks show.
+    states: Vec<&'static str>,
+    asked: Value,
+    labels: Value,
+    auto_stop: f64,
+    starts: u32,
+    activity: u32,
+    inside: Arc<Inside>,
+}
+
+#[derive(Default)]
+struct State {
+    sandboxes: BTreeMap<String, Sandbox>,
+    /// Name, and whether it is ready.
+    volumes: BTreeMap<String, bool>,
+    made: u32,
+    page: usize,
+    toolbox_url: String,
+    old_daemon: bool,
+}
+
+impl FakeDaytona {
+    /// Starts it on a free port.
+    pub fn start() -> io::Result<Self> {
+        let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
+        let key = ["dtn", "fake", "0123456789abcdef"].join("_");
+        let (for_server, wanted) = (Arc::clone(&state), format!("Bearer {key}"));
+        let handler = move |request: &Request| {
+            if request.header("authorization") != Some(wanted.as_str()) {
+                return refusal(401, &request.target, "Invalid credentials");
+            }
+            answer(&for_server, request)
+        };
+        let server = Server::start(handler, |status, why| refusal(status, "/", why))?;
+        lock(&state).toolbox_url = format!("{}/toolbox", server.url());
+        Ok(Self { server, state, key })
+    }
+
+    /// The address of the API.
+    pub fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// The address of the toolboxes.
+    pub fn toolbox_url(&self) -> String {
+        format!("{}/toolbox", self.server.url())
+    }
+
+    /// Tells clients another address of the toolboxes: that of a proxy before it.
+    pub fn announce_toolbox(&self, url: &str) {
+        url.clone_into(&mut lock(&self.state).toolbox_url);
+    }
+
+    /// The key that it takes.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Spoils the next answer to a request whose line (`POST /sandbox`) holds `part`.
+    pub fn fail(&self, part: &str, fault: Fault) {
+        self.server.fail(part, fault);
+    }
+
+    /// Lists come in pages of this many.
+    pub fn page_size(&self, size: usize) {
+        lock(&self.state).page = size.max(1);
+    }
+
+    /// Commands are split into words and started without a shell, as older daemons do it.
+    pub fn old_daemon(&self) {
+        lock(&self.state).old_daemon = true;
+    }
+
+    /// Stops a sandbox behind its client's back, as the vendor does with what looks idle.
+    pub fn stop_idle(&self, id: &str) {
+        if let Some(sandbox) = lock(&self.state).sandboxes.get_mut(id) {
+            sandbox.inside.kill_all();
+            sandbox.states = vec!["stopped"];
+        }
+    }
+
+    /// Makes a sandbox that is none of ours; its id.
+    pub fn make_foreign(&self, name: &str) -> String {
+        let body = json!({ "name": name, "labels": { "owner": name } });
+        let reply = api::create(&mut lock(&self.state), body, &|status, why| refusal(status, "/", why));
+        let made: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        made["id"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// How often a client said that a sandbox is still needed.
+    pub fn activity(&self, id: &str) -> u32 {
+        lock(&self.state).sandboxes.get(id).map_or(0, |sandbox| sandbox.activity)
+    }
+
+    /// The body that made a sandbox.
+    pub fn asked(&self, id: &str) -> Option<Value> {
+        lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
+    }
+
+    /// How many sandboxes were ever made.
+    pub fn made(&self) -> u32 {
+        lock(&self.state).made
+    }
+
+    /// The requests that came, oldest first.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.server.seen()
+    }
+}
+
+impl Drop for FakeDaytona {
+    fn drop(&mut self) {
+        lock(&self.state).sandboxes.values().for_each(|sandbox| sandbox.inside.end());
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The vendor's own shape of an error.
+fn refusal(status: u16, path: &str, message: &str) -> Reply {
+    let body =
+        json!({ "path": path, "timestamp": NOW, "statusCode": status, "error": "Error", "message": message });
+    Reply::json(status, &body)
+}
+
+fn answer(state: &Mutex<State>, request: &Request) -> Reply {
+    let (mut path, query) = Query::split(&request.target);
+    if path.first().is_some_and(|first| first == "api") {
+        path.remove(0);
+    }
+    let words: Vec<&str> = path.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["toolbox", id, rest @ ..] => {
+            let mut state = lock(state);
+            let old = state.old_daemon;
+            let inside = match state.sandboxes.get_mut(*id) {
+                None => return refusal(404, &request.target, "Sandbox not found"),
+                Some(found) if found.states.first() != Some(&"started") => {
+                    return refusal(400, &request.target, "Sandbox is not running");
+                }
+                Some(found) => Arc::clone(&found.inside),
+            };
+            drop(state);
+            if old && rest == ["process", "execute"] {
+                return toolbox::execute_words(&inside, request);
+            }
+            toolbox::answer(&inside, request, rest, &query)
+        }
+        rest => api::answer(&mut lock(state), request, rest, &query),
+    }
+}
