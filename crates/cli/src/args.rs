@@ -101,6 +101,8 @@ pub enum Command {
     Probe(command::probe::ProbeArgs),
     /// List the model profiles, or try one.
     Models(command::models::ModelsArgs),
+    /// Look after the sandboxes that runs have made.
+    Sandbox(command::sandbox::SandboxArgs),
     /// Bring the files back to what they were before a run.
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.

@@ -18,6 +18,7 @@ pub mod probe;
 pub mod restore;
 pub mod resume;
 pub mod run;
+pub mod sandbox;
 pub mod schema;
 pub mod show;
 pub mod status;
@@ -60,6 +61,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Models(args) => models::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),
+        Command::Sandbox(args) => sandbox::run(args, out),
         Command::Diagnose(args) => diagnose::run(args, &folder, out),
         Command::Demo(args) => demo::run(args, &folder, out),
         Command::Completions(args) => completions::run(args, &folder, out),

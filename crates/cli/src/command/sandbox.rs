@@ -1,0 +1,61 @@
+//! `ralph sandbox`: the containers and machines that runs have made.
+
+pub mod list;
+pub mod rm;
+
+use crate::error::CommandError;
+use crate::output::Out;
+use ralph_domain::ports::{SandboxInfo, SandboxProvider};
+use serde::Serialize;
+
+/// Looks after the containers and machines that runs have made.
+#[derive(Debug, clap::Args)]
+pub struct SandboxArgs {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub command: SandboxCommand,
+}
+
+/// What to do with sandboxes.
+#[derive(Debug, clap::Subcommand)]
+pub enum SandboxCommand {
+    /// List the sandboxes of every provider.
+    List(list::ListArgs),
+    /// Remove a sandbox and its files.
+    Rm(rm::RmArgs),
+}
+
+/// Runs the command.
+pub fn run(args: SandboxArgs, out: &Out) -> Result<u8, CommandError> {
+    match args.command {
+        SandboxCommand::List(args) => list::run(args, out),
+        SandboxCommand::Rm(args) => rm::run(args, out),
+    }
+}
+
+/// A provider that could not be asked.
+#[derive(Debug, Serialize)]
+struct Problem {
+    provider: &'static str,
+    problem: String,
+}
+
+/// What all providers have.
+struct Found<'a> {
+    sandboxes: Vec<(SandboxInfo, &'a dyn SandboxProvider)>,
+    problems: Vec<Problem>,
+}
+
+/// Asks every provider; one that does not answer does not hide what the others have.
+fn ask(providers: &[Box<dyn SandboxProvider>]) -> Found<'_> {
+    let mut found = Found { sandboxes: Vec::new(), problems: Vec::new() };
+    for provider in providers {
+        match provider.list() {
+            Ok(infos) => found.sandboxes.extend(infos.into_iter().map(|info| (info, provider.as_ref()))),
+            Err(error) => {
+                found.problems.push(Problem { provider: provider.name(), problem: error.to_string() });
+            }
+        }
+    }
+    found
+}
