@@ -14,6 +14,7 @@ mod host;
 mod models;
 mod output;
 mod present;
+mod providers;
 mod settings;
 mod signals;
 mod state_files;

@@ -187,8 +187,10 @@ fn managed_tools_end_proven_on_every_wire_and_leave_nothing_running() {
         let run = repo.run(&[]).exits(0).json();
         assert_eq!(run["iterations"], 1, "{wire:?}: {run}");
         assert!(!env.path("out.txt").exists(), "a path that leads out was refused");
-        let tools: Vec<Value> =
-            repo.events_named("action_started").iter().map(|e| e["action"].clone()).collect();
+        // Independent calls run side by side, so the journal may have them in any order.
+        let mut started = repo.events_named("action_started");
+        started.sort_by_key(|e| e["number"].as_u64());
+        let tools: Vec<Value> = started.iter().map(|e| e["action"].clone()).collect();
         assert_eq!(tools, ["readFile", "exec", "startProcess", "writeFile", "writeFile", "done"], "{wire:?}");
         let failed: Vec<bool> =
             repo.events_named("action_finished").iter().map(|e| e["ok"] == false).collect();

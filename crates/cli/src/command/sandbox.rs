@@ -1,98 +1,65 @@
-//! `ralph sandbox`: does the fence hold on this machine.
+//! `ralph sandbox`: the fence of this machine, and the containers and machines that runs have made.
 
-use super::run::isolation;
+pub mod list;
+pub mod rm;
+pub mod test;
+
 use crate::error::CommandError;
-use crate::host;
-use crate::output::{Out, Sign};
-use ralph_domain::config::Isolation;
-use ralph_domain::describe::Tone;
-use ralph_domain::text::count;
-use ralph_sandbox::escapes::{self, Row, Seen};
-use std::path::Path;
+use crate::output::Out;
+use ralph_domain::ports::{SandboxInfo, SandboxProvider};
+use serde::Serialize;
 
-/// Looks at the fence between agents and this machine.
+/// Tests the fence of this machine, and looks after the containers and machines that runs have made.
 #[derive(Debug, clap::Args)]
 pub struct SandboxArgs {
-    /// What to do with it.
+    /// What to do with them.
     #[command(subcommand)]
     pub command: SandboxCommand,
 }
 
-/// What to do with the fence.
+/// What to do with sandboxes.
 #[derive(Debug, clap::Subcommand)]
 pub enum SandboxCommand {
     /// Try every known way out of the fence.
-    Test(TestArgs),
-}
-
-/// Each way out is tried by a program behind the fence, where it must fail, and, where that is harmless, without it, where
-/// it must succeed. Everything it needs it makes and removes itself.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  ralph sandbox test
-  ralph sandbox test --isolation landlock --json
-
-Exit code 0 where the fence holds, 1 where something got out, 4 where there is no fence here.")]
-pub struct TestArgs {
-    /// Which fence: auto, bwrap or landlock.
-    #[arg(long, value_name = "HOW", value_parser = isolation, default_value = "auto")]
-    pub isolation: Isolation,
+    Test(test::TestArgs),
+    /// List the sandboxes of every provider.
+    List(list::ListArgs),
+    /// Remove a sandbox and its files.
+    Rm(rm::RmArgs),
 }
 
 /// Runs the command.
 pub fn run(args: SandboxArgs, out: &Out) -> Result<u8, CommandError> {
-    let SandboxCommand::Test(args) = args.command;
-    if args.isolation == Isolation::None {
-        return Err(CommandError::usage("without a fence there is nothing to test")
-            .hint("use `--isolation auto`, `bwrap` or `landlock`"));
+    match args.command {
+        SandboxCommand::Test(args) => test::run(args, out),
+        SandboxCommand::List(args) => list::run(args, out),
+        SandboxCommand::Rm(args) => rm::run(args, out),
     }
-    let kind = crate::fence::settle(args.isolation)?;
-    let folder = host::state_home()?.path().join("fences").join(format!("test-{}", std::process::id()));
-    let (name, rows) = escapes::try_all(kind, &folder, Path::new("/proc/self/exe"))?;
-    let wrong = rows.iter().filter(|row| !row.ok()).count();
-    if out.json {
-        let rows: Vec<_> = rows.iter().map(json).collect();
-        out.value(&serde_json::json!({ "ok": wrong == 0, "fence": name, "escapes": rows }));
-    } else {
-        print(name, &rows, wrong, out);
-    }
-    Ok(u8::from(wrong > 0))
 }
 
-fn json(row: &Row) -> serde_json::Value {
-    serde_json::json!({
-        "escape": row.name,
-        "what": row.what,
-        "expected": row.expected.word(),
-        "seen": row.seen.word(),
-        "without": row.without.word(),
-        "ok": row.ok(),
-    })
+/// A provider that could not be asked.
+#[derive(Debug, Serialize)]
+struct Problem {
+    provider: &'static str,
+    problem: String,
 }
 
-fn print(name: &str, rows: &[Row], wrong: usize, out: &Out) {
-    let wide = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
-    out.line(out.out(Tone::Muted, &format!("   {:wide$}  expected  seen     without a fence", "escape")));
-    for row in rows {
-        let (tone, sign) = match (row.ok(), row.seen) {
-            (false, _) => (Tone::Bad, Sign::Bad),
-            (true, Seen::Stopped) => (Tone::Good, Sign::Good),
-            (true, _) => (Tone::Attention, Sign::Open),
-        };
-        let sign = out.out(tone, out.sign(sign));
-        let (expected, seen) = (row.expected.word(), row.seen.word());
-        out.line(format!("{sign}  {:wide$}  {expected:8}  {seen:8} {}", row.name, row.without.word()));
-        if !row.ok() {
-            out.line(format!("     {}", row.what));
+/// What all providers have.
+struct Found<'a> {
+    sandboxes: Vec<(SandboxInfo, &'a dyn SandboxProvider)>,
+    problems: Vec<Problem>,
+}
+
+/// Asks every provider; one that does not answer does not hide what the others have.
+fn ask(providers: &[Box<dyn SandboxProvider>]) -> Found<'_> {
+    let mut found = Found { sandboxes: Vec::new(), problems: Vec::new() };
+    for provider in providers {
+        match provider.list() {
+            Ok(infos) => found.sandboxes.extend(infos.into_iter().map(|info| (info, provider.as_ref()))),
+            Err(error) => {
+                found.problems.push(Problem { provider: provider.name(), problem: error.to_string() });
+            }
         }
     }
-    out.line("");
-    out.line(match wrong {
-        0 => format!("{} the fence ({name}) holds", out.out(Tone::Good, out.sign(Sign::Good))),
-        n => format!(
-            "{} the fence ({name}) does not hold: {}",
-            out.out(Tone::Bad, out.sign(Sign::Bad)),
-            count(n, "way") + " out"
-        ),
-    });
+    found
 }

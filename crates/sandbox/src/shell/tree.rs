@@ -8,8 +8,11 @@ use super::{HELPER, KEEPER, MARK, Shell};
 use ralph_domain::ports::SandboxError;
 
 /// `$1` the signal, `$2` the mark or `all`, `$3` `orphans` where what belongs to nobody ends too.
-const SCRIPT: &str = r#"sig=$1 mark=$2 orphans=$3 killed=' ' count=0 round=0
-own() { # $1 a process: says mine, other or nobody
+///
+/// It starts only a handful of processes itself, however many there are, and looks a second time before it believes that
+/// nothing is left: a process may have been born between two looks.
+const SCRIPT: &str = r#"sig=$1 mark=$2 orphans=$3 killed=' ' count=0 round=0 clear=0
+own() { # $1 a process: k says mine, other or nobody
   q=$1
   while :; do
     eval "k=\${kind_$q:-gone} up=\${up_$q:-0}"
@@ -20,44 +23,42 @@ own() { # $1 a process: says mine, other or nobody
     esac
   done
 }
+mark_all() { # $1 the kind of every process whose environment holds one of the other words
+  kind=$1; shift
+  for f in $(grep -l -s -z -F "$@" /proc/[0-9]*/environ 2>/dev/null); do
+    f=${f#/proc/}; eval "kind_${f%/environ}=$kind"
+  done
+}
 while :; do
   all=
   for d in /proc/[0-9]*; do
-    p=${d#/proc/}
-    stat=$(cat "$d/stat" 2>/dev/null) || continue
+    stat=
+    { while IFS= read -r line || [ -n "$line" ]; do stat="$stat $line"; done < "$d/stat"; } 2>/dev/null
     set -- ${stat##*) }
     case ${1:-X} in Z|X) continue ;; esac
-    env=$(cat "$d/environ" 2>/dev/null | tr '\0' '\n')
-    case "
-$env" in
-      *"
-RALPH_EXEC=helper;"*|*"
-RALPH_EXEC=keeper;"*) kind=other ;;
-      *"
-RALPH_EXEC=$mark"*) kind=mine ;;
-      *"
-RALPH_EXEC="*) if [ "$mark" = all ]; then kind=mine; else kind=other; fi ;;
-      *) kind=none ;;
-    esac
-    [ "$p" = 1 ] && kind=other
-    eval "kind_$p=$kind up_$p=${2:-0}"
-    all="$all $p"
+    case ${2:-x} in *[!0-9]*) continue ;; esac
+    eval "kind_${d#/proc/}=none up_${d#/proc/}=$2"
+    all="$all ${d#/proc/}"
   done
+  if [ "$mark" = all ]; then mark_all mine -e RALPH_EXEC=
+  else mark_all other -e RALPH_EXEC=; mark_all mine -e "RALPH_EXEC=$mark"; fi
+  mark_all other -e 'RALPH_EXEC=helper;' -e 'RALPH_EXEC=keeper;'
   left=0
   for p in $all; do
-    [ "$p" = 1 ] && continue
+    [ "$p" = 1 ] || [ "$p" = $$ ] && continue
     own "$p"
     [ "$k" = mine ] || { [ "$k" = nobody ] && [ "$orphans" = orphans ]; } || continue
     left=$((left+1))
     kill -"$sig" "$p" 2>/dev/null
     case $killed in *" $p "*) ;; *) killed="$killed$p "; count=$((count+1)) ;; esac
   done
+  [ "$sig" = KILL ] || break
   round=$((round+1))
-  [ "$sig" = KILL ] && [ "$left" -gt 0 ] && [ "$round" -lt 60 ] || break
-  [ "$round" -gt 2 ] && sleep 0.1
+  if [ "$left" = 0 ]; then clear=$((clear+1)); [ "$clear" -ge 2 ] && break; else clear=0; fi
+  [ "$round" -lt 80 ] || { echo "$left processes do not end" >&2; exit 1; }
+  [ "$round" -gt 4 ] && sleep 0.1
   for p in $all; do unset "kind_$p" "up_$p"; done
 done
-[ "$sig" = KILL ] && [ "$left" -gt 0 ] && { echo "$left processes do not end" >&2; exit 1; }
 echo "$count""#;
 
 /// Which processes are meant.

@@ -1,0 +1,64 @@
+//! `ralph sandbox list`: the containers and machines that runs have made.
+
+use super::{Found, ask};
+use crate::command::list::table::{Cell, Table, columns};
+use crate::command::status::words::ago;
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::providers::providers;
+use ralph_core::clock::SystemClock;
+use ralph_domain::describe::Tone;
+use ralph_domain::ports::{Clock as _, SandboxInfo};
+use serde_json::json;
+
+/// Shows only what ralph has made, of every provider that is configured here: a container engine, a tool for microVMs, a
+/// cloud whose key is set.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(after_help = "Examples:
+  ralph sandbox list
+  ralph sandbox list --json     one JSON object: sandboxes, and providers that could not be asked
+
+Exit code 4 where no provider could be asked.")]
+pub struct ListArgs {}
+
+/// Runs the command.
+pub fn run(_: ListArgs, out: &Out) -> Result<u8, CommandError> {
+    let providers = providers();
+    let Found { sandboxes, problems } = ask(&providers);
+    let deaf = !providers.is_empty() && problems.len() == providers.len();
+    let infos: Vec<SandboxInfo> = sandboxes.into_iter().map(|(info, _)| info).collect();
+    if out.json {
+        out.value(&json!({ "sandboxes": infos, "problems": problems }));
+        return Ok(if deaf { 4 } else { 0 });
+    }
+    for problem in &problems {
+        out.say(format!("{}: {}", problem.provider, problem.problem));
+    }
+    if infos.is_empty() {
+        out.say(match providers.is_empty() {
+            true => "no provider of sandboxes is configured here",
+            false => "no sandbox",
+        });
+        let next = "`ralph doctor` shows what this machine has";
+        if providers.is_empty() {
+            out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
+        }
+        return Ok(if deaf { 4 } else { 0 });
+    }
+    print(&infos, out);
+    Ok(0)
+}
+
+fn print(infos: &[SandboxInfo], out: &Out) {
+    let now = SystemClock::default().now();
+    let mut table = Table::new(0);
+    for info in infos {
+        let run = info.run.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+        let made = info.created_at.map_or_else(|| "-".to_owned(), |at| ago(at, now));
+        let cells = [info.id.clone(), info.provider.clone(), info.state.clone(), run, made];
+        table.row(cells.map(Cell::new));
+    }
+    for line in table.lines(columns(), out) {
+        out.line(line);
+    }
+}

@@ -1,0 +1,86 @@
+//! `ralph sandbox rm`: removes what runs have made.
+
+use super::{Found, ask};
+use crate::command::status::facts::Facts;
+use crate::error::CommandError;
+use crate::host;
+use crate::output::Out;
+use crate::providers::providers;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::SandboxInfo;
+use ralph_journal::registry;
+use serde_json::json;
+
+/// Removes sandboxes with their files. Only what ralph has made can be removed, and what a living run uses stays, unless
+/// told otherwise.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph sandbox rm ralph-20261115-143307-k3f9
+  ralph sandbox rm 20261115-143307-k3f9          by its run
+  ralph sandbox rm --all")]
+pub struct RmArgs {
+    /// The sandboxes, by their ids or their runs.
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub ids: Vec<String>,
+    /// All of ours, of every provider.
+    #[arg(long)]
+    pub all: bool,
+    /// Also those that a living run uses.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Runs the command.
+pub fn run(args: RmArgs, out: &Out) -> Result<u8, CommandError> {
+    let providers = providers();
+    let Found { sandboxes, problems } = ask(&providers);
+    let wanted = |info: &SandboxInfo, id: &String| {
+        info.id == *id || info.run.as_ref().is_some_and(|run| run.as_str() == id)
+    };
+    if let Some(unknown) = args.ids.iter().find(|id| !sandboxes.iter().any(|(info, _)| wanted(info, id))) {
+        let mut error = CommandError::usage(format!("there is no sandbox `{unknown}` of ours"))
+            .hint("`ralph sandbox list` shows them all");
+        if let Some(problem) = problems.first() {
+            error = error.cause(format!("{} could not be asked: {}", problem.provider, problem.problem));
+        }
+        return Err(error);
+    }
+    let mut removed = Vec::new();
+    let mut kept = Vec::new();
+    for (info, provider) in &sandboxes {
+        if !args.all && !args.ids.iter().any(|id| wanted(info, id)) {
+            continue;
+        }
+        if !args.force && info.run.as_ref().is_some_and(in_use) {
+            kept.push(info.id.clone());
+            continue;
+        }
+        provider.destroy(&info.id).map_err(|error| {
+            CommandError::environment(format!("`{}` could not be removed", info.id)).cause(error.to_string())
+        })?;
+        removed.push(info.id.clone());
+    }
+    if out.json {
+        out.value(&json!({ "removed": removed, "kept": kept, "problems": problems }));
+    } else {
+        for problem in &problems {
+            out.say(format!("{}: {}", problem.provider, problem.problem));
+        }
+        for id in &kept {
+            out.say(format!("`{id}` stays: its run is alive (`--force` removes it all the same)"));
+        }
+        out.say(match removed.as_slice() {
+            [] => "nothing removed".to_owned(),
+            [one] => format!("removed `{one}`"),
+            more => format!("removed {} sandboxes", more.len()),
+        });
+    }
+    Ok(if kept.is_empty() { 0 } else { 3 })
+}
+
+/// Whether a process drives the run now.
+fn in_use(run: &RunId) -> bool {
+    let Ok(home) = host::state_home() else { return false };
+    let registered = registry::all(&home).into_iter().find(|entry| entry.run_id == *run);
+    registered.and_then(|entry| Facts::load(entry).ok()).is_some_and(|facts| facts.driver.is_some())
+}

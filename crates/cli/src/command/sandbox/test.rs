@@ -1,0 +1,82 @@
+//! `ralph sandbox test`: does the fence hold on this machine.
+
+use crate::command::run::isolation;
+use crate::error::CommandError;
+use crate::host;
+use crate::output::{Out, Sign};
+use ralph_domain::config::Isolation;
+use ralph_domain::describe::Tone;
+use ralph_domain::text::count;
+use ralph_sandbox::escapes::{self, Row, Seen};
+use std::path::Path;
+
+/// Each way out is tried by a program behind the fence, where it must fail, and, where that is harmless, without it, where
+/// it must succeed. Everything it needs it makes and removes itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph sandbox test
+  ralph sandbox test --isolation landlock --json
+
+Exit code 0 where the fence holds, 1 where something got out, 4 where there is no fence here.")]
+pub struct TestArgs {
+    /// Which fence: auto, bwrap or landlock.
+    #[arg(long, value_name = "HOW", value_parser = isolation, default_value = "auto")]
+    pub isolation: Isolation,
+}
+
+/// Runs the command.
+pub fn run(args: TestArgs, out: &Out) -> Result<u8, CommandError> {
+    if args.isolation == Isolation::None {
+        return Err(CommandError::usage("without a fence there is nothing to test")
+            .hint("use `--isolation auto`, `bwrap` or `landlock`"));
+    }
+    let kind = crate::fence::settle(args.isolation)?;
+    let folder = host::state_home()?.path().join("fences").join(format!("test-{}", std::process::id()));
+    let (name, rows) = escapes::try_all(kind, &folder, Path::new("/proc/self/exe"))?;
+    let wrong = rows.iter().filter(|row| !row.ok()).count();
+    if out.json {
+        let rows: Vec<_> = rows.iter().map(json).collect();
+        out.value(&serde_json::json!({ "ok": wrong == 0, "fence": name, "escapes": rows }));
+    } else {
+        print(name, &rows, wrong, out);
+    }
+    Ok(u8::from(wrong > 0))
+}
+
+fn json(row: &Row) -> serde_json::Value {
+    serde_json::json!({
+        "escape": row.name,
+        "what": row.what,
+        "expected": row.expected.word(),
+        "seen": row.seen.word(),
+        "without": row.without.word(),
+        "ok": row.ok(),
+    })
+}
+
+fn print(name: &str, rows: &[Row], wrong: usize, out: &Out) {
+    let wide = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    out.line(out.out(Tone::Muted, &format!("   {:wide$}  expected  seen     without a fence", "escape")));
+    for row in rows {
+        let (tone, sign) = match (row.ok(), row.seen) {
+            (false, _) => (Tone::Bad, Sign::Bad),
+            (true, Seen::Stopped) => (Tone::Good, Sign::Good),
+            (true, _) => (Tone::Attention, Sign::Open),
+        };
+        let sign = out.out(tone, out.sign(sign));
+        let (expected, seen) = (row.expected.word(), row.seen.word());
+        out.line(format!("{sign}  {:wide$}  {expected:8}  {seen:8} {}", row.name, row.without.word()));
+        if !row.ok() {
+            out.line(format!("     {}", row.what));
+        }
+    }
+    out.line("");
+    out.line(match wrong {
+        0 => format!("{} the fence ({name}) holds", out.out(Tone::Good, out.sign(Sign::Good))),
+        n => format!(
+            "{} the fence ({name}) does not hold: {}",
+            out.out(Tone::Bad, out.sign(Sign::Bad)),
+            count(n, "way") + " out"
+        ),
+    });
+}
