@@ -318,3 +318,37 @@ fn a_fallback_profile_takes_over_and_the_doctor_is_a_model() {
     assert!(done["cost_usd"].as_f64().unwrap() > 0.0, "{done}");
     assert!(repo.read(".ralph/diagnostics.md").contains("seed the clock"));
 }
+
+#[test]
+fn probe_and_doctor_know_agents_without_a_command() {
+    let server = ModelServer::start().unwrap();
+    server.script("ok", Script::turns([Turn::new([Action::text("ok")])]));
+    server.script(
+        "closed",
+        Script::turns([Turn::new([Action::text("never")])]).with_fault(Fault::always(FaultKind::Auth)),
+    );
+    let env = TestEnv::new(RALPH);
+    let good = repo(&env, "tools", &server.base_url("ok", "p"), WIRES[0], json!({}));
+    let report = good.ralph(&["probe", "--json"]).exits(0).json();
+    assert_eq!((&report[0]["status"], &report[0]["end"]), (&json!("ok"), &json!("completed")), "{report}");
+    let doctor = good.ralph(&["doctor", "--json"]).json();
+    let found = |doctor: &Value, status: &str| {
+        let checks = doctor["checks"].as_array().unwrap().clone();
+        checks.iter().any(|c| c["name"] == "configured: thinker" && c["status"] == status)
+    };
+    assert!(found(&doctor, "ok"), "{doctor}");
+
+    let env = TestEnv::new(RALPH);
+    let bad = repo(&env, "actions", &server.base_url("closed", "p"), WIRES[0], json!({}));
+    let report = bad.ralph(&["probe", "--json"]).exits(4).json();
+    assert_eq!(
+        (&report[0]["status"], &report[0]["end"]),
+        (&json!("auth"), &json!("not logged in")),
+        "{report}"
+    );
+    let profile =
+        bad.read(".ralph/models.yaml").replace("api_key_env: \"\"", "api_key_env: NOT_SET_ANYWHERE");
+    bad.write(".ralph/models.yaml", &profile);
+    let doctor = bad.ralph(&["doctor", "--json"]).json();
+    assert!(found(&doctor, "missing") && doctor.to_string().contains("NOT_SET_ANYWHERE"), "{doctor}");
+}

@@ -197,6 +197,17 @@ impl ModelSink for Stopper {
     }
 }
 
+/// The smallest question that shows whether a model answers.
+pub fn tiny_question() -> ModelRequest {
+    let question = TextPart::plain("Answer with the one word: ok");
+    ModelRequest {
+        messages: vec![Message::User { parts: vec![UserPart::Text(question)] }],
+        max_output_tokens: Some(256),
+        stream: true,
+        ..ModelRequest::default()
+    }
+}
+
 fn check(loaded: &LoadedModels, name: Option<&str>, top: &Path, out: &Out) -> Result<u8, CommandError> {
     let name = name.unwrap_or_else(|| loaded.models.default_name());
     let profile = loaded.models.get(name).ok_or_else(|| {
@@ -209,13 +220,7 @@ fn check(loaded: &LoadedModels, name: Option<&str>, top: &Path, out: &Out) -> Re
     })?;
     // One further try: a passing trouble shall not look like a wrong setting, and nobody wants to wait long here.
     let asked = Profile { max_retries: Some(1), ..profile.clone() };
-    let question = TextPart::plain("Answer with the one word: ok");
-    let request = ModelRequest {
-        messages: vec![Message::User { parts: vec![UserPart::Text(question)] }],
-        max_output_tokens: Some(256),
-        stream: true,
-        ..ModelRequest::default()
-    };
+    let request = tiny_question();
     let redactor = host::redactor(top);
     let mut sink = Stopper { cancel: signals::install() };
     let started = Instant::now();

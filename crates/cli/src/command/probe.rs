@@ -1,11 +1,12 @@
 //! `ralph probe`: one tiny question to each agent, to see that it is installed, logged in and answers.
 
+mod model;
 pub mod scratch;
 
 use crate::command::list::table::{columns, wrap};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, host, settings, signals};
+use crate::{find, host, models, settings, signals};
 use ralph_agents::presets;
 use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
 use ralph_core::CancelFlag;
@@ -61,7 +62,10 @@ pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
         out.say(format!("asking {} …", agent.name));
         let mut sink = Sink { cancel: &cancel, out };
         let now = SystemClock::default().now();
-        let mut report = probe(agent, &scratch.sandbox, timeout, now, &mut sink);
+        let mut report = match agent.kind.calls_model() {
+            true => model::ask(agent, &models::load(&top)?, timeout, &cancel, now),
+            false => probe(agent, &scratch.sandbox, timeout, now, &mut sink),
+        };
         clean(&mut report, &redactor);
         mend(&mut report);
         if !out.json {

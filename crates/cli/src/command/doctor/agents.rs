@@ -3,8 +3,10 @@
 
 use super::{Area, Check};
 use crate::command::probe::scratch::Scratch;
+use crate::command::run::thinking;
 use crate::command::status::words::home_path;
-use ralph_agents::presets;
+use crate::models;
+use ralph_agents::{Route, presets};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_domain::text::one_line;
@@ -163,6 +165,9 @@ fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
                 .fix("correct `script` in the configuration"),
         };
     }
+    if agent.kind.calls_model() {
+        return model_of(agent, what, top);
+    }
     let program = agent.command_argv.first().map_or("", String::as_str);
     match locate(program, top, path) {
         Some(found) => Check::ok(Area::Agents, what, home_path(&found)),
@@ -171,6 +176,38 @@ fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
             Check::missing(Area::Agents, what, format!("the command `{program}` does not exist"))
                 .why("a run does not start while an agent's command is not there")
                 .fix(install.unwrap_or("install it, or correct `command_argv` in the configuration"))
+        }
+    }
+}
+
+/// The model of an agent that needs no command: its profile, its server, its key.
+fn model_of(agent: &AgentConfig, what: String, top: &Path) -> Check {
+    let loaded = match models::load(top) {
+        Ok(loaded) => loaded,
+        Err(error) => return Check::missing(Area::Agents, what, error.message).fix("mend that file"),
+    };
+    let name = thinking::profile_name(agent, &loaded.models);
+    let Some(profile) = loaded.models.get(name) else {
+        return Check::missing(Area::Agents, what, format!("there is no model profile `{name}`"))
+            .fix("`ralph models` shows the profiles");
+    };
+    let route = match Route::of(&profile, &models::variable) {
+        Ok(route) => route,
+        Err(error) => {
+            let fix = error.hint.clone().unwrap_or_else(|| "`ralph models` shows the profiles".into());
+            return Check::missing(Area::Agents, what, error.to_string()).fix(fix);
+        }
+    };
+    let model = format!("{} at {}", profile.litellm_model, route.server());
+    match thinking::has_key(&profile) {
+        true => Check::ok(Area::Agents, what, model),
+        false => {
+            let keys = route.key_vars.join(" or ");
+            Check::missing(Area::Agents, what, format!("{model}: {keys} is not set"))
+                .why("a run does not start while an agent's model has no key")
+                .fix(format!(
+                    "set {keys}, in the environment or in `.env`; or choose another profile (`ralph models`)"
+                ))
         }
     }
 }

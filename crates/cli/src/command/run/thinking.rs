@@ -4,7 +4,7 @@
 use crate::error::CommandError;
 use crate::models::{LoadedModels, variable};
 use ralph_agents::Route;
-use ralph_domain::config::{AgentConfig, AgentKind, Profile, Settings};
+use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile, Settings};
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::price::PriceTable;
 
@@ -119,9 +119,15 @@ pub fn own_keys(settings: &Settings) -> Vec<String> {
 }
 
 fn profile_of<'a>(agent: &'a AgentConfig, settings: &'a Settings) -> &'a str {
-    agent.model.as_deref().or(agent.profile.as_deref()).unwrap_or_else(|| settings.models.default_name())
+    profile_name(agent, &settings.models)
 }
 
-fn has_key(profile: &Profile) -> bool {
+/// The profile, or model, that an agent works with.
+pub fn profile_name<'a>(agent: &'a AgentConfig, models: &'a Models) -> &'a str {
+    agent.model.as_deref().or(agent.profile.as_deref()).unwrap_or_else(|| models.default_name())
+}
+
+/// Whether a profile needs no key, or has it.
+pub fn has_key(profile: &Profile) -> bool {
     Route::of(profile, &variable).is_ok_and(|r| r.key_vars.is_empty() || r.key_var(&variable).is_some())
 }
