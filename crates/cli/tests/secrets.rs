@@ -238,7 +238,9 @@ fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
     let stage = Stage::new(&env);
     let done = stage.run(&format!("echo x > \"leak-$MY_API_KEY.txt\"; echo \"see $MY_API_KEY\" > .ralph/progress.md; sed -i \"s/^see .*/see me/\" .ralph/progress.md; {DONE}"), "false", &[]).exits(1);
     stage.clean(&done);
-    stage.repo.configure(&[stage.repo.agent("stub", "echo ok")], "false", &json!({"max_iterations": 20}));
+    // The keys of this stage are no real ones: nobody is to be asked with them.
+    let more = json!({"max_iterations": 20, "doctor": {"profile": "none"}, "critic": {"disabled": true}});
+    stage.repo.configure(&[stage.repo.agent("stub", "echo ok")], "false", &more);
     stage.ralph(&["run", "--isolation", "none", "--new"]).exits(3);
     for args in [["note", PAT], ["guardrail", KEY], ["nudge", SHAPED]] {
         stage.clean(&stage.ralph(&args).exits(0));

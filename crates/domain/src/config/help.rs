@@ -11,7 +11,7 @@ pub struct DoctorConfig {
     pub every: u32,
     /// What happens to its suggestions.
     pub apply: Apply,
-    /// The model profile; the first with the tag `doctor` where absent. Without a usable one, rules speak.
+    /// The model profile; the first with the tag `doctor` where absent. Without a usable one, or with `none`, rules speak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }

@@ -26,9 +26,11 @@ pub fn settle(settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoi
         models.fallback.clone_from(&choice.fallback_profile);
     }
     let usable = |tag: &str| models.tagged(tag).filter(has_key).map(|p| p.name);
-    if settings.doctor.profile.is_none() {
-        settings.doctor.profile = usable("doctor");
-    }
+    settings.doctor.profile = match settings.doctor.profile.take() {
+        None => usable("doctor"),
+        Some(name) if name == "none" => None,
+        named => named,
+    };
     if settings.critic.profile.is_none() && settings.critic.agent.is_none() {
         settings.critic.profile = usable("critic").or_else(|| usable("doctor"));
     }
