@@ -4,7 +4,7 @@ use crate::context::{Context, Live};
 use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::help::{self, Record, StuckContext};
-use ralph_domain::config::Apply;
+use ralph_domain::config::{Apply, Profile};
 use ralph_domain::control::Control;
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::ladder;
@@ -41,7 +41,7 @@ impl Driver {
         let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
         let doctor = &state.spec.settings.doctor;
         let wanted = self.doctor_profile.as_deref().or(doctor.profile.as_deref());
-        let profile = wanted.and_then(|name| state.spec.settings.models.get(name));
+        let profile = wanted.and_then(|name| state.spec.settings.models.get(name)).map(hasty);
         let client = self.helpers.client.clone();
         let model = client.as_deref().zip(profile.as_ref());
         let (iteration, apply) = (state.iterations, doctor.apply);
@@ -97,7 +97,8 @@ impl Driver {
         let critic = state.spec.settings.critic.clone();
         let iteration = state.iterations;
         let eyes = ladder::critic(state).cloned();
-        let profile = critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name));
+        let profile =
+            critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name)).map(hasty);
         let (by, objections, usage) = match (self.helpers.client.clone(), profile) {
             (Some(client), Some(profile)) => {
                 let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
@@ -204,6 +205,11 @@ impl Driver {
         self.ctx.read_inbox()?;
         Ok(())
     }
+}
+
+/// A helper that cannot be reached is done without: the run waits for it no longer than for one more try.
+fn hasty(profile: Profile) -> Profile {
+    Profile { max_retries: profile.max_retries.or(Some(1)), ..profile }
 }
 
 fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
