@@ -1,10 +1,9 @@
 //! The fence of a run: which kind, and what of this machine the chosen agents need behind it.
 
 use crate::error::CommandError;
-use crate::output::Out;
 use ralph_agents::presets;
+use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, Isolation};
-use ralph_domain::describe::Tone;
 use ralph_domain::spec::RunSpec;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::egress::{EgressPolicy, Endpoint, Refusal, defaults};
@@ -34,7 +33,7 @@ fn choose(report: &FenceReport, asked: Isolation, spec: FenceSpec) -> Result<Fen
 }
 
 /// The fence of a run, as its spec says.
-pub fn of_run(home: &StateHome, spec: &RunSpec, out: &Out) -> Result<Fence, CommandError> {
+pub fn of_run(home: &StateHome, spec: &RunSpec, refusals: &Refusals) -> Result<Fence, CommandError> {
     if spec.settings.isolation == Isolation::None {
         return Ok(Fence::None);
     }
@@ -61,10 +60,9 @@ pub fn of_run(home: &StateHome, spec: &RunSpec, out: &Out) -> Result<Fence, Comm
         fence.keys.insert(name.to_owned(), names);
     }
     let mut policy = EgressPolicy::new(defaults::rules(&spec.workspace), endpoints);
-    let out = *out;
+    let refusals = refusals.clone();
     policy.on_refusal = Some(Arc::new(move |refusal: &Refusal| {
-        let Refusal { host, port, reason } = refusal;
-        out.say(format!("{} the network refused {host}:{port}: {reason}", out.err(Tone::Attention, "note:")));
+        refusals.add(&refusal.host, refusal.port, &refusal.reason);
     }));
     fence.egress = Some(policy);
     choose(&fence::detect(), spec.settings.isolation, fence)

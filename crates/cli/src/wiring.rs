@@ -9,7 +9,7 @@ use crate::{fence, host, models};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
-use ralph_core::{CancelFlag, Helpers, Observer};
+use ralph_core::{CancelFlag, Helpers, Observer, Refusals};
 use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::Agent;
@@ -84,7 +84,8 @@ pub fn parts(
     let mut options = LocalOptions::new(spec.run_id.as_str());
     options.lock_fd = Some(lock_fd);
     options.env_remove = thinking::own_keys(&spec.settings);
-    options.fence = fence::of_run(home, spec, out)?;
+    let refusals = Refusals::default();
+    options.fence = fence::of_run(home, spec, &refusals)?;
     let sandbox = LocalSandbox::start(&spec.workspace, options)?;
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
@@ -112,6 +113,7 @@ pub fn parts(
         observer: observer(out),
         cancel,
         helpers: thinker.helpers(),
+        refusals,
     })
 }
 

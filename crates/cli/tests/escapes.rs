@@ -117,3 +117,25 @@ fn landlock_can_be_asked_for_and_in_place_is_refused() {
         refused.stderr
     );
 }
+
+#[test]
+fn what_the_fence_refuses_is_an_event_of_the_run() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let work = "curl -s -m 20 http://forbidden.example/x; curl -s -m 20 http://forbidden.example/y; echo done > part.txt; echo '<promise>COMPLETE</promise>'";
+    repo.stub(work, "grep -q done part.txt");
+    let done = repo.ralph(&["run", "--worktree", "--json"]);
+    if done.code == Some(4) {
+        return ralph_testkit::skip("no fence can be had on this machine");
+    }
+    let run = done.exits(0).json();
+    let journal = std::path::Path::new(run["run_dir"].as_str().unwrap()).join("events.jsonl");
+    let text = std::fs::read_to_string(journal).unwrap();
+    let refused: Vec<serde_json::Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|event: &serde_json::Value| event["kind"] == "egress_refused")
+        .collect();
+    assert_eq!(refused.len(), 1, "one host, told once: {text}");
+    assert_eq!((&refused[0]["host"], &refused[0]["port"]), (&"forbidden.example".into(), &80.into()));
+}

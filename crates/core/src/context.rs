@@ -83,6 +83,8 @@ pub(crate) struct Context {
     pub proof_dir: PathBuf,
     /// Checks that are code of the calling program.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
+    /// What a fence kept from being reached.
+    pub refusals: crate::refusals::Refusals,
     activity: String,
     errors: String,
 }
@@ -114,6 +116,7 @@ impl Context {
             cancel,
             proof_dir,
             custom_checks: BTreeMap::new(),
+            refusals: crate::refusals::Refusals::default(),
             activity: String::new(),
             errors: String::new(),
         }

@@ -8,6 +8,7 @@ use crate::context::{CancelFlag, Context, Observer};
 use crate::error::DriveError;
 use crate::help::Helpers;
 use crate::integrity::Watch;
+use crate::refusals::Refusals;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
@@ -49,6 +50,8 @@ pub struct Parts {
     pub cancel: Arc<CancelFlag>,
     /// Who may be called for help.
     pub helpers: Helpers,
+    /// What a fence around the sandbox keeps from being reached.
+    pub refusals: Refusals,
 }
 
 /// Drives one run.
@@ -131,6 +134,7 @@ impl Driver {
             parts.proof_dir,
         );
         ctx.custom_checks = parts.custom_checks;
+        ctx.refusals = parts.refusals;
         Self {
             ctx,
             sandbox: parts.sandbox,
@@ -164,6 +168,7 @@ impl Driver {
     fn drive(&mut self) -> Result<(), DriveError> {
         loop {
             self.ctx.read_inbox()?;
+            self.ctx.tell_refusals()?;
             self.apply_approval()?;
             self.take_edit()?;
             self.ctx.state.tick(self.ctx.clock.now());

@@ -80,6 +80,10 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let tone = if *ok { Tone::Muted } else { Tone::Attention };
             (tone, format!("action {number}: {result}"))
         }
+        EventBody::EgressRefused { host, port, reason, times } => {
+            let often = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            (Tone::Attention, format!("the fence refused {host}:{port}{often}: {reason}"))
+        }
         EventBody::Checkpointed { again: true, .. } => return None,
         EventBody::Checkpointed { files_total, added, removed, dirty_touched, .. } => {
             let mut text = match files_total {

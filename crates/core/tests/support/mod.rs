@@ -186,6 +186,7 @@ impl Machine {
             redactor: Arc::new(Redactor::default()),
             observer: Box::new(Silent),
             helpers: self.helpers.clone(),
+            refusals: ralph_core::Refusals::default(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

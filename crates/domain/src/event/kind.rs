@@ -13,6 +13,7 @@ impl EventBody {
             Self::SessionEnded { .. } => "session_ended",
             Self::ActionStarted { .. } => "action_started",
             Self::ActionFinished { .. } => "action_finished",
+            Self::EgressRefused { .. } => "egress_refused",
             Self::Checkpointed { .. } => "checkpointed",
             Self::CheckFinished { .. } => "check_finished",
             Self::ProtectedChanged { .. } => "protected_changed",

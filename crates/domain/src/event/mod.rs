@@ -140,6 +140,17 @@ pub enum EventBody {
         /// How long it took.
         duration_ms: u64,
     },
+    /// The fence kept a command from reaching somebody.
+    EgressRefused {
+        /// Whom.
+        host: String,
+        /// On which port.
+        port: u16,
+        /// Why.
+        reason: String,
+        /// How often it was tried, since this was last told.
+        times: u32,
+    },
     /// The tree is recorded.
     Checkpointed {
         /// Its iteration.

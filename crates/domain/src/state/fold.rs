@@ -265,6 +265,7 @@ impl RunState {
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
             EventBody::ActionStarted { .. }
             | EventBody::ActionFinished { .. }
+            | EventBody::EgressRefused { .. }
             | EventBody::Restored { .. }
             | EventBody::Notice { .. }
             | EventBody::Unknown => {}

@@ -1,0 +1,44 @@
+//! What a fence kept from being reached: told by the sandbox's threads, journalled by the engine when it comes by.
+
+use crate::context::Context;
+use crate::error::DriveError;
+use ralph_domain::event::EventBody;
+use ralph_domain::text::one_line;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Different refusals that wait to be journalled; more are counted with the last one.
+const WAITING_MAX: usize = 50;
+
+/// A list that the sandbox's side adds to and the engine empties.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals(Arc<Mutex<BTreeMap<(String, u16), (String, u32)>>>);
+
+impl Refusals {
+    /// Adds one.
+    pub fn add(&self, host: &str, port: u16, reason: &str) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (one_line(host, 200), port);
+        if let Some((_, times)) = waiting.get_mut(&key) {
+            *times = times.saturating_add(1);
+        } else if waiting.len() < WAITING_MAX {
+            waiting.insert(key, (one_line(reason, 200), 1));
+        }
+    }
+
+    fn take(&self) -> BTreeMap<(String, u16), (String, u32)> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Context {
+    /// Journals what was refused since the last time.
+    pub fn tell_refusals(&mut self) -> Result<(), DriveError> {
+        for ((host, port), (reason, times)) in self.refusals.take() {
+            let (host, reason) =
+                (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
+            self.record(EventBody::EgressRefused { host, port, reason, times })?;
+        }
+        Ok(())
+    }
+}
