@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Different refusals that wait to be journalled; more are counted with the last one.
 const WAITING_MAX: usize = 50;
 
+/// By host and port: why, and how often.
+type Waiting = BTreeMap<(String, u16), (String, u32)>;
+
 /// A list that the sandbox's side adds to and the engine empties.
 #[derive(Debug, Clone, Default)]
-pub struct Refusals(Arc<Mutex<BTreeMap<(String, u16), (String, u32)>>>);
+pub struct Refusals(Arc<Mutex<Waiting>>);
 
 impl Refusals {
     /// Adds one.
@@ -26,7 +29,7 @@ impl Refusals {
         }
     }
 
-    fn take(&self) -> BTreeMap<(String, u16), (String, u32)> {
+    fn take(&self) -> Waiting {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
