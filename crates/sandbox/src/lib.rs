@@ -29,6 +29,11 @@ pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemoryS
 
 pub use sweep::sweep;
 
+/// Lets go of the memory of code that has run and is not needed now; a run calls it once it is set up.
+pub fn let_go_of_code() {
+    os::raw::let_go_of_code();
+}
+
 /// The variable that marks every process of a run; its value is the run's id.
 pub const RUN_MARK: &str = "RALPH_RUN";
 

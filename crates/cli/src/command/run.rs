@@ -232,6 +232,7 @@ fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
 /// Runs a driver to its end and tells how it went.
 pub fn finish(driver: Driver, out: &Out) -> u8 {
     let spec = driver.state().spec.clone();
+    ralph_sandbox::let_go_of_code();
     let result = driver.run();
     summary(&result, &spec, out);
     if out.json {

@@ -92,6 +92,7 @@ impl Guard {
         if wire::answer(&self.socket, FromGuard::Ready).is_err() {
             return 1;
         }
+        crate::os::raw::let_go_of_code();
         loop {
             self.wait();
             let childless = self.collect();

@@ -160,3 +160,24 @@ pub(crate) fn drop_capabilities() {
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
 }
+
+/// Lets go of the resident pages of this program's code: what has run once and is not needed again (reading arguments,
+/// files and settings) need not stay in memory for a night. What is needed comes back from the page cache by itself.
+pub(crate) fn let_go_of_code() {
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
+    for line in maps.lines() {
+        // Only code that is a file's: pages of it are never written, so none can be lost.
+        let mut words = line.split_whitespace();
+        let (Some(range), Some("r-xp")) = (words.next(), words.next()) else { continue };
+        if !words.next_back().is_some_and(|path| path.starts_with('/')) {
+            continue;
+        }
+        let parsed = range.split_once('-').and_then(|(from, to)| {
+            Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
+        });
+        let Some((from, to)) = parsed.filter(|(from, to)| from < to) else { continue };
+        // SAFETY: the range is a mapping of this process, read-only and backed by a file; dropping its pages changes
+        // nothing that a program can see, they are read again from the file.
+        unsafe { libc::madvise(std::ptr::without_provenance_mut(from), to - from, libc::MADV_DONTNEED) };
+    }
+}
