@@ -6,6 +6,8 @@ mod parts;
 
 pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
 
+use parts::{is_zero, is_zero_u32};
+
 use crate::budget::BudgetKind;
 use crate::config::Role;
 use crate::control::Letter;
@@ -442,13 +444,6 @@ pub enum EventBody {
     /// An event of a newer version.
     #[serde(other)]
     Unknown,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-fn is_zero_u32(n: &u32) -> bool {
-    *n == 0
 }
 
 #[cfg(test)]

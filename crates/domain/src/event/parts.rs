@@ -224,3 +224,10 @@ pub enum Rung {
     /// A person.
     Pause,
 }
+
+pub(super) fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+pub(super) fn is_zero_u32(n: &u32) -> bool {
+    *n == 0
+}
