@@ -50,7 +50,6 @@ impl Spend {
     }
 
     /// Tokens of all calls.
-    #[allow(dead_code, reason = "kind `tools` ends a session by it")]
     pub(crate) fn tokens(&self) -> Tokens {
         self.tokens.unwrap_or_default()
     }

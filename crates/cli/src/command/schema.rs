@@ -46,8 +46,13 @@ const SCHEMAS: &[Schema] = &[
     },
     Schema {
         name: "actions",
-        about: "the answer of an agent of kind `actions` (not built in yet)",
+        about: "the answer of an agent of kind `actions`",
         text: include_str!("../../../../schemas/actions.schema.json"),
+    },
+    Schema {
+        name: "diagnosis",
+        about: "the report of a doctor",
+        text: include_str!("../../../../schemas/diagnosis.schema.json"),
     },
 ];
 
@@ -57,7 +62,7 @@ const SCHEMAS: &[Schema] = &[
   ralph schema                                  the names
   ralph schema ralph.json > ralph.schema.json")]
 pub struct SchemaArgs {
-    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events or actions.
+    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events, actions or diagnosis.
     pub name: Option<String>,
 }
 

@@ -154,6 +154,13 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     let mut text = TEMPLATE
         .replace("{{run_checks}}", run_checks)
         .replace("{{done}}", &done)
+        .replace(
+            "{{processes}}",
+            match kind {
+                AgentKind::Tools => "Start what must go on in the background with `startProcess` only.",
+                _ => "Start no background process that outlives your session.",
+            },
+        )
         .replace("{{checks}}", &checks.join(", "))
         .replace("{{progress}}", &progress_file(state))
         .replace(
