@@ -10,13 +10,17 @@ use crate::guard::RefGuard;
 use crate::history::WorkCommit;
 use crate::object::{Identity, ObjectStore};
 use crate::protected::Protected;
+use crate::push;
 use crate::record::Record;
 use crate::refs::Refs;
 use crate::repo::Repo;
 use crate::snapshot::{Snapshot, State};
+use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, RunId, TreeId};
-use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace, WorkspaceError};
+use ralph_domain::ports::{
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Push, PushEnd, StateFile, Workspace, WorkspaceError,
+};
 use ralph_domain::protect::ProtectedChange;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -207,5 +211,22 @@ impl Workspace for GitWorkspace {
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
         clean::checkout(&self.repo, commit.as_str(), into)
             .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
+    }
+
+    fn save_state(
+        &mut self,
+        files: &[StateFile],
+        message: &str,
+        at: Timestamp,
+    ) -> Result<CommitId, WorkspaceError> {
+        self.record_state(files, message, at.as_second()).map_err(|e| e.during("record the run's state"))
+    }
+
+    fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError> {
+        push::push(&self.repo, remote, pushes).map_err(|e| e.during(&format!("push to {}", remote.url)))
+    }
+
+    fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        push::remote_ref(remote, name).map_err(|e| e.during(&format!("look at {}", remote.url)))
     }
 }

@@ -4,6 +4,8 @@
 //! may say "stop" is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
 
 mod agent;
+mod forge;
+mod notifier;
 mod provider;
 mod sandbox;
 mod workspace;
@@ -12,6 +14,11 @@ pub use agent::{
     ActionEnd, ActionStart, Agent, Ask, FINAL_MESSAGE_MAX, PutAway, SessionReport, SessionRequest,
     SessionSink, Wishes,
 };
+pub use forge::{
+    Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
+    PrState, PullRequest, Review, ReviewState,
+};
+pub use notifier::{Notification, Notifier, Occasion};
 pub use provider::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Preview, Resources, SandboxInfo, SandboxProvider,
     SandboxSpec,
@@ -19,7 +26,9 @@ pub use provider::{
 pub use sandbox::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream, WriteMode,
 };
-pub use workspace::{Baseline, Checkpoint, CheckpointRequest, Workspace, WorkspaceError};
+pub use workspace::{
+    Baseline, Checkpoint, CheckpointRequest, Lease, Push, PushEnd, StateFile, Workspace, WorkspaceError,
+};
 
 use jiff::Timestamp;
 use std::time::Duration;

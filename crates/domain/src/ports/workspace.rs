@@ -2,6 +2,7 @@
 
 use crate::event::{FileChange, RefMove};
 use crate::id::{AgentName, CommitId, TreeId};
+use crate::ports::GitRemote;
 use crate::protect::ProtectedChange;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,70 @@ pub trait Workspace: Send {
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError>;
     /// A clean checkout of `commit` in the empty folder `into`; ignored and untracked files are not there.
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError>;
+    /// Records files of the engine as the next commit on `refs/ralph/<run>/state`; the last one again where nothing changed.
+    fn save_state(
+        &mut self,
+        files: &[StateFile],
+        message: &str,
+        at: Timestamp,
+    ) -> Result<CommitId, WorkspaceError>;
+    /// Pushes refs, all or none. Never forces without a lease; no hook runs.
+    fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError>;
+    /// What a ref names on the remote; `None` where there is none.
+    fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError>;
+}
+
+/// One file of the engine's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFile {
+    /// Path in the commit, with `/`.
+    pub path: String,
+    /// Content.
+    pub bytes: Vec<u8>,
+}
+
+/// One ref to push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Push {
+    /// What it is to name.
+    pub commit: CommitId,
+    /// The whole name on the remote: `refs/heads/…`.
+    pub name: String,
+    /// What it may replace.
+    pub lease: Lease,
+}
+
+/// What a push may replace on the remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lease {
+    /// Nothing: there must be no such ref yet.
+    Absent,
+    /// Exactly this commit.
+    At(CommitId),
+    /// Whatever is an ancestor.
+    FastForward,
+}
+
+/// How a push ended, where git could talk to the remote at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PushEnd {
+    /// Every ref names what was asked for, now or already before.
+    Pushed,
+    /// The remote has something else: nothing was changed.
+    Rejected {
+        /// Git's words.
+        reason: String,
+    },
+    /// The remote wants other credentials.
+    Denied {
+        /// Git's words.
+        reason: String,
+    },
+    /// The remote cannot be reached or is broken at the moment.
+    Unavailable {
+        /// Git's words.
+        reason: String,
+    },
 }
 
 /// The state at the start of a run.

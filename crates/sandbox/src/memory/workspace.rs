@@ -1,9 +1,13 @@
 //! The history of a folder in memory, by the rules of the git one.
 
 use super::{MemoryFiles, MemorySandbox, State, diff, lock};
+use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, Digest, TreeId};
-use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace, WorkspaceError};
+use ralph_domain::ports::{
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Push, PushEnd, StateFile, Workspace,
+    WorkspaceError,
+};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,6 +21,8 @@ pub(super) struct History {
     start: Option<Baseline>,
     /// The last work commit.
     work: Option<String>,
+    /// Refs of remotes, by address and name.
+    remotes: BTreeMap<(String, String), CommitId>,
     protected: Vec<String>,
     /// Protected files as they should be, where a change was accepted.
     accepted: BTreeMap<String, Option<Vec<u8>>>,
@@ -223,5 +229,41 @@ impl Workspace for MemoryWorkspace {
         }
         *folder = files;
         Ok(())
+    }
+
+    fn save_state(
+        &mut self,
+        files: &[StateFile],
+        _message: &str,
+        _at: Timestamp,
+    ) -> Result<CommitId, WorkspaceError> {
+        let all: Vec<u8> = files.iter().flat_map(|f| [f.path.as_bytes(), &f.bytes].concat()).collect();
+        Ok(CommitId::new(Digest::of(&all).as_str()))
+    }
+
+    fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError> {
+        self.with(|history, _| {
+            let at = |name: &str| (remote.url.clone(), name.to_owned());
+            let stale = pushes.iter().find(|push| {
+                let there = history.remotes.get(&at(&push.name));
+                there != Some(&push.commit)
+                    && match &push.lease {
+                        Lease::Absent => there.is_some(),
+                        Lease::At(commit) => there != Some(commit),
+                        Lease::FastForward => false,
+                    }
+            });
+            if let Some(push) = stale {
+                return Ok(PushEnd::Rejected { reason: format!("{} has moved", push.name) });
+            }
+            for push in pushes {
+                history.remotes.insert(at(&push.name), push.commit.clone());
+            }
+            Ok(PushEnd::Pushed)
+        })
+    }
+
+    fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        Ok(self.with(|history, _| history.remotes.get(&(remote.url.clone(), name.to_owned())).cloned()))
     }
 }

@@ -1,0 +1,57 @@
+//! The port to whoever is told of a run while nobody watches it.
+
+use crate::id::RunId;
+use serde::{Deserialize, Serialize};
+
+/// Tells people.
+///
+/// An implementer guarantees: it returns within its own time-out, whatever the other side does; what it sends holds no secret.
+pub trait Notifier: Send {
+    /// How it is named in messages: `slack`, `webhook`, `email`, `desktop`, `command`.
+    fn name(&self) -> &str;
+    /// Which occasions it is for.
+    fn wants(&self, occasion: Occasion) -> bool;
+    /// Sends one message; the error says in words what went wrong.
+    fn send(&self, message: &Notification) -> Result<(), String>;
+}
+
+/// What people are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Occasion {
+    /// A run starts.
+    Start,
+    /// A person is needed: approval, a question, a pause.
+    NeedsHuman,
+    /// A run circles.
+    Gutter,
+    /// A run waits for a limit to end.
+    LimitWait,
+    /// Proven, handed over.
+    Success,
+    /// Ended without success.
+    Failure,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Notification {
+    /// What it is about.
+    pub occasion: Occasion,
+    /// The run.
+    pub run_id: RunId,
+    /// The task in a few words.
+    pub title: String,
+    /// What happened, in one or two sentences.
+    pub text: String,
+    /// What can be done now, as a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The pull request, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr_url: Option<String>,
+    /// Iterations so far.
+    pub iterations: u32,
+    /// Money so far, in USD.
+    pub cost_usd: f64,
+}

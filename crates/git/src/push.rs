@@ -1,0 +1,142 @@
+//! Pushing: from a room of its own, so that nothing an agent wrote into `.git/config` (another address for a host, a program
+//! for credentials, a proxy) has a say in where the work and the token go.
+
+use crate::command::{Call, Git, GitError, GitFailure};
+use crate::error::{Error, Result};
+use crate::repo::Repo;
+use ralph_domain::id::CommitId;
+use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// An empty bare repo that borrows the objects of another, gone when dropped.
+struct Room(PathBuf);
+
+impl Room {
+    fn over(repo: &Repo) -> Result<Self> {
+        let base = std::env::temp_dir();
+        let path = nix::unistd::mkdtemp(&base.join("ralph-push-XXXXXX"))
+            .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
+        let room = Self(path);
+        let format = format!("--object-format={}", repo.object_format.as_str());
+        Git::in_folder(&room.0).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
+        let alternates = room.0.join("objects/info/alternates");
+        let objects = repo.common_dir.join("objects");
+        if let Some(folder) = alternates.parent() {
+            fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        }
+        fs::write(&alternates, format!("{}\n", objects.display()))
+            .map_err(|e| Error::file("write", &alternates, e))?;
+        // A shallow clone must say where its history ends.
+        let shallow = repo.common_dir.join("shallow");
+        if shallow.exists() {
+            fs::copy(&shallow, room.0.join("shallow")).map_err(|e| Error::file("copy", &shallow, e))?;
+        }
+        Ok(room)
+    }
+
+    fn git(&self) -> Git {
+        Git::in_repo(&self.0, &self.0)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Hands a login to git through the environment, for the host of the remote and no other.
+pub(crate) fn with_login(call: Call, remote: &GitRemote) -> Call {
+    let call = call.config("credential.helper=");
+    let Some((user, secret)) = &remote.login else { return call };
+    let Some((scheme, rest)) = remote.url.split_once("://") else { return call };
+    let host = rest.split('/').next().unwrap_or(rest);
+    call.config(format!(
+        "credential.{scheme}://{host}.helper=!f() {{ test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$RALPH_GIT_USER\" \"$RALPH_GIT_PASSWORD\"; }}; f"
+    ))
+    .env("RALPH_GIT_USER", user)
+    .env("RALPH_GIT_PASSWORD", secret)
+}
+
+/// Pushes refs, all or none.
+pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd> {
+    let room = Room::over(repo)?;
+    let mut args: Vec<String> =
+        ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]
+            .map(String::from)
+            .into();
+    if pushes.len() > 1 {
+        args.push("--atomic".into());
+    }
+    for push in pushes {
+        match &push.lease {
+            Lease::Absent => args.push(format!("--force-with-lease={}:", push.name)),
+            Lease::At(commit) => args.push(format!("--force-with-lease={}:{commit}", push.name)),
+            Lease::FastForward => {}
+        }
+    }
+    args.push("--".into());
+    args.push(remote.url.clone());
+    args.extend(pushes.iter().map(|push| format!("{}:{}", push.commit, push.name)));
+    match with_login(room.git().call(&args), remote).accept(&[1]).run() {
+        Ok(output) if output.code == 0 => Ok(PushEnd::Pushed),
+        Ok(output) => {
+            let lines = output.text();
+            let refused: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix("!\t")).collect();
+            Ok(match refused.is_empty() {
+                false => PushEnd::Rejected { reason: refused.join("; ").replace('\t', " ") },
+                true => end_of(&output.stderr),
+            })
+        }
+        Err(error @ GitError { kind: GitFailure::NotInstalled, .. }) => Err(error.into()),
+        Err(error) if error.stderr.is_empty() => Ok(PushEnd::Unavailable { reason: error.kind.to_string() }),
+        Err(error) => Ok(end_of(&error.stderr)),
+    }
+}
+
+/// What git's last words say of the remote.
+fn end_of(words: &str) -> PushEnd {
+    let reason = ralph_domain::text::tail_lines(words.trim(), 3).replace('\n', "; ");
+    let lower = words.to_ascii_lowercase();
+    let any = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
+    if any(&[
+        "authentication failed",
+        "could not read username",
+        "could not read password",
+        "permission denied",
+        "error: 401",
+        "error: 403",
+        "access denied",
+        "invalid credentials",
+    ]) {
+        PushEnd::Denied { reason }
+    } else {
+        PushEnd::Unavailable { reason }
+    }
+}
+
+/// What a ref names on the remote.
+pub(crate) fn remote_ref(remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
+    let call = Git::in_folder(std::env::temp_dir()).call(["ls-remote", "--", &remote.url, name]);
+    let output = with_login(call, remote).run()?.text();
+    let found = output.lines().find_map(|line| {
+        let (commit, found) = line.split_once('\t')?;
+        (found == name).then(|| CommitId::new(commit))
+    });
+    Ok(found)
+}
+
+/// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
+pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
+    let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--"]
+        .map(String::from);
+    let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
+    with_login(repo.git().call(args), remote).run()?;
+    Ok(())
+}
+
+/// A path that is a repo, as a remote.
+pub fn path_remote(path: &Path) -> GitRemote {
+    GitRemote { url: path.display().to_string(), login: None }
+}
