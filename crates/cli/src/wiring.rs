@@ -114,6 +114,8 @@ pub fn parts(
         cancel,
         helpers: thinker.helpers(),
         refusals,
+        forge: None,
+        push_to: None,
     })
 }
 

@@ -17,6 +17,7 @@ pub mod decide;
 pub mod describe;
 pub mod dialect;
 pub mod event;
+pub mod handover;
 pub mod id;
 pub mod ladder;
 pub mod lint;

@@ -81,12 +81,20 @@ pub enum HumanReason {
     Tampered,
     /// An agent asks for a decision, or several say that the task cannot be done.
     AgentAsks,
+    /// The result cannot be pushed, or its pull request not be written.
+    Publish,
+    /// Other pull requests touch the same files.
+    Overlap,
+    /// The checks of the pull request did not finish in time.
+    Checks,
+    /// Nobody approved the pull request in time.
+    Review,
 }
 
 impl HumanReason {
     /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
     pub fn needs_approval(self) -> bool {
-        !matches!(self, Self::Stuck | Self::AgentAsks)
+        matches!(self, Self::RefsMoved | Self::Tampered)
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::command::{Call, Git, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::repo::Repo;
-use ralph_domain::id::CommitId;
+use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,9 @@ impl Drop for Room {
 
 /// Hands a login to git through the environment, for the host of the remote and no other.
 pub(crate) fn with_login(call: Call, remote: &GitRemote) -> Call {
-    let call = call.config("credential.helper=");
+    // Without a login of its own, a remote is reached as the user's own settings say.
     let Some((user, secret)) = &remote.login else { return call };
+    let call = call.config("credential.helper=");
     let Some((scheme, rest)) = remote.url.split_once("://") else { return call };
     let host = rest.split('/').next().unwrap_or(rest);
     call.config(format!(
@@ -114,6 +115,13 @@ fn end_of(words: &str) -> PushEnd {
     } else {
         PushEnd::Unavailable { reason }
     }
+}
+
+/// Whether a commit of this repo carries the trailer of the run.
+pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> {
+    let known = repo.git().call(["cat-file", "commit", commit.as_str()]).accept(&[128]).run()?;
+    let trailer = format!("Ralph-Run: {run}");
+    Ok(known.code == 0 && known.text().lines().any(|line| line == trailer))
 }
 
 /// What a ref names on the remote.

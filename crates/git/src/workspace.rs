@@ -226,6 +226,11 @@ impl Workspace for GitWorkspace {
         push::push(&self.repo, remote, pushes).map_err(|e| e.during(&format!("push to {}", remote.url)))
     }
 
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
+        push::owns(&self.repo, &self.run, commit)
+            .map_err(|e| e.during(&format!("look at {}", commit.short())))
+    }
+
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         push::remote_ref(remote, name).map_err(|e| e.during(&format!("look at {}", remote.url)))
     }

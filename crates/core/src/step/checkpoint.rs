@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::handover::text;
 use ralph_domain::event::EventBody;
 use ralph_domain::ports::CheckpointRequest;
 use ralph_journal::artifacts;
@@ -24,7 +25,11 @@ impl Driver {
         if !moves.is_empty() {
             self.ctx.record(EventBody::RefsMoved { moves })?;
         }
-        let mut message = format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id);
+        let mut message = text::commit_message(&self.ctx.state, iteration, agent.as_str())
+            .map(|text| without_trailers(&text))
+            .unwrap_or_else(|| {
+                format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id)
+            });
         if let Some(wanted) = wanted {
             message = format!("{message}\n\n{}", without_trailers(&wanted));
         }

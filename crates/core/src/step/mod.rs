@@ -7,7 +7,6 @@ pub(crate) mod judge;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
-pub(crate) mod publish;
 pub(crate) mod recorder;
 pub(crate) mod tick;
 pub(crate) mod verify;

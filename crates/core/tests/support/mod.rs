@@ -187,6 +187,8 @@ impl Machine {
             observer: Box::new(Silent),
             helpers: self.helpers.clone(),
             refusals: ralph_core::Refusals::default(),
+            forge: None,
+            push_to: None,
             cancel: Arc::new(CancelFlag::default()),
         }
     }

@@ -53,6 +53,16 @@ pub const TOP_KEYS: &[&str] = &[
     "roles",
     "isolation",
     "default_cooldown_seconds",
+    "publish",
+    "pr",
+    "remote",
+    "local_forge",
+    "overlap",
+    "wait_for_checks",
+    "ci_timeout_minutes",
+    "review_timeout_hours",
+    "poll_seconds",
+    "commit_template",
 ];
 
 impl ConfigFile {

@@ -44,6 +44,13 @@ impl EventBody {
             Self::ProofFinished { .. } => "proof_finished",
             Self::ProofVoided { .. } => "proof_voided",
             Self::Published { .. } => "published",
+            Self::Pushed(_) => "pushed",
+            Self::PrWritten(_) => "pr_written",
+            Self::HandoverFailed(_) => "handover_failed",
+            Self::ChecksSeen(_) => "checks_seen",
+            Self::ReviewSeen(_) => "review_seen",
+            Self::OverlapFound(_) => "overlap_found",
+            Self::Moved(_) => "moved",
             Self::Finished { .. } => "finished",
             Self::Notice { .. } => "notice",
             Self::Unknown => "unknown",
@@ -67,6 +74,9 @@ impl EventBody {
                 | Self::NeedsHuman { .. }
                 | Self::ProofFinished { .. }
                 | Self::Published { .. }
+                | Self::PrWritten(_)
+                | Self::ReviewSeen(_)
+                | Self::Moved(_)
                 | Self::Finished { .. }
         )
     }

@@ -1,9 +1,14 @@
 //! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
 //! added; readers skip what they do not know.
 
+mod handover;
 mod kind;
 mod parts;
 
+pub use handover::{
+    ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
+    ReviewOutcome, ReviewSeen,
+};
 pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
 
 use parts::{is_zero, is_zero_u32};
@@ -429,6 +434,20 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pr_url: Option<String>,
     },
+    /// Branch and state are on the remote.
+    Pushed(Pushed),
+    /// A pull request was opened or changed.
+    PrWritten(PrWritten),
+    /// The code host or the remote did not do what was asked.
+    HandoverFailed(HandoverFailed),
+    /// The checks of the pushed commit were looked at.
+    ChecksSeen(ChecksSeen),
+    /// The review of the pull request was looked at.
+    ReviewSeen(ReviewSeen),
+    /// Other open pull requests touch the same files.
+    OverlapFound(OverlapFound),
+    /// The run goes on elsewhere.
+    Moved(Moved),
     /// The run is over.
     Finished {
         /// Why.

@@ -44,6 +44,8 @@ pub trait Workspace: Send {
     ) -> Result<CommitId, WorkspaceError>;
     /// Pushes refs, all or none. Never forces without a lease; no hook runs.
     fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError>;
+    /// Whether a commit was made by this run; `false` where it is not known here at all.
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError>;
     /// What a ref names on the remote; `None` where there is none.
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError>;
 }

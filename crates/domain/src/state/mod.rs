@@ -17,6 +17,7 @@ pub use facts::{
 use crate::budget::{BudgetKind, Spent};
 use crate::control::Letter;
 use crate::event::{CheckResult, Rung};
+use crate::handover::HandoverFacts;
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
 use crate::outcome::EndReason;
 use crate::ports::Baseline;
@@ -166,6 +167,9 @@ pub struct RunState {
     pub proof: Option<ProofFacts>,
     /// The tree on which a final check failed, and what failed: promising it again proves nothing.
     pub disproved: Option<(TreeId, Vec<String>)>,
+    /// What is known of pushes, pull request, checks and reviews.
+    #[serde(default)]
+    pub handover: HandoverFacts,
     /// Where the result was handed over.
     pub published: Option<Published>,
     /// The end.
@@ -241,6 +245,7 @@ impl RunState {
             candidate: false,
             proof: None,
             disproved: None,
+            handover: HandoverFacts::default(),
             published: None,
             finished: None,
             wait: None,
