@@ -10,6 +10,7 @@ mod error;
 mod fault;
 mod fence;
 mod find;
+mod handover;
 mod host;
 mod models;
 mod output;

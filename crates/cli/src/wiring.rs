@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
-use crate::{fence, host, models};
+use crate::{fence, handover, host, models};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
@@ -76,6 +76,7 @@ pub fn parts(
     out: &Out,
 ) -> Result<Parts, CommandError> {
     let places = places(home, spec, &repo);
+    let other = handover::connect(spec, &repo)?;
     let redactor = Arc::new(host::redactor(&spec.origin));
     let lock_fd = lock
         .fd()
@@ -114,8 +115,8 @@ pub fn parts(
         cancel,
         helpers: thinker.helpers(),
         refusals,
-        forge: None,
-        push_to: None,
+        forge: other.forge,
+        push_to: other.push_to,
     })
 }
 

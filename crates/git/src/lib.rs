@@ -45,7 +45,7 @@ pub use command::{Git, GitError, GitFailure};
 pub use error::Error;
 pub use object::Identity;
 pub use oid::ObjectFormat;
-pub use push::{fetch, path_remote};
+pub use push::{fetch, path_remote, remote_branches};
 pub use relocate::read_files;
 pub use repo::{RefFormat, Repo, RepoError};
 pub use workspace::{GitWorkspace, LARGE_FILE_LIMIT, WorkspaceOptions};

@@ -148,3 +148,10 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
 pub fn path_remote(path: &Path) -> GitRemote {
     GitRemote { url: path.display().to_string(), login: None }
 }
+
+/// The branches of a remote.
+pub fn remote_branches(remote: &GitRemote) -> Result<Vec<String>> {
+    let call = Git::in_folder(std::env::temp_dir()).call(["ls-remote", "--heads", "--", &remote.url]);
+    let output = with_login(call, remote).run()?.text();
+    Ok(output.lines().filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned())).collect())
+}

@@ -1,5 +1,7 @@
 //! `ralph resume`: unpause a living run, continue a dead one.
 
+mod elsewhere;
+
 use crate::command::run::{finish, from_repo};
 use crate::error::CommandError;
 use crate::output::Out;
@@ -20,14 +22,21 @@ use std::path::Path;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph resume            the latest run of this folder
-  ralph resume k3f9       by the end of its id")]
+  ralph resume k3f9       by the end of its id
+  ralph resume --from origin RUN   a run of another machine, from the state it pushed")]
 pub struct ResumeArgs {
     /// The run; the latest of this folder if left out.
     pub run: Option<String>,
+    /// Bring the run here first, from the state that it pushed to this remote (a name, an address or a folder).
+    #[arg(long, value_name = "REMOTE", requires = "run")]
+    pub from: Option<String>,
 }
 
 /// Runs the command.
 pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if let (Some(from), Some(run)) = (&args.from, &args.run) {
+        elsewhere::bring(from, run, folder, out)?;
+    }
     go_on(args.run.as_deref(), folder, out)
 }
 

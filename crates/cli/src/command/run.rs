@@ -1,5 +1,6 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
+mod issue;
 mod many;
 mod options;
 mod place;
@@ -11,11 +12,12 @@ use self::report::{announce, summary};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, signals, wiring};
+use crate::{find, handover, host, signals, wiring};
 use crate::{models, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::dialect::Publish;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::{RunSpec, Task};
@@ -87,6 +89,12 @@ pub struct RunArgs {
     /// Work in a fresh clone of this repo.
     #[arg(long, value_name = "URL|PATH")]
     pub clone: Option<String>,
+    /// What becomes of the proven work: stays here, is pushed, or becomes a pull request.
+    #[arg(long, value_name = "none|push|pr", value_parser = publish)]
+    pub publish: Option<Publish>,
+    /// Work on an issue of the code host: its text is the task, the pull request is linked to it.
+    #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["files", "prompt"])]
+    pub issue: Option<String>,
     /// How strongly the agent is fenced from the rest of the machine.
     #[arg(long, value_name = "HOW", value_parser = isolation)]
     pub isolation: Option<Isolation>,
@@ -106,6 +114,16 @@ pub fn isolation(text: &str) -> Result<Isolation, String> {
         "landlock" => Ok(Isolation::Landlock),
         "none" => Ok(Isolation::None),
         _ => Err("one of auto, bwrap, landlock, none".into()),
+    }
+}
+
+/// Reads the value of `--publish`.
+fn publish(text: &str) -> Result<Publish, String> {
+    match text {
+        "none" => Ok(Publish::None),
+        "push" => Ok(Publish::Push),
+        "pr" => Ok(Publish::Pr),
+        _ => Err("one of none, push, pr".into()),
     }
 }
 
@@ -147,6 +165,14 @@ impl RunArgs {
         flag("--ticket", self.ticket.clone());
         self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
         self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
+        flag(
+            "--publish",
+            self.publish.map(|publish| match publish {
+                Publish::None => "none".to_owned(),
+                Publish::Push => "push".to_owned(),
+                Publish::Pr => "pr".to_owned(),
+            }),
+        );
         if self.strict_budget {
             flags.push("--strict-budget".into());
         }
@@ -165,23 +191,39 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let mut chosen = task::choose(
-        folder,
-        &top,
-        args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path),
-        args.ticket.as_deref(),
-    )?;
-    let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
+    let issue = match &args.issue {
+        Some(named) => Some(issue::fetch(named, &origin, &loaded.file)?),
+        None => None,
+    };
+    let named = args.files.first().or(args.prompt.as_ref()).or(issue.as_ref().map(|issue| &issue.file));
+    let ticket = args.ticket.clone().or_else(|| issue.as_ref().map(|issue| issue.number.to_string()));
+    let mut chosen = task::choose(folder, &top, named.map(PathBuf::as_path), ticket.as_deref())?;
+    let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let isolation = options::isolation(args, &loaded)?;
     let models = models::load(&origin.top)?;
-    let settings = options::resolve(
+    let mut settings = options::resolve(
         args,
         loaded.clone(),
         std::mem::take(&mut chosen.settings),
         (&models, &chosen.model),
         (isolation, &origin.top),
     )?;
+    let wanted = args.publish.is_some() || args.issue.is_some() || loaded.file.publish.is_some();
+    if let Some(issue) = &issue {
+        settings.handover.issue = Some(issue.number);
+        if args.publish.is_none() && loaded.file.publish.is_none() {
+            settings.handover.publish = Publish::Pr;
+        }
+        if chosen.branch.is_none() {
+            chosen.branch = Some(issue.branch());
+        }
+    }
+    let url = match args.clone.as_deref().filter(|from| handover::is_elsewhere(from)) {
+        Some(from) => Some(from.to_owned()),
+        None => handover::remote_url(&origin, &settings.handover.remote),
+    };
+    handover::settle(&mut settings, &task, url.as_deref(), &origin, wanted, out)?;
     if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
         return Ok(code);
     }
@@ -196,7 +238,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     };
     repo.exclude_ralph_dir().map_err(CommandError::from)?;
     let config_digest = if workspace == origin.top { loaded.repo_digest } else { None };
-    let spec = RunSpec {
+    let mut spec = RunSpec {
         version: 1,
         spec_version: 1,
         run_id,
@@ -209,6 +251,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         branch,
         config_digest,
     };
+    handover::name_branch(&mut spec, &repo, chosen.branch.as_deref())?;
     let lock = wiring::lock(&spec)?;
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
@@ -262,7 +305,9 @@ fn continue_unfinished(
     if state.finished.is_some() {
         return Ok(None);
     }
-    let same = ralph_core::is_same_task(&state.spec.task, task) && state.spec.settings == *settings;
+    let mut before = state.spec.settings.clone();
+    before.handover.branch = None;
+    let same = ralph_core::is_same_task(&state.spec.task, task) && before == *settings;
     if same {
         out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
         return resume::go_on(Some(id.as_str()), &origin.top, out).map(Some);

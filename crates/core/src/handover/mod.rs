@@ -75,7 +75,7 @@ impl Driver {
         match &state.handover.pr {
             None => self.write_pr(PrOccasion::Opened),
             Some(pr) if pr.met != state.met.len() => self.write_pr(PrOccasion::Progress),
-            Some(_) => Ok(Ok(())),
+            Some(_) => self.look_at_pr(),
         }
     }
 

@@ -78,6 +78,15 @@ impl Driver {
         self.look_for_overlap()
     }
 
+    /// Whether it is still open: people may have the last word at any time.
+    pub(crate) fn look_at_pr(&mut self) -> Try<()> {
+        let (Some(forge), Some(pr)) = (self.forge.as_deref(), &self.ctx.state.handover.pr) else {
+            return Ok(Ok(()));
+        };
+        let pr = reach!(forge.pr(pr.number));
+        if pr.state == PrState::Open { Ok(Ok(())) } else { self.pr_is_over(&pr) }
+    }
+
     /// Somebody closed or merged it: that is the last word.
     fn pr_is_over(&mut self, pr: &PullRequest) -> Try<()> {
         let state = if pr.state == PrState::Merged { ReviewOutcome::Merged } else { ReviewOutcome::Closed };

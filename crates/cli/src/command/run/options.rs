@@ -82,6 +82,7 @@ pub fn resolve(
         required_verifiers: (!args.verify.is_empty())
             .then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
         isolation: Some(isolation),
+        publish: args.publish,
         ..ConfigFile::default()
     };
     if args.max_iterations == Some(0) {
