@@ -1,9 +1,10 @@
-//! A clean checkout of one commit elsewhere: a repo of its own that borrows the objects of the first. It works for linked
-//! worktrees and shallow clones alike, and nothing that happens there reaches the user's repo.
+//! A clean checkout of one commit elsewhere: a repo of its own, without hooks, remotes and the workspace's settings. It
+//! works for linked worktrees and shallow clones alike, and nothing that happens there reaches the user's repo.
 
 use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::repo::Repo;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -12,8 +13,47 @@ use std::path::Path;
 /// Local settings that decide how files look on the disk.
 const COPIED: &str =
     r"^(filter\..*|core\.(autocrlf|eol|symlinks|filemode|ignorecase|longpaths|attributesfile)|lfs\..*)$";
+/// Copy of those settings in the run's folder.
+const SETTINGS_AT_START: &str = "settings-at-start.json";
+/// The index that a checkout is held against.
+const SECOND_INDEX: &str = "index.verify";
 
-pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path) -> Result<()> {
+/// Settings of the user's repo that a checkout needs, as they were before any agent could write some of its own: a filter
+/// decides what files hold, and runs a program.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Settings(Vec<(String, String)>);
+
+impl Settings {
+    /// Takes them at the start of a run.
+    pub(crate) fn begin(repo: &Repo, folder: &Path) -> Result<()> {
+        crate::store::save(&folder.join(SETTINGS_AT_START), &Self::now(repo)?)
+    }
+
+    /// Those of the start; those of now for a run that began with an older version.
+    pub(crate) fn load(repo: &Repo, folder: &Path) -> Result<Self> {
+        match crate::store::load(&folder.join(SETTINGS_AT_START))? {
+            Some(settings) => Ok(settings),
+            None => Self::now(repo),
+        }
+    }
+
+    fn now(repo: &Repo) -> Result<Self> {
+        let args = ["config", "--local", "--includes", "-z", "--get-regexp", COPIED];
+        let output = repo.git().call(args).accept(&[1]).run()?;
+        let records = output.stdout.split(|b| *b == 0).filter(|r| !r.is_empty());
+        Ok(Self(
+            records
+                .map(|record| {
+                    let record = String::from_utf8_lossy(record);
+                    let (key, value) = record.split_once('\n').unwrap_or((&record, "true"));
+                    (key.to_owned(), value.to_owned())
+                })
+                .collect(),
+        ))
+    }
+}
+
+pub(crate) fn checkout(repo: &Repo, settings: &Settings, commit: &str, into: &Path) -> Result<()> {
     if commit.starts_with('-') {
         return Err(Error::refused(format!("`{commit}` names no commit"), ""));
     }
@@ -26,35 +66,79 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path) -> Result<()> {
         ));
     }
     let git = Git::in_folder(into);
-    let format = format!("--object-format={}", repo.object_format.as_str());
-    // An empty template: no hooks, no excludes of the user's own.
-    let init = ["init", "-q", "--template=", &format, "--initial-branch=clean", "."];
-    git.call(init).run()?;
-    let git_dir = into.join(".git");
-    let mut alternates = repo.common_dir.join("objects").into_os_string().as_bytes().to_vec();
-    alternates.push(b'\n');
-    write(&git_dir.join("objects/info/alternates"), &alternates)?;
-    if let Ok(shallow) = fs::read(repo.common_dir.join("shallow")) {
-        write(&git_dir.join("shallow"), &shallow)?;
+    if repo.common_dir.join("shallow").exists() || clone(repo, &git).is_err() {
+        borrow(repo, &git, into)?;
     }
-    copy_settings(repo, &git)?;
+    for (key, value) in &settings.0 {
+        git.call(["config", "--add", key, value]).run()?;
+    }
     git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
     refuse_missing_filters(&git)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    crate::store::write_atomically(path, bytes)
+/// A whole repo: objects are linked or copied, so that it stands alone, and tags come along for `git describe`. No program
+/// of the source's choosing runs.
+fn clone(repo: &Repo, git: &Git) -> Result<()> {
+    let args = ["clone", "-q", "--local", "--no-checkout", "--template=", "--origin=source", "--"];
+    let args = args.map(std::ffi::OsStr::new).into_iter().chain([repo.common_dir.as_os_str(), ".".as_ref()]);
+    git.call(args).run()?;
+    git.call(["remote", "remove", "source"]).run()?;
+    Ok(())
 }
 
-fn copy_settings(repo: &Repo, git: &Git) -> Result<()> {
-    let args = ["config", "--local", "--includes", "-z", "--get-regexp", COPIED];
-    let output = repo.git().call(args).accept(&[1]).run()?;
-    for record in output.stdout.split(|b| *b == 0).filter(|r| !r.is_empty()) {
-        let record = String::from_utf8_lossy(record);
-        let (key, value) = record.split_once('\n').unwrap_or((&record, "true"));
-        git.call(["config", "--add", key, value]).run()?;
+/// A repo that borrows the objects: of a shallow one, or of one whose refs cannot be read.
+fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
+    let git_dir = into.join(".git");
+    if git_dir.exists() {
+        fs::remove_dir_all(&git_dir).map_err(|e| Error::file("remove", &git_dir, e))?;
+    }
+    let format = format!("--object-format={}", repo.object_format.as_str());
+    // An empty template: no hooks, no excludes of the user's own.
+    git.call(["init", "-q", "--template=", &format, "--initial-branch=clean", "."]).run()?;
+    let mut alternates = repo.common_dir.join("objects").into_os_string().as_bytes().to_vec();
+    alternates.push(b'\n');
+    crate::store::write_atomically(&git_dir.join("objects/info/alternates"), &alternates)?;
+    if let Ok(shallow) = fs::read(repo.common_dir.join("shallow")) {
+        crate::store::write_atomically(&git_dir.join("shallow"), &shallow)?;
     }
     Ok(())
+}
+
+/// What a checkout holds that its commit does not, read anew: git itself believes the names of objects, so one that was
+/// overwritten in the repo's folder would go unnoticed.
+pub(crate) fn verify(commit: &str, into: &Path) -> Result<Vec<String>> {
+    let git = Git::in_folder(into);
+    let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
+    let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
+    let tree = tree.strip_prefix("tree ").unwrap_or_default().to_owned();
+    let named = git.call(["hash-object", "-t", "commit", "--stdin"]).stdin(body).run()?.text();
+    if named.trim() != commit {
+        return Ok(vec![format!("commit {commit} is not what its name says: its object was overwritten")]);
+    }
+    // A second index, without what the first remembers of trees and files: everything is computed again.
+    let index = into.join(".git").join(SECOND_INDEX);
+    let list = git.call(["ls-files", "-z", "--stage"]).run()?.stdout;
+    let mut fill = git.call(["update-index", "-z", "--index-info"]).index(&index);
+    if !list.is_empty() {
+        fill = fill.stdin(list);
+    }
+    fill.run()?;
+    let written = git.call(["write-tree"]).index(&index).run()?.text();
+    let mut found = Vec::new();
+    if written.trim() != tree {
+        found.push(format!(
+            "the files of commit {commit} are not what its tree says: an object was overwritten"
+        ));
+    }
+    let refreshed = git.call(["update-index", "--really-refresh"]).index(&index).accept(&[1]).run()?;
+    for line in refreshed.text().lines().filter(|line| line.ends_with(": needs update")).take(20) {
+        let path = line.trim_end_matches(": needs update");
+        found.push(format!(
+            "`{path}` in the clean checkout is not what its commit says: its object was overwritten"
+        ));
+    }
+    let _ = fs::remove_file(&index);
+    Ok(found)
 }
 
 /// Without its filter git checks out pointers instead of files, and says nothing.

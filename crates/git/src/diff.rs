@@ -145,3 +145,12 @@ fn checked(name: &str) -> Result<&str> {
     }
     Ok(name)
 }
+/// Files in the folder that no commit will hold: ignored ones, whole folders as one entry. The first of them only.
+pub(crate) fn unrecorded(git: &Git) -> Result<Vec<String>> {
+    const MOST: usize = 300;
+    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+    let output = git.call(args).max_stdout(8 * 1024 * 1024).run()?;
+    let paths = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty());
+    let paths = paths.map(|p| String::from_utf8_lossy(p).into_owned());
+    Ok(paths.filter(|p| !p.starts_with(".ralph/")).take(MOST).collect())
+}

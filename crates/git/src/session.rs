@@ -1,5 +1,6 @@
 //! Beginning a run, and going on with one after its process ended.
 
+use crate::clean::Settings;
 use crate::entry::{Entry, differences};
 use crate::error::{Error, Result};
 use crate::guard::RefGuard;
@@ -35,6 +36,7 @@ impl GitWorkspace {
             Some(guard) => guard,
             None => RefGuard::accept_now(&self.folder, &self.run, &self.refs)?,
         };
+        self.settings = Settings::load(&self.repo, &self.folder)?;
         self.resume(&baseline, start, head, Some(guard))?;
         Ok(baseline)
     }
@@ -43,6 +45,7 @@ impl GitWorkspace {
         self.refs.break_locks_below(&format!("refs/ralph/{}", self.run));
         let start = self.read_state(baseline.start.as_str())?;
         let head = self.read_state(baseline.head.as_str())?.entries;
+        self.settings = Settings::load(&self.repo, &self.folder)?;
         self.resume(baseline, start, head, None)
     }
 
@@ -66,6 +69,7 @@ impl GitWorkspace {
         // A restore must know what was ignored, whatever an agent writes there later.
         let exclude = std::fs::read(self.repo.common_dir.join("info/exclude")).unwrap_or_default();
         crate::store::write_atomically(&self.folder.join(EXCLUDE_AT_START), &exclude)?;
+        Settings::begin(&self.repo, &self.folder)?;
         // First the record, then the ref: a start ref always has its record.
         Record::new(baseline.clone(), work, branch_at).save(&self.folder)?;
         self.refs.update(&self.own_ref("start"), &start, None)?;

@@ -85,6 +85,8 @@ pub struct GitWorkspace {
     pub(crate) objects: ObjectStore,
     pub(crate) snapshot: Snapshot,
     pub(crate) session: Option<Session>,
+    /// What clean checkouts take over from the repo.
+    pub(crate) settings: clean::Settings,
 }
 
 impl GitWorkspace {
@@ -106,6 +108,7 @@ impl GitWorkspace {
             folder,
             snapshot,
             session: None,
+            settings: clean::Settings::default(),
         })
     }
 
@@ -209,8 +212,16 @@ impl Workspace for GitWorkspace {
     }
 
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
-        clean::checkout(&self.repo, commit.as_str(), into)
+        clean::checkout(&self.repo, &self.settings, commit.as_str(), into)
             .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
+    }
+
+    fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
+        clean::verify(commit.as_str(), folder).map_err(|e| e.during("look at the clean checkout"))
+    }
+
+    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
+        diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
     }
 
     fn save_state(

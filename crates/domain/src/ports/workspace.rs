@@ -35,6 +35,14 @@ pub trait Workspace: Send {
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError>;
     /// A clean checkout of `commit` in the empty folder `into`; ignored and untracked files are not there.
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError>;
+    /// What the checkout that [`Workspace::checkout_clean`] has just made in `folder` holds and the commit does not.
+    fn verify_checkout(&self, _commit: &CommitId, _folder: &Path) -> Result<Vec<String>, WorkspaceError> {
+        Ok(Vec::new())
+    }
+    /// Paths in the workspace that are never recorded (ignored ones); a whole folder ends with `/`. Bounded.
+    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
+        Ok(Vec::new())
+    }
     /// Records files of the engine as the next commit on `refs/ralph/<run>/state`; the last one again where nothing changed.
     fn save_state(
         &mut self,

@@ -152,6 +152,7 @@ impl RunState {
             EventBody::Gutter { loop_score, evidence, .. } => {
                 if self.rung.is_none() {
                     self.gutters += 1;
+                    self.scores.gutters += 1;
                 }
                 self.gutter = Some(Gutter { loop_score: *loop_score, evidence: evidence.clone() });
             }
@@ -327,6 +328,8 @@ impl RunState {
 
     fn iteration_ended(&mut self, iteration: u32, verdict: Verdict, signals: &Signals, at: Timestamp) {
         self.iterations = iteration;
+        self.scores.last = signals.loop_score;
+        self.scores.max = self.scores.max.max(signals.loop_score);
         self.attempts = 0;
         self.interruptions = 0;
         self.empty_answers = 0;

@@ -109,6 +109,9 @@ pub struct RunState {
     pub traces: VecDeque<Trace>,
     /// Gutters in a row without progress between.
     pub gutters: u32,
+    /// What the score did over the whole run.
+    #[serde(default)]
+    pub scores: crate::proof::ScoreFacts,
     /// The last rung tried in this gutter.
     pub rung: Option<Rung>,
     /// Every rung tried in this gutter.
@@ -222,6 +225,7 @@ impl RunState {
             history: VecDeque::new(),
             traces: VecDeque::new(),
             gutters: 0,
+            scores: crate::proof::ScoreFacts::default(),
             rung: None,
             climbed: BTreeSet::new(),
             rung_at: 0,

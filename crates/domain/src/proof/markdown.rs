@@ -1,0 +1,203 @@
+//! The evidence as Markdown, for the body of a pull request. Agents choose names, commands and file contents that end
+//! up here, so nothing of it may become markup: no link, no mention, no heading, no row of its own.
+
+use super::{Proof, ProofCheck};
+use crate::text::{self, count};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Rows of the table of checks.
+const CHECKS_MAX: usize = 60;
+/// Weakened tests that are listed.
+const WEAKENED_MAX: usize = 20;
+/// Reasons that are listed.
+const FAILED_MAX: usize = 20;
+/// A space without width.
+const GAP: &str = "&#8203;";
+/// Characters of a command.
+const COMMAND_MAX: usize = 120;
+
+/// The table of the evidence, then what the run took, then what needs a look. Bounded, and safe to put into a pull
+/// request whatever an agent wrote.
+pub fn evidence_markdown(proof: &Proof) -> String {
+    let mut out = String::from("### Evidence\n\n");
+    let word = if proof.passed { "**Proven**" } else { "**Not proven**" };
+    let _ = writeln!(
+        out,
+        "{word} at {} ({}), from base {}.\n",
+        code(proof.commit.short(), 40),
+        plain(&proof.place, 40),
+        code(proof.base.short(), 40)
+    );
+    checks(&mut out, proof);
+    failed(&mut out, proof);
+    effort(&mut out, proof);
+    weakened(&mut out, proof);
+    out
+}
+
+fn checks(out: &mut String, proof: &Proof) {
+    if proof.checks.is_empty() {
+        out.push_str("No check was run.\n\n");
+        return;
+    }
+    out.push_str(
+        "| Criterion | Command | Result | Exit code | Duration | Tests executed | Log digest | Commit |\n",
+    );
+    out.push_str("|---|---|---|---|---|---|---|---|\n");
+    for check in proof.checks.iter().take(CHECKS_MAX) {
+        row(out, check, proof);
+    }
+    if proof.checks.len() > CHECKS_MAX {
+        let _ = writeln!(out, "\n… and {} more in `proof.json`.", proof.checks.len() - CHECKS_MAX);
+    }
+    out.push('\n');
+}
+
+fn row(out: &mut String, check: &ProofCheck, proof: &Proof) {
+    let result = &check.result;
+    let said = match (&result.why, result.passed) {
+        (_, true) => "passed".to_owned(),
+        (Some(why), false) => format!("failed: {}", plain(why, 80)),
+        (None, false) => "failed".to_owned(),
+    };
+    let exit = result.exit_code.map_or_else(|| "–".to_owned(), |c| c.to_string());
+    let tests = match result.tests {
+        None => "–".to_owned(),
+        Some(t) if t.failed == 0 => t.executed().to_string(),
+        Some(t) => format!("{} ({} failed)", t.executed(), t.failed),
+    };
+    let commit = check.commit.as_ref().unwrap_or(&proof.commit);
+    let _ = writeln!(
+        out,
+        "| {} | {} | {said} | {exit} | {} | {tests} | {} | {} |",
+        plain(&result.name, 60),
+        code(&check.command, COMMAND_MAX),
+        text::duration(Duration::from_millis(result.duration_ms)),
+        code(result.log_digest.short(), 40),
+        code(commit.short(), 40)
+    );
+}
+
+fn failed(out: &mut String, proof: &Proof) {
+    if proof.failed.is_empty() {
+        return;
+    }
+    out.push_str("What did not hold:\n\n");
+    for line in proof.failed.iter().take(FAILED_MAX) {
+        let _ = writeln!(out, "- {}", plain(line, 300));
+    }
+    if proof.failed.len() > FAILED_MAX {
+        let _ = writeln!(out, "- … and {} more", proof.failed.len() - FAILED_MAX);
+    }
+    out.push('\n');
+}
+
+fn effort(out: &mut String, proof: &Proof) {
+    let agents: Vec<String> = proof
+        .agents
+        .iter()
+        .map(|(name, totals)| {
+            format!("{} ({})", plain(name.as_str(), 40), count(totals.sessions as usize, "session"))
+        })
+        .collect();
+    let agents = if agents.is_empty() { "–".to_owned() } else { agents.join(", ") };
+    let score = proof.loop_score;
+    let gutters = match score.gutters {
+        0 => "never in the gutter".to_owned(),
+        n => format!("{} on the way", count(n as usize, "gutter")),
+    };
+    out.push_str("| Iterations | Agents | Tokens | Cost | loop_score |\n|---|---|---|---|---|\n");
+    let _ = writeln!(
+        out,
+        "| {} | {agents} | {} | {} ({}) | highest {:.2}, last {:.2}; {gutters} |\n",
+        proof.iterations,
+        proof.tokens.total(),
+        plain(&proof.cost_usd.to_string(), 40),
+        proof.cost_basis.as_str(),
+        score.max,
+        score.last
+    );
+}
+
+fn weakened(out: &mut String, proof: &Proof) {
+    let protected = count(proof.protected.patterns.len(), "protected pattern");
+    match proof.protected.changed.len() {
+        0 => {
+            let _ = writeln!(out, "Protected paths: as at the base ({protected}).");
+        }
+        n => {
+            let _ = writeln!(out, "Protected paths: {n} changed ({protected}).");
+        }
+    }
+    if proof.weakened.is_empty() {
+        out.push_str("Tests: no sign that one was weakened.\n");
+        return;
+    }
+    let _ = writeln!(out, "\n#### {}\n", super::super::weakened::summary(&proof.weakened));
+    for finding in proof.weakened.iter().take(WEAKENED_MAX) {
+        let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
+        let _ = writeln!(
+            out,
+            "- {}: {} {}",
+            code(&format!("{}{line}", finding.path), 200),
+            finding.kind.words(),
+            if finding.excerpt.is_empty() { String::new() } else { code(&finding.excerpt, 160) }
+        );
+    }
+    if proof.weakened.len() > WEAKENED_MAX {
+        let _ = writeln!(out, "- … and {} more in `proof.json`", proof.weakened.len() - WEAKENED_MAX);
+    }
+}
+
+/// Text that is shown as it is. Entities instead of backslashes: they hold inside tables, too.
+fn plain(text: &str, max: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text::one_line(text, max).chars() {
+        match c {
+            'a'..='z'
+            | 'A'..='Z'
+            | '0'..='9'
+            | ' '
+            | '.'
+            | ','
+            | ';'
+            | ':'
+            | '/'
+            | '-'
+            | '('
+            | ')'
+            | '%'
+            | '+'
+            | '?'
+            | '='
+            | '\'' => out.push(c),
+            c if c.is_control() || is_invisible(c) => out.push(' '),
+            // Hosts look for mentions and issue numbers in the text as it is shown: only a gap keeps them from it.
+            '@' | '#' => {
+                let _ = write!(out, "&#{};{GAP}", c as u32);
+            }
+            c if c.is_ascii() => {
+                let _ = write!(out, "&#{};", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    // A bare address becomes a link on most hosts.
+    out.replace("://", &format!(":{GAP}//")).replace("www.", &format!("www.{GAP}"))
+}
+
+/// Text in `<code>`: backticks cannot be escaped inside backticks, and a `|` ends a cell even there.
+fn code(text: &str, max: usize) -> String {
+    // A gap would be copied along with the command, and inside code no host looks for links and mentions.
+    format!("<code>{}</code>", plain(text, max).replace(GAP, "").trim())
+}
+
+/// Characters that turn the reading direction or hide others.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{061c}')
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

@@ -1,0 +1,133 @@
+use super::*;
+use crate::event::CheckResult;
+use crate::id::{AgentName, CommitId, Digest, RunId, TreeId};
+use crate::money::{CostBasis, Tokens, Usd};
+use crate::proof::{ProtectedEvidence, ScoreFacts};
+use crate::protect::{ProtectedChange, ProtectedKind};
+use crate::state::AgentTotals;
+use crate::test_report::TestCounts;
+use crate::weakened::{Finding, WeakKind};
+
+fn check(name: &str, command: &str) -> ProofCheck {
+    ProofCheck {
+        command: command.to_owned(),
+        commit: Some(CommitId::new("0123456789abcdef0123456789abcdef01234567")),
+        result: CheckResult {
+            name: name.to_owned(),
+            tree: TreeId::new("fedcba9876543210fedcba9876543210fedcba98"),
+            passed: true,
+            why: None,
+            exit_code: Some(0),
+            duration_ms: 192_000,
+            tests: Some(TestCounts { passed: 44, failed: 0 }),
+            log: "proof/check-tests.log".into(),
+            log_digest: Digest::of(b"log"),
+        },
+    }
+}
+
+fn proof() -> Proof {
+    let totals = AgentTotals { sessions: 3, ..AgentTotals::default() };
+    Proof {
+        version: 1,
+        run_id: RunId::new("r1"),
+        passed: true,
+        commit: CommitId::new("0123456789abcdef0123456789abcdef01234567"),
+        tree: TreeId::new("fedcba9876543210fedcba9876543210fedcba98"),
+        base: CommitId::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        place: "clean checkout".into(),
+        checks: vec![check("M1.1", "cargo test --workspace"), check("lint", "cargo clippy")],
+        protected: ProtectedEvidence { patterns: vec!["PROMPT.md".into()], changed: Vec::new() },
+        weakened: Vec::new(),
+        failed: Vec::new(),
+        hint: None,
+        iterations: 4,
+        agents: [
+            (AgentName::new("claude"), totals),
+            (AgentName::new("codex"), AgentTotals { sessions: 1, ..totals }),
+        ]
+        .into(),
+        tokens: Tokens { input: 120_000, output: 4_000, ..Tokens::default() },
+        cost_usd: Usd::from_dollars(1.34),
+        cost_basis: CostBasis::Reported,
+        loop_score: ScoreFacts { max: 0.72, last: 0.0, gutters: 1 },
+        at: "2026-11-15T12:00:00Z".parse().unwrap(),
+    }
+}
+
+#[test]
+fn the_table_names_every_check_and_what_the_run_took() {
+    insta::assert_snapshot!(evidence_markdown(&proof()));
+}
+
+#[test]
+fn a_failed_proof_says_what_did_not_hold_and_which_tests_need_a_look() {
+    let mut proof = proof();
+    proof.passed = false;
+    let result = &mut proof.checks[1].result;
+    (result.passed, result.why, result.exit_code) = (false, Some("exit code 2".into()), Some(2));
+    result.tests = Some(TestCounts { passed: 3, failed: 1 });
+    proof.failed = vec!["lint: exit code 2".into()];
+    proof.protected.changed = vec![ProtectedChange { path: "a".into(), change: ProtectedKind::Changed }];
+    proof.weakened = vec![
+        Finding {
+            path: "tests/test_a.py".into(),
+            kind: WeakKind::Skipped,
+            line: Some(12),
+            excerpt: "@pytest.mark.skip(\"later\")".into(),
+        },
+        Finding {
+            path: "tests/b.rs".into(),
+            kind: WeakKind::FileRemoved,
+            line: None,
+            excerpt: String::new(),
+        },
+    ];
+    insta::assert_snapshot!(evidence_markdown(&proof));
+}
+
+#[test]
+fn nothing_an_agent_writes_becomes_markup() {
+    let mut proof = proof();
+    let evil = "a | b `x` <img src=x onerror=1> @octocat #12 [l](https://evil.example) **bold**\n| forged | row |\n# H\u{202e}";
+    proof.checks = vec![check(evil, evil)];
+    proof.failed = vec![evil.to_owned()];
+    proof.agents = [(AgentName::new("@all|x"), AgentTotals::default())].into();
+    proof.weakened = vec![Finding {
+        path: "tests/|`@me`.py".into(),
+        kind: WeakKind::AssertionRemoved,
+        line: Some(1),
+        excerpt: evil.to_owned(),
+    }];
+    let text = evidence_markdown(&proof);
+    insta::assert_snapshot!(text);
+    for bad in ["<img", "@octocat", "@all", "@me", "](", "**bold**", " #12", "\u{202e}", "`x`"] {
+        assert!(!text.contains(bad), "{bad}: {text}");
+    }
+    let cells = text.lines().find(|l| l.contains("octocat")).unwrap().matches('|').count();
+    assert_eq!(cells, 9, "one row stays one row of eight cells");
+}
+
+#[test]
+fn however_much_there_is_the_text_stays_short_enough_for_a_pull_request() {
+    let mut proof = proof();
+    proof.checks = vec![check(&"n".repeat(1000), &"&".repeat(10_000)); 500];
+    proof.failed = vec!["|".repeat(10_000); 500];
+    let finding =
+        Finding { path: "`".repeat(5000), kind: WeakKind::Skipped, line: Some(1), excerpt: "<".repeat(5000) };
+    proof.weakened = vec![finding; 500];
+    let text = evidence_markdown(&proof);
+    assert!(text.len() < 120_000, "{}", text.len());
+    assert!(text.contains("and 440 more"));
+}
+
+#[test]
+fn a_proof_is_read_back_as_it_was_written_and_old_ones_are_fine() {
+    let proof = proof();
+    let text = serde_json::to_vec(&proof).unwrap();
+    assert_eq!(Proof::parse(&text).unwrap(), proof);
+    let mut old = serde_json::to_value(&proof).unwrap();
+    old.as_object_mut().unwrap().remove("loop_score");
+    old["checks"][0].as_object_mut().unwrap().remove("commit");
+    assert!(Proof::parse(old.to_string().as_bytes()).is_ok());
+}
