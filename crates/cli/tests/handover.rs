@@ -66,7 +66,7 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
     // What is handed over is what was proven, to the byte.
     let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
     assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
-    assert!(pr.body.contains("**Proven.**") && pr.body.contains(&pr.head_commit[..12]), "{}", pr.body);
+    assert!(pr.body.contains("**Proven.**") && pr.body.contains(&pr.head_commit[..10]), "{}", pr.body);
     let why: Vec<Value> = world.repo.events_named("pr_written").iter().map(|e| e["why"].clone()).collect();
     assert_eq!(why, [json!("opened"), json!("proven")]);
     assert_eq!(world.repo.events_named("pushed").len(), 3);

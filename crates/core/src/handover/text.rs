@@ -3,6 +3,7 @@
 use ralph_domain::decide::ending;
 use ralph_domain::dialect::template::{Vars, fill};
 use ralph_domain::event::PrOccasion;
+use ralph_domain::proof::{Proof, evidence_markdown, plain};
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, one_line};
 use std::time::Duration;
@@ -54,18 +55,14 @@ pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
     let mut text = format!("{}\n\n", status(state, why));
     match state.spec.settings.handover.pr.body_template.as_deref() {
         Some(template) => text.push_str(&format!("{}\n\n", fill(template, &vars(state)).trim())),
-        None => text.push_str(&format!("{}\n\n", one_line(&state.spec.task.title, TITLE_MAX))),
+        None => text.push_str(&format!("{}\n\n", plain(&state.spec.task.title, TITLE_MAX))),
     }
     let criteria = &state.spec.task.criteria;
     if !criteria.is_empty() {
         text.push_str("### Criteria\n\n");
         for criterion in criteria {
             let mark = if is_met(state, &criterion.id, why) { "x" } else { " " };
-            text.push_str(&format!(
-                "- [{mark}] {} {}\n",
-                criterion.id,
-                calm(&one_line(&criterion.text, 300))
-            ));
+            text.push_str(&format!("- [{mark}] {} {}\n", criterion.id, plain(&criterion.text, 300)));
         }
         text.push('\n');
     }
@@ -103,7 +100,7 @@ fn status(state: &RunState, why: PrOccasion) -> String {
             let why = why.unwrap_or_else(|| "The run ended.".into());
             format!(
                 "**Not finished.** {} This is a draft of what there is: nothing here is proven.",
-                calm(&why)
+                plain(&why, 300)
             )
         }
         PrOccasion::Opened | PrOccasion::Progress => {
@@ -117,7 +114,7 @@ fn so_far(state: &RunState) -> String {
     let mut text = "### So far\n\n".to_owned();
     for result in state.checks.values() {
         let how = if result.passed { "passes" } else { result.why.as_deref().unwrap_or("fails") };
-        text.push_str(&format!("- `{}` {}\n", result.name.replace('`', "'"), calm(&one_line(how, 200))));
+        text.push_str(&format!("- `{}` {}\n", result.name.replace('`', "'"), plain(how, 200)));
     }
     let time = duration(Duration::from_millis(state.totals.working_ms));
     let score = state.history.back().map_or(0.0, |last| last.loop_score);
@@ -131,13 +128,12 @@ fn so_far(state: &RunState) -> String {
     text
 }
 
+/// The table of the final check.
 fn evidence(proof: &[u8]) -> String {
-    String::from_utf8_lossy(proof).into_owned()
-}
-
-/// Text of others as it may stand in markdown: no mention, no link, no tag comes of it.
-pub(crate) fn calm(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('@', "@\u{200b}").replace('|', "\\|")
+    match Proof::parse(proof) {
+        Ok(proof) => evidence_markdown(&proof),
+        Err(_) => "The evidence is in `proof.json` of the run.\n".to_owned(),
+    }
 }
 
 /// The comment on the issue that a run works on, replaced as it goes on.

@@ -33,7 +33,10 @@ pub fn fetch(named: &str, origin: &Repo, config: &ConfigFile) -> Result<Issue, C
     let (number, url) = match named.trim_start_matches('#').parse::<u64>() {
         Ok(number) => (number, own),
         Err(_) => match ralph_forge::parse_issue_url(named) {
-            Some(place) => (place.number, Some(place.repo_url())),
+            Some(place) => {
+                let repo = place.repo;
+                (place.number, Some(format!("https://{}/{}/{}", repo.host, repo.owner, repo.name)))
+            }
             None => {
                 return Err(CommandError::usage(format!("`{named}` names no issue"))
                     .hint("give its address (`https://github.com/OWNER/REPO/issues/7`) or its number"));
