@@ -292,7 +292,7 @@ impl Http {
 
     /// Waits before the next try.
     pub fn pause(&self, wait: Duration) {
-        self.runtime.block_on(tokio::time::sleep(wait));
+        self.runtime.block_on(async { tokio::time::sleep(wait).await });
     }
 
     pub fn backoff_after(&self, tries: u32) -> Duration {

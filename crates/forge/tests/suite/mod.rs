@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests set repos up with plain git")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+pub mod github;
+
 use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{
     CiState, Comment, Forge, ForgeError, GitRemote, Lease, NewPr, NewStatus, PrChange, PrState, Push,
