@@ -414,7 +414,8 @@ fn pushes_meet_the_hosts_rules() {
         assert!(!reason.contains(token), "{reason}");
     }
     let nobody = GitRemote { login: None, ..remote.clone() };
-    assert!(matches!(work.push(&nobody, "one", Lease::FastForward), PushEnd::Denied { .. }));
+    let end = work.push(&nobody, "one", Lease::FastForward);
+    assert!(matches!(end, PushEnd::Denied { .. }), "{end:?}");
     assert_eq!(host.fake.branch("one"), Some(commit.clone()), "nothing came through");
     assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);
     let second = work.head();

@@ -3,9 +3,11 @@
 
 use crate::command::{Call, Git, GitError, GitFailure};
 use crate::error::{Error, Result};
+use crate::oid::ObjectFormat;
 use crate::repo::Repo;
 use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,13 +15,18 @@ use std::path::{Path, PathBuf};
 struct Room(PathBuf);
 
 impl Room {
-    fn over(repo: &Repo) -> Result<Self> {
+    fn empty(format: ObjectFormat) -> Result<Self> {
         let base = std::env::temp_dir();
         let path = nix::unistd::mkdtemp(&base.join("ralph-push-XXXXXX"))
             .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
         let room = Self(path);
-        let format = format!("--object-format={}", repo.object_format.as_str());
+        let format = format!("--object-format={}", format.as_str());
         Git::in_folder(&room.0).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
+        Ok(room)
+    }
+
+    fn over(repo: &Repo) -> Result<Self> {
+        let room = Self::empty(repo.object_format)?;
         let alternates = room.0.join("objects/info/alternates");
         let objects = repo.common_dir.join("objects");
         if let Some(folder) = alternates.parent() {
@@ -105,6 +112,9 @@ fn end_of(words: &str) -> PushEnd {
         "authentication failed",
         "could not read username",
         "could not read password",
+        "unable to get password",
+        // What hosts say of a repo that the credentials may not see.
+        "repository not found",
         "permission denied",
         "error: 401",
         "error: 403",
@@ -126,7 +136,9 @@ pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> 
 
 /// What a ref names on the remote.
 pub(crate) fn remote_ref(remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
-    let call = Git::in_folder(std::env::temp_dir()).call(["ls-remote", "--", &remote.url, name]);
+    // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
+    let room = Room::empty(ObjectFormat::Sha1)?;
+    let call = room.git().call(["ls-remote", "--", &remote.url, name]);
     let output = with_login(call, remote).run()?.text();
     let found = output.lines().find_map(|line| {
         let (commit, found) = line.split_once('\t')?;
@@ -137,10 +149,30 @@ pub(crate) fn remote_ref(remote: &GitRemote, name: &str) -> Result<Option<Commit
 
 /// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
 pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
+    let room = Room::over(repo)?;
+    let objects = repo.common_dir.join("objects");
+    let refs = |git: Git| -> Result<String> {
+        let call = git.call(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        Ok(call.env("GIT_OBJECT_DIRECTORY", &objects).run()?.text())
+    };
+    // With the repo's own refs, only what is missing comes over.
+    let before = refs(repo.git())?;
+    let packed = room.0.join("packed-refs");
+    fs::write(&packed, format!("{before}\n").trim_start()).map_err(|e| Error::file("write", &packed, e))?;
     let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--"]
         .map(String::from);
     let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
-    with_login(repo.git().call(args), remote).run()?;
+    with_login(room.git().call(args).env("GIT_OBJECT_DIRECTORY", &objects), remote).run()?;
+    let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
+    let moved: String = after
+        .lines()
+        .filter(|line| !before.contains(line))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(commit, name)| format!("update {name} {commit}\n"))
+        .collect();
+    if !moved.is_empty() {
+        repo.git().call(["update-ref", "--stdin"]).stdin(moved).run()?;
+    }
     Ok(())
 }
 
