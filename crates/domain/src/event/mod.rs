@@ -1,11 +1,12 @@
 //! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
 //! added; readers skip what they do not know.
 
+mod hand_back;
 mod kind;
 mod parts;
 
+pub use hand_back::Handed;
 pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
-
 use parts::{is_zero, is_zero_u32};
 
 use crate::budget::BudgetKind;
@@ -177,6 +178,8 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
+    /// The agent's files went into the user's own tree.
+    HandedBack(Handed),
     /// One verifier has run.
     CheckFinished {
         /// Its iteration.

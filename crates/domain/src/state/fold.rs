@@ -262,6 +262,7 @@ impl RunState {
                 self.wait = None;
                 self.finished = Some(Finished { reason: *reason, summary: summary.clone(), at });
             }
+            EventBody::HandedBack(handed) => self.kept_back.clone_from(&handed.conflicts),
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
             EventBody::ActionStarted { .. }
             | EventBody::ActionFinished { .. }
