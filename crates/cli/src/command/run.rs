@@ -19,6 +19,7 @@ use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::state::RunState;
 use ralph_git::{Repo, RepoError};
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
@@ -226,6 +227,10 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
 fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
     let dir = RalphDir::of(spec.home());
     if let Some(last) = dir.runs().pop() {
+        // Its process may have been killed before it could do so.
+        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last)) {
+            tidy_up(&last);
+        }
         let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
     }
     crate::state_files::write_missing(&dir)?;
@@ -237,26 +242,26 @@ pub fn finish(driver: Driver, out: &Out) -> u8 {
     let spec = driver.state().spec.clone();
     ralph_sandbox::let_go_of_code();
     let result = driver.run();
-    let kept = tidy_up(&spec);
-    summary(&result, &spec, &kept, out);
+    let state = tidy_up(&spec);
+    summary(&result, &spec, state.as_ref(), out);
     if out.json {
         out.value(&result);
     }
     result.reason.exit_code()
 }
 
-/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Returns the files of
-/// which the user's own version was kept; then the twin stays, too.
-fn tidy_up(spec: &RunSpec) -> Vec<String> {
+/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+/// version of a file was kept, the twin stays, too. Returns what is known of the run.
+fn tidy_up(spec: &RunSpec) -> Option<RunState> {
     if !spec.hands_back() {
-        return Vec::new();
+        return None;
     }
     let dir = RalphDir::of(spec.home());
-    let Ok(state) = ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)) else { return Vec::new() };
+    let state = ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()?;
     if state.finished.is_some() && state.kept_back.is_empty() {
         let _ = std::fs::remove_dir_all(&spec.workspace);
     }
-    state.kept_back
+    Some(state)
 }
 
 /// A plain `ralph run` where an unfinished run of the same task lies goes on with it: a restart is no new start.

@@ -43,8 +43,8 @@ impl Driver {
         self.ctx.boundary("handback.written");
         back.conflicts.truncate(FILES_MAX);
         let state = &self.ctx.state;
-        let known = back.conflicts == state.kept_back;
-        if !back.written.is_empty() || !known || (back.branch_kept.is_some() && state.current.is_some()) {
+        let known = back.conflicts == state.kept_back && back.branch_kept == state.branch_kept;
+        if !back.written.is_empty() || !known {
             let iteration = state.current.as_ref().map_or(state.iterations, |current| current.iteration);
             let handed = Handed {
                 iteration,

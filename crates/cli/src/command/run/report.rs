@@ -8,6 +8,7 @@ use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::{EndReason, RunResult};
 use ralph_domain::price::PriceTable;
 use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration};
 use ralph_git::LeftOut;
 use std::path::PathBuf;
@@ -63,7 +64,7 @@ pub fn tell_left_out(left: &LeftOut, out: &Out) {
 }
 
 /// The end of a run, for people.
-pub fn summary(result: &RunResult, spec: &RunSpec, kept: &[String], out: &Out) {
+pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out: &Out) {
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),
         EndReason::NeedsHuman => (Tone::Attention, Sign::Pause),
@@ -88,12 +89,20 @@ pub fn summary(result: &RunResult, spec: &RunSpec, kept: &[String], out: &Out) {
     if spec.home() != spec.origin {
         row("folder", &spec.workspace.display().to_string());
     }
+    let kept = state.map(|state| state.kept_back.as_slice()).unwrap_or_default();
+    if let Some(branch) = state.and_then(|state| state.branch_kept.as_ref()) {
+        let work = format!("refs/ralph/{}/work", spec.run_id);
+        row(
+            "yours",
+            &format!("the branch `{branch}` stayed where you moved it; the run's commits: git log {work}"),
+        );
+    }
     if let Some(first) = kept.first() {
         let name = if kept.len() == 1 { format!("`{first}`") } else { count(kept.len(), "file") };
         row(
             "yours",
             &format!(
-                "{name} stayed as you changed it; the agent's: git show refs/ralph/{}/work:{first}",
+                "{name} kept as you changed it; the agent's: git show refs/ralph/{}/work:{first}",
                 spec.run_id
             ),
         );
