@@ -55,6 +55,8 @@ const LOOKS_AROUND: &str = r#"
 cat a.txt b.txt mine.txt build/out.o sub/inner.txt big.bin 2>/dev/null | head -c 300 | tr -d '\0' > seen.txt
 ls -A > names.txt
 git status --short > status.txt
+head -c 1 .ralph/runs/*/spec.json > run.txt
+echo x 2>/dev/null >> .ralph/runs/*/events.jsonl && echo written >> run.txt
 if [ "$RALPH_ITERATION" = 1 ]; then
     echo one > part1.txt; mkdir -p deep/er; echo x > deep/er/new.sh; chmod +x deep/er/new.sh; ln -s part1.txt link2
     echo note >> .ralph/notes.md
@@ -124,8 +126,16 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
         !new
     });
     made.sort();
-    let expected =
-        ["deep/er/new.sh", "link2", "names.txt", "part1.txt", "part2.txt", "seen.txt", "status.txt"];
+    let expected = [
+        "deep/er/new.sh",
+        "link2",
+        "names.txt",
+        "part1.txt",
+        "part2.txt",
+        "run.txt",
+        "seen.txt",
+        "status.txt",
+    ];
     assert_eq!(made, expected);
     let mut kept = before;
     assert!(kept.remove(Path::new("old/file.txt")).is_some() && !repo.dir.join("old").exists());
@@ -139,12 +149,13 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     assert!(names.lines().any(|n| n == "big.bin") && !names.lines().any(|n| n == ".env"), "{names}");
     assert!(repo.read("status.txt").contains("MM b.txt"), "{}", repo.read("status.txt"));
     assert!(repo.read(".ralph/notes.md").contains("note"), "state files are the user's, too");
+    assert_eq!(repo.read("run.txt"), "{", "the run's own files can be read, and only that");
     // Only the agent's own changes were committed, and only on the run's own ref.
     let work = format!("refs/ralph/{}/work", repo.latest());
     let changed = repo.git(&["diff", "--name-only", "main", &work]);
     assert_eq!(
         changed,
-        "deep/er/new.sh\nlink2\nnames.txt\nold/file.txt\npart1.txt\npart2.txt\nseen.txt\nstatus.txt"
+        "deep/er/new.sh\nlink2\nnames.txt\nold/file.txt\npart1.txt\npart2.txt\nrun.txt\nseen.txt\nstatus.txt"
     );
     assert_eq!(repo.git(&["log", "--format=%s", "-1", "main"]), "more");
     let handed: Vec<u64> =
@@ -291,6 +302,28 @@ fn nothing_that_makes_git_run_programs_reaches_the_users_repo() {
     assert!(!planted && !repo.dir.join("sub/.git").exists());
     assert_eq!(repo.read(".env"), "SECRET=1\n", "what git ignored is not overwritten");
     assert!(!Path::new("/tmp/planted").exists() && !repo.dir.join("planted").exists());
+}
+
+/// Landlock cannot keep an agent from its own git folder; what it plants there has no effect outside.
+#[test]
+fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let planted = env.path("planted");
+    repo.stub(
+        &format!(
+            r#"exec 2>/dev/null
+            git config filter.evil.clean 'touch {0}; cat'; git config filter.evil.required true
+            echo '* filter=evil' > .gitattributes; echo '[filter "evil"] clean = "touch {0}; cat"' >> .git/config
+            echo part > part.txt; rm -f .gitattributes.x; echo '<promise>COMPLETE</promise>'"#,
+            planted.display()
+        ),
+        "test -f part.txt",
+    );
+    let done = fenced!(repo.ralph(&["run", "--json", "--isolation", "landlock"]));
+    done.exits(0);
+    assert_eq!(repo.read("part.txt"), "part\n");
+    assert!(!planted.exists(), "a filter of the agent was run outside the fence");
 }
 
 #[test]

@@ -245,7 +245,13 @@ impl HandBack {
         Ok(back)
     }
 
-    /// Where the twin's files stand by the record of the run.
+    /// Before git looks at the twin: nothing in its folder may make git run programs.
+    fn seal(&self) -> Result<(), WorkspaceError> {
+        crate::twin::seal(&self.agent.repo, &self.user.folder)
+            .map_err(|e| e.during("look at the agent's files"))
+    }
+
+    /// Brings commits of the twin into the user's repo.
     pub(crate) fn fetch(&self, names: &[String]) -> Result<()> {
         push::fetch(&self.user.repo, &push::path_remote(&self.agent.repo.top), names)
     }
@@ -276,32 +282,39 @@ fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
 
 impl Workspace for HandBack {
     fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError> {
+        self.seal()?;
         self.user.begin(&[])?;
         self.agent.begin(protected)
     }
 
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
+        self.seal()?;
         self.user.reopen(baseline)?;
         self.agent.reopen(baseline)
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
+        self.seal()?;
         self.agent.checkpoint(request)
     }
 
     fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
+        self.seal()?;
         self.agent.tree()
     }
 
     fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
+        self.seal()?;
         self.agent.moved_refs()
     }
 
     fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
+        self.seal()?;
         self.agent.accept_refs()
     }
 
     fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
+        self.seal()?;
         self.agent.protected_changes()
     }
 
@@ -331,10 +344,12 @@ impl Workspace for HandBack {
     }
 
     fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
+        self.seal()?;
         self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
     }
 
     fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
+        self.seal()?;
         self.hand_back_now(at).map_err(|e| e.during("hand the agent's files back"))
     }
 

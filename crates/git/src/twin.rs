@@ -50,6 +50,32 @@ const SETTINGS: &[&str] = &[
     "user.email",
 ];
 
+/// The twin's configuration as it was made, in the user's own git folder.
+const CONFIG_COPY: &str = "twin-config";
+
+/// Puts the twin's git folder back to what may make git run programs: nothing. A fence that cannot keep an agent from its
+/// configuration (Landlock) needs this before git looks at the twin from outside.
+pub(crate) fn seal(twin: &Repo, user_folder: &Path) -> Result<()> {
+    let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    if !real(&twin.git_dir) || !real(&twin.top) {
+        return Err(Error::refused(
+            format!("`{}` is no longer a git folder: the agent has replaced it", twin.git_dir.display()),
+            "your own folder has what was handed back; start a new run",
+        ));
+    }
+    for name in ["commondir", "config.worktree"] {
+        let _ = fs::remove_file(twin.git_dir.join(name));
+    }
+    let path = twin.git_dir.join("config");
+    let Ok(made) = fs::read(user_folder.join(CONFIG_COPY)) else { return Ok(()) };
+    let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+    if plain && fs::read(&path).is_ok_and(|now| now == made) {
+        return Ok(());
+    }
+    let _ = fs::remove_file(&path);
+    crate::store::write_atomically(&path, &made)
+}
+
 /// A twin that was made.
 #[derive(Debug)]
 pub struct Twin {
@@ -79,13 +105,23 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path) -> Result
     let partial = PathBuf::from(partial);
     // Left by a process that was killed; the name is ours.
     let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(&partial).map_err(|e| Error::file("create", &partial, e))?;
+    let left_out = fill(origin, user, run, &partial).inspect_err(|_| {
+        let _ = fs::remove_dir_all(&partial);
+    })?;
+    fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
+    let repo =
+        Repo::discover(into).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
+    Ok(Twin { repo, left_out })
+}
+
+fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<LeftOut> {
+    fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
     let format = format!("--object-format={}", origin.object_format.as_str());
-    Git::in_folder(&partial)
+    Git::in_folder(top)
         .call(["init", "-q", "--template=", &format, "."])
         .config("init.defaultRefFormat=files")
         .run()?;
-    let git_dir = partial.join(".git");
+    let git_dir = top.join(".git");
     borrow_objects(origin, &git_dir)?;
     copy_refs(origin, run, &git_dir)?;
     copy_settings(origin, &git_dir)?;
@@ -97,13 +133,11 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path) -> Result
         copy_if_there(&user.folder.join(name), &folder.join(name))?;
     }
     let entries = user.session()?.start.entries.clone();
-    let left_out = lay_out(origin, user, &entries, &partial, &folder)?;
-    copy_index(origin, &git_dir, &partial)?;
-    copy_ralph(&origin.top.join(".ralph"), &partial.join(".ralph"), run)?;
-    fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
-    let repo =
-        Repo::discover(into).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
-    Ok(Twin { repo, left_out })
+    let left_out = lay_out(origin, user, &entries, top, &folder)?;
+    copy_index(origin, &git_dir, top)?;
+    copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
+    copy_ralph(&origin.top.join(".ralph"), &top.join(".ralph"), run)?;
+    Ok(left_out)
 }
 
 /// The folders of objects that a repo reads: its own, and those it borrows from.
