@@ -73,7 +73,10 @@ impl CancelFlag {
 pub(crate) struct Context {
     pub state: RunState,
     pub journal: Journal,
+    /// The `.ralph/` of the agent's files: what sessions read and write.
     pub dir: RalphDir,
+    /// The `.ralph/` of the run itself; the same one unless the agent works on a twin.
+    pub home: RalphDir,
     pub run: RunDir,
     pub clock: Arc<dyn Clock>,
     pub redactor: Arc<Redactor>,
@@ -108,6 +111,7 @@ impl Context {
         Self {
             state,
             journal,
+            home: run.ralph_dir().unwrap_or_else(|| dir.clone()),
             dir,
             run,
             clock,
@@ -147,14 +151,14 @@ impl Context {
     /// Writes the logs for people, the snapshot and the cooldowns. They follow the journal; nothing depends on them.
     pub fn flush(&mut self) -> Result<(), DriveError> {
         if !self.activity.is_empty() {
-            artifacts::append_log(&self.dir.activity_log(), &self.activity)?;
+            artifacts::append_log(&self.home.activity_log(), &self.activity)?;
             self.activity.clear();
         }
         if !self.errors.is_empty() {
             artifacts::append_log(&self.dir.errors_log(), &self.errors)?;
             self.errors.clear();
         }
-        snapshot::save(&self.dir, &self.state, self.journal.bytes())?;
+        snapshot::save(&self.home, &self.state, self.journal.bytes())?;
         Ok(())
     }
 
@@ -180,7 +184,7 @@ impl Context {
             })
             .collect();
         let text = serde_json::to_vec_pretty(&map).unwrap_or_default();
-        artifacts::write_atomic(&self.dir.cooldowns(), &text)?;
+        artifacts::write_atomic(&self.home.cooldowns(), &text)?;
         Ok(())
     }
 

@@ -204,6 +204,7 @@ impl Driver {
                 }
                 Step::Finish { reason, summary } => {
                     self.ctx.boundary("finish.before");
+                    self.hand_back(None)?;
                     self.ctx.record(EventBody::Finished { reason, summary })?;
                     self.ctx.boundary("finish.after");
                 }

@@ -95,6 +95,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             }
             (if dirty_touched.is_empty() { Tone::Muted } else { Tone::Attention }, text)
         }
+        EventBody::HandedBack(handed) => (Tone::Attention, handed.words()?),
         EventBody::CheckFinished { result, .. } => {
             let time = duration(Duration::from_millis(result.duration_ms));
             let tests = result.tests.map_or_else(String::new, |t| {

@@ -163,6 +163,11 @@ impl Source {
     }
 }
 
+/// An address without the login that it may hold.
+pub(crate) fn without_login(url: &str) -> String {
+    Source::new(url).clean
+}
+
 /// `%41` → `A`, as URLs write special characters.
 fn decode(text: &str) -> String {
     let mut out = Vec::new();

@@ -41,6 +41,8 @@ pub struct WorkspaceOptions {
     pub commit_state: bool,
     /// Untracked files above this many bytes are left out.
     pub large_file_limit: u64,
+    /// The folder whose `.ralph/` is the run's, where that is not the one of the files.
+    pub state_top: Option<PathBuf>,
 }
 
 impl WorkspaceOptions {
@@ -52,6 +54,7 @@ impl WorkspaceOptions {
             allow_agent_commits: false,
             commit_state: false,
             large_file_limit: LARGE_FILE_LIMIT,
+            state_top: None,
         }
     }
 }
@@ -131,6 +134,11 @@ impl GitWorkspace {
     pub(crate) fn now(&mut self) -> Result<State> {
         let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
         self.snapshot.refresh(&mut self.objects, &head)
+    }
+
+    /// The folder whose `.ralph/` is committed, where it is.
+    pub(crate) fn state_top(&self) -> PathBuf {
+        self.options.state_top.clone().unwrap_or_else(|| self.repo.top.clone())
     }
 
     pub(crate) fn session(&self) -> Result<&Session> {

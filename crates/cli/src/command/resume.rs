@@ -116,6 +116,14 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
             }
         }
     }
+    if spec.hands_back() && !spec.workspace.is_dir() {
+        return Err(CommandError::environment(format!(
+            "the agent's folder of run {} is gone: `{}`",
+            spec.run_id,
+            spec.workspace.display()
+        ))
+        .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
+    }
     ralph_journal::inbox::send(&places.dir, &host::actor(), Control::Resume)?;
     wiring::register(&home, &spec, &repo)?;
     let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;

@@ -8,7 +8,7 @@ mod report;
 mod task;
 pub mod thinking;
 
-use self::report::{announce, summary};
+use self::report::{announce, summary, tell_left_out};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
@@ -20,7 +20,8 @@ use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{RunSpec, Task};
+use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::state::RunState;
 use ralph_git::{Repo, RepoError};
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
@@ -28,11 +29,12 @@ use std::path::{Path, PathBuf};
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph run --worktree                             the loop on PROMPT.md beside your own tree, fenced off
-  ralph run --isolation none                       in place, with all your rights
-  ralph run --isolation none --branch fix-router   commit each iteration on a branch
-  ralph run --isolation none --verify 'cargo test' --agents claude,codex
-  ralph run --resume                               go on with the latest run of this folder")]
+  ralph run                         the loop on PROMPT.md: the agent is fenced off, you see each iteration's result here
+  ralph run --branch fix-router     commit each iteration on a branch
+  ralph run --verify 'cargo test' --agents claude,codex
+  ralph run --worktree              beside your own tree
+  ralph run --isolation none        with all your rights, for agents and repos you trust
+  ralph run --resume                go on with the latest run of this folder")]
 pub struct RunArgs {
     /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
     /// only one. Several run side by side, each in a clone of its own.
@@ -230,14 +232,12 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let (place, workspace, branch) = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
-    let repo = if workspace == origin.top {
-        origin.clone()
-    } else {
-        Repo::discover(&workspace).map_err(from_repo)?
-    };
+    let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
+    let in_place = placed.place == Place::InPlace;
+    let repo =
+        if in_place { origin.clone() } else { Repo::discover(&placed.workspace).map_err(from_repo)? };
     repo.exclude_ralph_dir().map_err(CommandError::from)?;
-    let config_digest = if workspace == origin.top { loaded.repo_digest } else { None };
+    let config_digest = if in_place { loaded.repo_digest } else { None };
     let mut spec = RunSpec {
         version: 1,
         spec_version: 1,
@@ -245,17 +245,21 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         created_at: now,
         task,
         settings,
-        place,
-        workspace,
+        place: placed.place,
+        workspace: placed.workspace,
         origin: origin.top,
-        branch,
+        branch: placed.branch,
         config_digest,
     };
     handover::name_branch(&mut spec, &repo, chosen.branch.as_deref())?;
-    let lock = wiring::lock(&spec)?;
+    let lock = match placed.lock {
+        Some(lock) => lock,
+        None => wiring::lock(&spec)?,
+    };
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, &models.prices, out);
+    tell_left_out(&placed.left_out, out);
     let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
@@ -264,8 +268,12 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
 /// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
 /// old one is kept with its run.
 fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
-    let dir = RalphDir::of(&spec.workspace);
+    let dir = RalphDir::of(spec.home());
     if let Some(last) = dir.runs().pop() {
+        // Its process may have been killed before it could do so.
+        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last)) {
+            tidy_up(&last);
+        }
         let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
     }
     crate::state_files::write_missing(&dir)?;
@@ -277,11 +285,26 @@ pub fn finish(driver: Driver, out: &Out) -> u8 {
     let spec = driver.state().spec.clone();
     ralph_sandbox::let_go_of_code();
     let result = driver.run();
-    summary(&result, &spec, out);
+    let state = tidy_up(&spec);
+    summary(&result, &spec, state.as_ref(), out);
     if out.json {
         out.value(&result);
     }
     result.reason.exit_code()
+}
+
+/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+/// version of a file was kept, the twin stays, too. Returns what is known of the run.
+fn tidy_up(spec: &RunSpec) -> Option<RunState> {
+    if !spec.hands_back() {
+        return None;
+    }
+    let dir = RalphDir::of(spec.home());
+    let state = ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()?;
+    if state.finished.is_some() && state.kept_back.is_empty() {
+        let _ = std::fs::remove_dir_all(&spec.workspace);
+    }
+    Some(state)
 }
 
 /// A plain `ralph run` where an unfinished run of the same task lies goes on with it: a restart is no new start.

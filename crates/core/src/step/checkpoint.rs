@@ -42,6 +42,7 @@ impl Driver {
             on_branch,
         })?;
         self.ctx.boundary("checkpoint.committed");
+        self.hand_back(checkpoint.commit.clone())?;
         let patch = match (&before, &checkpoint.commit) {
             (Some(before), Some(_)) => {
                 self.workspace.patch(before.as_str(), checkpoint.tree.as_str(), PATCH_MAX)?

@@ -3,6 +3,7 @@
 pub(crate) mod checkpoint;
 pub(crate) mod consult;
 pub(crate) mod evidence;
+mod hand_back;
 pub(crate) mod judge;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;

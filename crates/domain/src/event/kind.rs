@@ -15,6 +15,7 @@ impl EventBody {
             Self::ActionFinished { .. } => "action_finished",
             Self::EgressRefused { .. } => "egress_refused",
             Self::Checkpointed { .. } => "checkpointed",
+            Self::HandedBack(_) => "handed_back",
             Self::CheckFinished { .. } => "check_finished",
             Self::ProtectedChanged { .. } => "protected_changed",
             Self::Claimed { .. } => "claimed",

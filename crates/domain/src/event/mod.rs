@@ -1,10 +1,12 @@
 //! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
 //! added; readers skip what they do not know.
 
+mod hand_back;
 mod handover;
 mod kind;
 mod parts;
 
+pub use hand_back::Handed;
 pub use handover::{
     ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,
@@ -182,6 +184,8 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
+    /// The agent's files went into the user's own tree.
+    HandedBack(Handed),
     /// One verifier has run.
     CheckFinished {
         /// Its iteration.

@@ -27,7 +27,8 @@ pub use sandbox::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream, WriteMode,
 };
 pub use workspace::{
-    Baseline, Checkpoint, CheckpointRequest, Lease, Push, PushEnd, StateFile, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Push, PushEnd, StateFile, Workspace,
+    WorkspaceError,
 };
 
 use jiff::Timestamp;

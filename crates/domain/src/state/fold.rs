@@ -277,6 +277,10 @@ impl RunState {
                 self.wait = None;
                 self.finished = Some(Finished { reason: *reason, summary: summary.clone(), at });
             }
+            EventBody::HandedBack(handed) => {
+                self.kept_back.clone_from(&handed.conflicts);
+                self.branch_kept.clone_from(&handed.branch_kept);
+            }
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
             EventBody::ActionStarted { .. }
             | EventBody::ActionFinished { .. }

@@ -83,6 +83,12 @@ pub struct RunState {
     pub met: BTreeSet<String>,
     /// Files changed since the start (bounded).
     pub touched: BTreeSet<String>,
+    /// Files that the user has changed, too, so that the agent's were not handed back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_back: Vec<String>,
+    /// The branch that the user has moved meanwhile, so that it was left there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_kept: Option<String>,
     /// The latest result of each verifier.
     pub checks: BTreeMap<String, CheckResult>,
     /// Money, tokens and time.
@@ -212,6 +218,8 @@ impl RunState {
             unclaimed: BTreeSet::new(),
             met: BTreeSet::new(),
             touched: BTreeSet::new(),
+            kept_back: Vec::new(),
+            branch_kept: None,
             checks: BTreeMap::new(),
             totals: Totals::default(),
             by_agent: BTreeMap::new(),
