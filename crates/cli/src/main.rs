@@ -12,6 +12,7 @@ mod fence;
 mod find;
 mod host;
 mod models;
+mod notify;
 mod output;
 mod present;
 mod providers;

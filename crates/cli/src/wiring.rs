@@ -114,6 +114,7 @@ pub fn parts(
         cancel,
         helpers: thinker.helpers(),
         refusals,
+        notifiers: Vec::new(),
     })
 }
 

@@ -13,7 +13,7 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{Agent, Clock, CustomCheck, Sandbox, Workspace};
+use ralph_domain::ports::{Agent, Clock, CustomCheck, Notifier, Sandbox, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
@@ -52,6 +52,8 @@ pub struct Parts {
     pub helpers: Helpers,
     /// What a fence around the sandbox keeps from being reached.
     pub refusals: Refusals,
+    /// Who tells people of this run.
+    pub notifiers: Vec<Box<dyn Notifier>>,
 }
 
 /// Drives one run.
@@ -135,6 +137,7 @@ impl Driver {
         );
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
+        ctx.notifiers = parts.notifiers;
         Self {
             ctx,
             sandbox: parts.sandbox,

@@ -31,5 +31,6 @@ pub mod select;
 pub mod spec;
 pub mod state;
 pub mod stuck;
+pub mod tell;
 pub mod test_report;
 pub mod text;

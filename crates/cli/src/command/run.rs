@@ -12,7 +12,7 @@ use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::{find, host, signals, wiring};
-use crate::{models, settings};
+use crate::{models, notify, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{Isolation, Settings};
@@ -96,6 +96,9 @@ pub struct RunArgs {
     /// The strongest fence that works here, or an error.
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
+    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
+    pub notify: Vec<notify::Wish>,
 }
 
 /// Reads the value of `--isolation`.
@@ -113,7 +116,7 @@ pub fn isolation(text: &str) -> Result<Isolation, String> {
 pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return resume::go_on(name, folder, out);
+        return resume::go_on(name, &args.notify, folder, out);
     }
     let work =
         || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
@@ -147,6 +150,7 @@ impl RunArgs {
         flag("--ticket", self.ticket.clone());
         self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
         self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
+        self.notify.iter().for_each(|wish| flag("--notify", Some(notify::written(wish))));
         if self.strict_budget {
             flags.push("--strict-budget".into());
         }
@@ -213,7 +217,8 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, &models.prices, out);
-    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    parts.notifiers = notify::notifiers(&args.notify)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
 }
@@ -265,7 +270,7 @@ fn continue_unfinished(
     let same = ralph_core::is_same_task(&state.spec.task, task) && state.spec.settings == *settings;
     if same {
         out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
-        return resume::go_on(Some(id.as_str()), &origin.top, out).map(Some);
+        return resume::go_on(Some(id.as_str()), &args.notify, &origin.top, out).map(Some);
     }
     Err(CommandError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
         .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))

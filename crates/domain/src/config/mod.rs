@@ -8,6 +8,7 @@ mod agent;
 mod help;
 mod models;
 mod models_file;
+mod notify;
 mod parse;
 mod policy;
 mod settings;
@@ -20,6 +21,7 @@ pub use agent::{
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
+pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;
@@ -130,6 +132,9 @@ pub struct ConfigFile {
     /// Cooldown after a rate limit that names no reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_cooldown_seconds: Option<u64>,
+    /// Who is told while nobody watches. Counts only from the user's own config, never from a repo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Vec<NotifyConfig>>,
 }
 
 #[cfg(test)]

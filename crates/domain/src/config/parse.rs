@@ -53,6 +53,7 @@ pub const TOP_KEYS: &[&str] = &[
     "roles",
     "isolation",
     "default_cooldown_seconds",
+    "notify",
 ];
 
 impl ConfigFile {
@@ -173,6 +174,9 @@ impl ConfigFile {
         }
         if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
             return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
+        if let Some((fault, hint)) = self.notify.iter().flatten().find_map(super::NotifyConfig::fault) {
+            return Err(("notify", fault, hint.into()));
         }
         let names = || self.agents.iter().flatten().map(|a| &a.name);
         for role in self.roles.iter().flatten() {

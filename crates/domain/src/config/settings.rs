@@ -46,6 +46,7 @@ impl ConfigFile {
             roles,
             isolation,
             default_cooldown_seconds,
+            notify,
         );
         self.agents = merge_by(self.agents, over.agents, |a| a.name.as_str().to_owned());
         self.verifiers = merge_by(self.verifiers, over.verifiers, |v| v.name.clone());

@@ -45,6 +45,7 @@ impl EventBody {
             Self::ProofVoided { .. } => "proof_voided",
             Self::Published { .. } => "published",
             Self::Finished { .. } => "finished",
+            Self::Notified(_) => "notified",
             Self::Notice { .. } => "notice",
             Self::Unknown => "unknown",
         }

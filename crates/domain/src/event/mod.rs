@@ -4,7 +4,7 @@
 mod kind;
 mod parts;
 
-pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
+pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, SessionEnd, Verdict};
 
 use parts::{is_zero, is_zero_u32};
 
@@ -436,6 +436,8 @@ pub enum EventBody {
         /// In one sentence.
         summary: String,
     },
+    /// Somebody was told, or could not be.
+    Notified(Notified),
     /// Something a person may want to know.
     Notice {
         /// The sentence.
