@@ -27,7 +27,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
         }
         Occasion::Gutter => (
             format!("The run circles: {detail} It tries another way. {so_far}"),
-            Some(format!("ralph nudge {run} 'a hint'")),
+            Some(format!("ralph nudge 'a hint' --run {run}")),
         ),
         Occasion::LimitWait => {
             let end =

@@ -5,7 +5,7 @@
 mod receivers;
 
 use ralph_testkit::{TestEnv, TestRepo};
-use receivers::{Post, Received, Web, base64_lite};
+use receivers::{Door, Post, Received, Web, base64_lite, certificate};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -177,6 +177,10 @@ fn receivers_that_are_dead_or_silent_do_not_break_a_run() {
     assert!(log.contains("nobody was told by dead of success"), "{log}");
 }
 
+fn door() -> Door {
+    Door { method: "PLAIN", user: "me", password: "open sesame", tls: None, implicit: false }
+}
+
 #[test]
 fn mail_goes_through_a_server_that_wants_a_login() {
     for method in ["PLAIN", "LOGIN"] {
@@ -184,7 +188,7 @@ fn mail_goes_through_a_server_that_wants_a_login() {
         let repo = TestRepo::with_task(&env);
         repo.write("PROMPT.md", "# Größe prüfen\n\nWrite `part.txt`.\n");
         repo.stub(WORK, "test -f part.txt");
-        let post = Post::start(method, "me", "open sesame");
+        let post = Post::start(Door { method, ..door() });
         let mail = json!({"kind": "email", "host": "127.0.0.1", "port": post.port, "tls": "none", "user": "me",
             "password_env": "MAIL_PASSWORD", "from": "ralph@example.org", "to": ["a@example.org", "b@example.org"]});
         user_config(&env, &json!([mail]));
@@ -202,6 +206,30 @@ fn mail_goes_through_a_server_that_wants_a_login() {
         let wrong = run(&env, &repo, &["notify", "test", "--json"], &[("MAIL_PASSWORD", "guess")]).exits(4);
         let why = wrong.json()["notifiers"][0]["why"].as_str().unwrap().to_owned();
         assert!(why.contains("refused the login: 535") && !why.contains("guess"), "{why}");
+    }
+}
+
+#[test]
+fn mail_is_protected_and_the_certificate_counts() {
+    for (implicit, tls) in [(false, "starttls"), (true, "implicit")] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::with_task(&env);
+        let (cert, config) = certificate(&env.path("tmp"));
+        let post = Post::start(Door { tls: Some(config), implicit, ..door() });
+        let mail = |tls: &str| {
+            json!([{"kind": "email", "host": "127.0.0.1", "port": post.port, "tls": tls, "user": "me",
+                "password_env": "MAIL_PASSWORD", "from": "ralph@example.org", "to": ["a@example.org"]}])
+        };
+        user_config(&env, &mail(tls));
+        let known = ("SSL_CERT_FILE", cert.to_str().unwrap());
+        let login = ("MAIL_PASSWORD", "open sesame");
+        let send = |vars: &[(&str, &str)]| run(&env, &repo, &["notify", "test", "--json"], vars);
+        send(&[login, known]).exits(0);
+        assert_eq!(post.mails().len(), 1);
+        let stranger = send(&[login]).exits(4).json();
+        let why = stranger["notifiers"][0]["why"].as_str().unwrap();
+        assert!(why.contains("certificate"), "{why}");
+        assert_eq!(post.mails().len(), 1);
     }
 }
 

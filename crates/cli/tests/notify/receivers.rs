@@ -1,9 +1,14 @@
 //! Who gets the messages in these tests: a web server and a mail server, each on a thread of the test.
 
 use base64_lite::decode;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 /// One request.
@@ -77,22 +82,34 @@ pub struct Mail {
     pub mail: String,
 }
 
-/// A mail server without protection that wants a login.
+/// A mail server that wants a login.
 pub struct Post {
     pub port: u16,
     mails: Arc<Mutex<Vec<Mail>>>,
 }
 
+/// What a mail server insists on.
+#[derive(Clone)]
+pub struct Door {
+    /// `PLAIN` or `LOGIN`.
+    pub method: &'static str,
+    pub user: &'static str,
+    pub password: &'static str,
+    /// Offers protection, and takes no login before it.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// Protected from the first byte.
+    pub implicit: bool,
+}
+
 impl Post {
-    /// Takes this login only, by this method (`PLAIN` or `LOGIN`).
-    pub fn start(method: &'static str, user: &'static str, password: &'static str) -> Self {
+    pub fn start(door: Door) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mails: Arc<Mutex<Vec<Mail>>> = Arc::default();
         let kept = mails.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                if let Some(mail) = serve(&stream, method, user, password) {
+                if let Some(mail) = serve(stream, &door) {
                     kept.lock().unwrap().push(mail);
                 }
             }
@@ -105,59 +122,105 @@ impl Post {
     }
 }
 
-fn serve(stream: &TcpStream, method: &str, user: &str, password: &str) -> Option<Mail> {
-    let mut reader = BufReader::new(stream);
-    let answer = |line: &str| {
-        let mut stream = stream;
-        stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+trait Wire: Read + Write {}
+impl<T: Read + Write> Wire for T {}
+
+fn protected(stream: TcpStream, config: &Arc<ServerConfig>) -> Box<dyn Wire> {
+    Box::new(StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream))
+}
+
+fn hear(wire: &mut dyn Wire) -> Option<String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while byte != *b"\n" {
+        wire.read_exact(&mut byte).ok()?;
+        line.push(byte[0]);
+    }
+    Some(String::from_utf8(line).unwrap().trim_end().to_owned())
+}
+
+fn serve(stream: TcpStream, door: &Door) -> Option<Mail> {
+    let mut wire: Box<dyn Wire> = match &door.tls {
+        Some(config) if door.implicit => protected(stream.try_clone().unwrap(), config),
+        _ => Box::new(stream.try_clone().unwrap()),
     };
-    let mut mail = Mail::default();
+    let mut safe = door.tls.is_none() || door.implicit;
     let mut logged_in = false;
-    answer("220 mail.test ESMTP");
-    let mut hear = move || {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|length| *length > 0).map(|_| line.trim_end().to_owned())
+    let mut mail = Mail::default();
+    let answer = |wire: &mut dyn Wire, line: &str| {
+        wire.write_all(format!("{line}\r\n").as_bytes()).and_then(|()| wire.flush()).ok()
     };
-    while let Some(line) = hear() {
+    answer(&mut wire, "220 mail.test ESMTP")?;
+    loop {
+        let line = hear(&mut wire)?;
         mail.said.push(line.clone());
-        let word = line.split(' ').next().unwrap().to_owned();
-        match word.as_str() {
-            "EHLO" => {
-                answer("250-mail.test");
-                answer(&format!("250-AUTH {method}"));
-                answer("250 8BITMIME");
-            }
-            "AUTH" if method == "PLAIN" => {
-                logged_in = decode(line.rsplit(' ').next().unwrap()) == format!("\0{user}\0{password}");
-                answer(if logged_in { "235 welcome" } else { "535 wrong login" });
+        let reply = match line.split(' ').next().unwrap() {
+            "EHLO" if safe => &format!("250-mail.test\r\n250-AUTH {}\r\n250 8BITMIME", door.method),
+            "EHLO" => "250-mail.test\r\n250 STARTTLS",
+            "STARTTLS" => {
+                answer(&mut wire, "220 go on")?;
+                wire = protected(stream.try_clone().unwrap(), door.tls.as_ref()?);
+                safe = true;
+                continue;
             }
             "AUTH" => {
-                answer("334 VXNlcm5hbWU6");
-                let name = decode(&hear()?);
-                answer("334 UGFzc3dvcmQ6");
-                logged_in = (name, decode(&hear()?)) == (user.to_owned(), password.to_owned());
-                answer(if logged_in { "235 welcome" } else { "535 wrong login" });
+                let login = match door.method {
+                    "PLAIN" => decode(line.rsplit(' ').next().unwrap()),
+                    _ => {
+                        answer(&mut wire, "334 VXNlcm5hbWU6")?;
+                        let name = decode(&hear(&mut wire)?);
+                        answer(&mut wire, "334 UGFzc3dvcmQ6")?;
+                        format!("\0{name}\0{}", decode(&hear(&mut wire)?))
+                    }
+                };
+                logged_in = safe && login == format!("\0{}\0{}", door.user, door.password);
+                if logged_in { "235 welcome" } else { "535 wrong login" }
             }
-            "MAIL" if !logged_in => answer("530 log in first"),
-            "MAIL" | "RCPT" => answer("250 fine"),
+            "MAIL" if !logged_in => "530 log in first",
+            "MAIL" | "RCPT" => "250 fine",
             "DATA" => {
-                answer("354 go on");
+                answer(&mut wire, "354 go on")?;
                 loop {
-                    match hear()?.as_str() {
+                    match hear(&mut wire)?.as_str() {
                         "." => break,
                         line => mail.mail.push_str(&format!("{line}\n")),
                     }
                 }
-                answer("250 taken");
+                "250 taken"
             }
             "QUIT" => {
-                answer("221 bye");
+                answer(&mut wire, "221 bye")?;
                 return Some(mail);
             }
-            _ => answer("500 what?"),
-        }
+            _ => "500 what?",
+        };
+        answer(&mut wire, reply)?;
     }
-    None
+}
+
+/// A certificate for 127.0.0.1 that its own file vouches for.
+pub fn certificate(folder: &Path) -> (PathBuf, Arc<ServerConfig>) {
+    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    let done = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"])
+        .args([
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+            "-keyout",
+        ])
+        .arg(&key)
+        .arg("-out")
+        .arg(&cert)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let chain = CertificateDer::pem_file_iter(&cert).unwrap().map(Result::unwrap).collect();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let key = PrivateKeyDer::from_pem_file(&key).unwrap();
+    (cert, Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap()))
 }
 
 /// Just enough base64 to read what a client sends.
