@@ -13,16 +13,17 @@ pub enum Wish {
     /// Nobody, whatever the configuration says.
     Nobody,
     /// One more.
-    Also(NotifyConfig),
+    Also(Box<NotifyConfig>),
 }
 
 /// Reads one value of `--notify`.
 pub fn wish(text: &str) -> Result<Wish, String> {
+    let also = |config| Wish::Also(Box::new(config));
     match text.split_once(':') {
         None if text == "none" => Ok(Wish::Nobody),
-        None if text == "slack" => Ok(Wish::Also(NotifyConfig::of(NotifyKind::Slack))),
-        None if text == "desktop" => Ok(Wish::Also(NotifyConfig::of(NotifyKind::Desktop))),
-        Some(("command", line)) if !line.trim().is_empty() => Ok(Wish::Also(NotifyConfig {
+        None if text == "slack" => Ok(also(NotifyConfig::of(NotifyKind::Slack))),
+        None if text == "desktop" => Ok(also(NotifyConfig::of(NotifyKind::Desktop))),
+        Some(("command", line)) if !line.trim().is_empty() => Ok(also(NotifyConfig {
             command_argv: vec!["sh".into(), "-c".into(), line.to_owned()],
             ..NotifyConfig::of(NotifyKind::Command)
         })),
@@ -58,9 +59,9 @@ pub fn chosen(wishes: &[Wish]) -> Result<Vec<Herald>, CommandError> {
     };
     for wish in wishes {
         if let Wish::Also(config) = wish
-            && !configs.iter().any(|known| known == config)
+            && !configs.iter().any(|known| *known == **config)
         {
-            configs.push(config.clone());
+            configs.push((**config).clone());
         }
     }
     Ok(heralds(&configs, &vars))

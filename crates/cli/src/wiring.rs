@@ -15,7 +15,7 @@ use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::Agent;
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
+use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -96,6 +96,10 @@ pub fn parts(
             branch: spec.branch.clone(),
             allow_agent_commits: spec.settings.allow_agent_commits,
             commit_state: spec.settings.commit_state,
+            sparse: match &spec.place {
+                Place::Clone { sparse, .. } => sparse.clone(),
+                Place::InPlace | Place::Worktree => Vec::new(),
+            },
             ..WorkspaceOptions::new(identity)
         },
     )?;

@@ -13,7 +13,8 @@ use std::path::Path;
 const COPIED: &str =
     r"^(filter\..*|core\.(autocrlf|eol|symlinks|filemode|ignorecase|longpaths|attributesfile)|lfs\..*)$";
 
-pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path) -> Result<()> {
+/// `sparse` are the only folders to bring, from whoever made the clone: what its own files say may be an agent's word.
+pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, sparse: &[String]) -> Result<()> {
     if commit.starts_with('-') {
         return Err(Error::refused(format!("`{commit}` names no commit"), ""));
     }
@@ -38,8 +39,11 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path) -> Result<()> {
         write(&git_dir.join("shallow"), &shallow)?;
     }
     copy_settings(repo, &git)?;
+    if !sparse.is_empty() {
+        crate::extent::limit(&git, sparse).run()?;
+    }
     git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
-    refuse_missing_filters(&git)
+    refuse_missing_filters(&git, !sparse.is_empty())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -58,8 +62,11 @@ fn copy_settings(repo: &Repo, git: &Git) -> Result<()> {
 }
 
 /// Without its filter git checks out pointers instead of files, and says nothing.
-fn refuse_missing_filters(git: &Git) -> Result<()> {
-    let grep = ["grep", "-h", "-I", "--no-color", "-e", "filter=", "HEAD", "--", ":(glob)**/.gitattributes"];
+fn refuse_missing_filters(git: &Git, sparse: bool) -> Result<()> {
+    let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
+    // Of a sparse clone only what is checked out counts; the rest may not be there at all.
+    grep.extend((!sparse).then_some("HEAD"));
+    grep.extend(["--", ":(glob)**/.gitattributes"]);
     let output = git.call(grep).accept(&[1]).run()?;
     let text = output.text();
     let filters: BTreeSet<&str> = text

@@ -16,6 +16,7 @@ pub mod command;
 mod diff;
 mod entry;
 mod error;
+mod extent;
 mod git_error;
 mod guard;
 mod history;
@@ -42,6 +43,7 @@ mod workspace;
 
 pub use command::{Git, GitError, GitFailure};
 pub use error::Error;
+pub use extent::{Extent, sparse_folder};
 pub use object::Identity;
 pub use oid::ObjectFormat;
 pub use push::{fetch, path_remote};

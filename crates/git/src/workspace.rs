@@ -41,6 +41,8 @@ pub struct WorkspaceOptions {
     pub commit_state: bool,
     /// Untracked files above this many bytes are left out.
     pub large_file_limit: u64,
+    /// The only folders that the workspace has, where it is a sparse clone; a clean checkout has the same.
+    pub sparse: Vec<String>,
 }
 
 impl WorkspaceOptions {
@@ -52,6 +54,7 @@ impl WorkspaceOptions {
             allow_agent_commits: false,
             commit_state: false,
             large_file_limit: LARGE_FILE_LIMIT,
+            sparse: Vec::new(),
         }
     }
 }
@@ -209,7 +212,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
-        clean::checkout(&self.repo, commit.as_str(), into)
+        clean::checkout(&self.repo, commit.as_str(), into, &self.options.sparse)
             .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
     }
 

@@ -87,6 +87,12 @@ pub struct RunArgs {
     /// Work in a fresh clone of this repo.
     #[arg(long, value_name = "URL|PATH")]
     pub clone: Option<String>,
+    /// Clone only the last N commits.
+    #[arg(long, value_name = "N", requires = "clone", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Clone only this folder, and the files beside and above it; may be given several times.
+    #[arg(long, value_name = "FOLDER", requires = "clone")]
+    pub sparse: Vec<String>,
     /// How strongly the agent is fenced from the rest of the machine.
     #[arg(long, value_name = "HOW", value_parser = isolation)]
     pub isolation: Option<Isolation>,
@@ -192,7 +198,8 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let (place, workspace, branch) = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
+    let extent = place::extent(args, loaded.file.clone.as_ref(), &chosen)?;
+    let (place, workspace, branch) = place::make(args, &origin, &home, &run_id, &settings, &chosen, &extent)?;
     let repo = if workspace == origin.top {
         origin.clone()
     } else {

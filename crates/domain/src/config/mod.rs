@@ -5,6 +5,7 @@
 //! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
 
 mod agent;
+mod clone;
 mod help;
 mod models;
 mod models_file;
@@ -18,6 +19,7 @@ pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
     RateLimitDetection,
 };
+pub use clone::CloneConfig;
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
@@ -135,6 +137,9 @@ pub struct ConfigFile {
     /// Who is told while nobody watches. Counts only from the user's own config, never from a repo.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Vec<NotifyConfig>>,
+    /// How much of a repo `--clone` brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clone: Option<CloneConfig>,
 }
 
 #[cfg(test)]

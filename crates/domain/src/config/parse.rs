@@ -54,6 +54,7 @@ pub const TOP_KEYS: &[&str] = &[
     "isolation",
     "default_cooldown_seconds",
     "notify",
+    "clone",
 ];
 
 impl ConfigFile {
@@ -174,6 +175,13 @@ impl ConfigFile {
         }
         if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
             return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
+        if self.clone.as_ref().is_some_and(|clone| clone.depth == Some(0)) {
+            return Err((
+                "clone",
+                "`depth` of `clone` must be at least 1".into(),
+                "leave it out for the whole history".into(),
+            ));
         }
         if let Some((fault, hint)) = self.notify.iter().flatten().find_map(super::NotifyConfig::fault) {
             return Err(("notify", fault, hint.into()));

@@ -47,6 +47,7 @@ impl ConfigFile {
             isolation,
             default_cooldown_seconds,
             notify,
+            clone,
         );
         self.agents = merge_by(self.agents, over.agents, |a| a.name.as_str().to_owned());
         self.verifiers = merge_by(self.verifiers, over.verifiers, |v| v.name.clone());

@@ -4,12 +4,12 @@ use super::RunArgs;
 use super::task::Chosen;
 use crate::error::CommandError;
 use crate::host;
-use ralph_domain::config::Settings;
+use ralph_domain::config::{CloneConfig, Settings};
 use ralph_domain::id::RunId;
 use ralph_domain::spec::Place;
-use ralph_git::{Repo, place};
+use ralph_git::{Extent, Repo, place, sparse_folder};
 use ralph_journal::layout::StateHome;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
 fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, CommandError> {
@@ -26,6 +26,25 @@ fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, CommandError> {
     }
 }
 
+/// How much of the repo a clone brings: flags, then the configuration. Folders that the task itself needs come along.
+pub fn extent(args: &RunArgs, config: Option<&CloneConfig>, chosen: &Chosen) -> Result<Extent, CommandError> {
+    let named = match args.sparse.as_slice() {
+        [] => config.map_or(&[][..], |clone| &clone.sparse),
+        named => named,
+    };
+    let mut sparse = named.iter().map(|folder| sparse_folder(folder)).collect::<Result<Vec<_>, _>>()?;
+    if !sparse.is_empty() {
+        let source =
+            Path::new(&chosen.task.source).parent().and_then(Path::to_str).filter(|dir| !dir.is_empty());
+        let needed = chosen.task.working_dir.as_deref().into_iter().chain(source);
+        sparse.extend(needed.filter_map(|folder| sparse_folder(folder).ok()));
+        sparse.sort();
+        sparse.dedup();
+    }
+    let depth = args.depth.or(config.and_then(|clone| clone.depth));
+    Ok(Extent { depth, sparse, base: chosen.base.clone() })
+}
+
 pub fn make(
     args: &RunArgs,
     origin: &Repo,
@@ -33,6 +52,7 @@ pub fn make(
     run_id: &RunId,
     settings: &Settings,
     chosen: &Chosen,
+    extent: &Extent,
 ) -> Result<(Place, PathBuf, Option<String>), CommandError> {
     let task_branch = &chosen.branch;
     let own = || task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
@@ -52,7 +72,7 @@ pub fn make(
     if let Some(from) = &args.clone {
         let path = home.workspace(run_id);
         let branch = args.branch.clone().unwrap_or_else(own);
-        let made = place::clone(from, &path, &branch)?;
+        let made = place::clone_part(from, &path, &branch, extent)?;
         if let Some(base) = &chosen.base {
             // A fresh clone is ours alone: its new branch may start where the task says.
             let start = based_on(&made, Some(base))?.head;
@@ -63,7 +83,7 @@ pub fn make(
         }
         // A URL may carry a password; the spec is written to disk.
         let from = host::redactor(&origin.top).text(from).into_owned();
-        return Ok((Place::Clone { from }, made.top, Some(branch)));
+        return Ok((Place::Clone { from, sparse: extent.sparse.clone() }, made.top, Some(branch)));
     }
     if let Some(branch) = &args.branch {
         if origin.branch.as_deref() != Some(branch) {
