@@ -103,6 +103,8 @@ pub enum Command {
     Probe(command::probe::ProbeArgs),
     /// List the model profiles, or try one.
     Models(command::models::ModelsArgs),
+    /// Send a test message to everyone who is told of runs.
+    Notify(command::notify::NotifyArgs),
     /// Bring the files back to what they were before a run.
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.

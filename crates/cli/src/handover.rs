@@ -176,7 +176,7 @@ fn url_of(spec: &RunSpec, repo: &Repo) -> Option<String> {
     let remote = &spec.settings.handover.remote;
     let own = || remote_url(repo, remote);
     match &spec.place {
-        Place::Clone { from } if is_elsewhere(from) => own(),
+        Place::Clone { from, .. } if is_elsewhere(from) => own(),
         _ => Repo::discover(&spec.origin).ok().and_then(|origin| remote_url(&origin, remote)).or_else(own),
     }
 }

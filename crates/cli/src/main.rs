@@ -13,6 +13,7 @@ mod find;
 mod handover;
 mod host;
 mod models;
+mod notify;
 mod output;
 mod present;
 mod providers;

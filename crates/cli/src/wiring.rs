@@ -16,7 +16,7 @@ use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::{Agent, Workspace};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
+use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions, twin};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -104,6 +104,10 @@ pub fn parts(
         branch: spec.branch.clone(),
         allow_agent_commits: spec.settings.allow_agent_commits,
         commit_state: spec.settings.commit_state,
+        sparse: match &spec.place {
+            Place::Clone { sparse, .. } => sparse.clone(),
+            Place::InPlace | Place::Worktree => Vec::new(),
+        },
         ..WorkspaceOptions::new(identity)
     };
     let run_id = spec.run_id.clone();
@@ -130,6 +134,7 @@ pub fn parts(
         refusals,
         forge: other.forge,
         push_to: other.push_to,
+        notifiers: Vec::new(),
     })
 }
 

@@ -4,7 +4,7 @@ use crate::error::DriveError;
 use jiff::Timestamp;
 use ralph_domain::describe::describe;
 use ralph_domain::event::{Event, EventBody};
-use ralph_domain::ports::{Clock, CustomCheck, Stream};
+use ralph_domain::ports::{Clock, CustomCheck, Notifier, Stream};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_journal::artifacts;
@@ -88,6 +88,8 @@ pub(crate) struct Context {
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// What a fence kept from being reached.
     pub refusals: crate::refusals::Refusals,
+    /// Who tells people.
+    pub notifiers: Vec<Box<dyn Notifier>>,
     activity: String,
     errors: String,
 }
@@ -121,13 +123,21 @@ impl Context {
             proof_dir,
             custom_checks: BTreeMap::new(),
             refusals: crate::refusals::Refusals::default(),
+            notifiers: Vec::new(),
             activity: String::new(),
             errors: String::new(),
         }
     }
 
-    /// Journals what happened, folds it in and tells the observer.
+    /// Journals what happened, folds it in, tells the observer, and people where it is an occasion for that.
     pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
+        let event = self.record_only(body)?;
+        self.tell()?;
+        Ok(event)
+    }
+
+    /// Journals what happened, folds it in and tells the observer.
+    pub fn record_only(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
         if let Some((_, sentence)) = describe(&event) {

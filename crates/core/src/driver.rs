@@ -13,7 +13,7 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{Agent, Clock, CustomCheck, Forge, GitRemote, Sandbox, Workspace};
+use ralph_domain::ports::{Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
@@ -56,6 +56,8 @@ pub struct Parts {
     pub forge: Option<Box<dyn Forge>>,
     /// Where branches are pushed to without one.
     pub push_to: Option<GitRemote>,
+    /// Who tells people of this run.
+    pub notifiers: Vec<Box<dyn Notifier>>,
 }
 
 /// Drives one run.
@@ -141,6 +143,7 @@ impl Driver {
         );
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
+        ctx.notifiers = parts.notifiers;
         Self {
             ctx,
             sandbox: parts.sandbox,

@@ -25,6 +25,7 @@ mod result;
 pub mod run_id;
 mod step;
 mod task_book;
+mod tell;
 
 pub use context::{CancelFlag, Live, Observer};
 pub use driver::{Driver, Parts};
@@ -32,3 +33,4 @@ pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
 pub use refusals::Refusals;
 pub use task_book::is_same_task;
+pub use tell::{catch_up, is_outstanding};

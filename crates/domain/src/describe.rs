@@ -261,6 +261,13 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let tone = if *reason == crate::outcome::EndReason::Completed { Tone::Good } else { Tone::Bad };
             (tone, summary.clone())
         }
+        EventBody::Notified(told) => {
+            let (by, occasion) = (&told.by, told.occasion.as_str());
+            match &told.why {
+                None => (Tone::Muted, format!("told by {by}: {occasion}")),
+                Some(why) => (Tone::Attention, format!("nobody was told by {by} of {occasion}: {why}")),
+            }
+        }
         EventBody::Notice { message } => (Tone::Muted, message.clone()),
         EventBody::Unknown => return None,
     };

@@ -33,6 +33,7 @@ pub mod select;
 pub mod spec;
 pub mod state;
 pub mod stuck;
+pub mod tell;
 pub mod test_report;
 pub mod text;
 pub mod weakened;

@@ -80,6 +80,9 @@ pub enum Place {
     Clone {
         /// From where.
         from: String,
+        /// The only folders that it has, where it is a sparse one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sparse: Vec<String>,
     },
 }
 

@@ -357,6 +357,10 @@ impl Workspace for HandBack {
         self.agent.push(remote, pushes)
     }
 
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
+        self.agent.owns(commit)
+    }
+
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         self.agent.remote_ref(remote, name)
     }

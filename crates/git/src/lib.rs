@@ -16,6 +16,7 @@ pub mod command;
 mod diff;
 mod entry;
 mod error;
+mod extent;
 mod git_error;
 mod guard;
 mod hand_back;
@@ -49,6 +50,7 @@ mod workspace;
 
 pub use command::{Git, GitError, GitFailure};
 pub use error::Error;
+pub use extent::{Extent, sparse_folder};
 pub use hand_back::HandBack;
 pub use left_over::LeftOut;
 pub use object::Identity;

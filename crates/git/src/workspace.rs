@@ -43,6 +43,8 @@ pub struct WorkspaceOptions {
     pub large_file_limit: u64,
     /// The folder whose `.ralph/` is the run's, where that is not the one of the files.
     pub state_top: Option<PathBuf>,
+    /// The only folders that the workspace has, where it is a sparse clone; a clean checkout has the same.
+    pub sparse: Vec<String>,
 }
 
 impl WorkspaceOptions {
@@ -55,6 +57,7 @@ impl WorkspaceOptions {
             commit_state: false,
             large_file_limit: LARGE_FILE_LIMIT,
             state_top: None,
+            sparse: Vec::new(),
         }
     }
 }
@@ -220,12 +223,13 @@ impl Workspace for GitWorkspace {
     }
 
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
-        clean::checkout(&self.repo, &self.settings, commit.as_str(), into)
+        clean::checkout(&self.repo, &self.settings, commit.as_str(), into, &self.options.sparse)
             .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        clean::verify(commit.as_str(), folder).map_err(|e| e.during("look at the clean checkout"))
+        clean::verify(commit.as_str(), folder, !self.options.sparse.is_empty())
+            .map_err(|e| e.during("look at the clean checkout"))
     }
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {

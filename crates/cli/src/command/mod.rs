@@ -14,6 +14,7 @@ pub mod list;
 pub mod logs;
 pub mod man;
 pub mod models;
+pub mod notify;
 pub mod probe;
 pub mod restore;
 pub mod resume;
@@ -61,6 +62,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Models(args) => models::run(args, &folder, out),
+        Command::Notify(args) => notify::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),
         Command::Diagnose(args) => diagnose::run(args, &folder, out),
         Command::Demo(args) => demo::run(args, &folder, out),

@@ -4,18 +4,22 @@ mod elsewhere;
 
 use crate::command::run::{finish, from_repo};
 use crate::error::CommandError;
+use crate::notify::{self, Wish};
 use crate::output::Out;
 use crate::{find, host, signals, wiring};
 use ralph_core::Driver;
+use ralph_core::clock::SystemClock;
 use ralph_domain::control::Control;
+use ralph_domain::ports::Notifier;
 use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::journal::Places;
-use ralph_journal::layout::StateHome;
+use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{JournalError, snapshot};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A run that is paused goes on; one whose process has ended is continued from its journal, with its iteration count,
 /// cost, cooldowns and budgets.
@@ -30,6 +34,9 @@ pub struct ResumeArgs {
     /// Bring the run here first, from the state that it pushed to this remote (a name, an address or a folder).
     #[arg(long, value_name = "REMOTE", requires = "run")]
     pub from: Option<String>,
+    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
+    pub notify: Vec<notify::Wish>,
 }
 
 /// Runs the command.
@@ -37,7 +44,7 @@ pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandErro
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
         elsewhere::bring(from, run, folder, out)?;
     }
-    go_on(args.run.as_deref(), folder, out)
+    go_on(args.run.as_deref(), &args.notify, folder, out)
 }
 
 /// A run that nobody drives, locked for this process.
@@ -84,7 +91,7 @@ pub fn open(entry: &Registration) -> Result<Opened, CommandError> {
 }
 
 /// Goes on with a run.
-pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = find::run(folder, name)?;
     let handle = find::handle(&entry);
     if handle.is_driven() {
@@ -97,8 +104,12 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
     }
     let opened = open(&entry)?;
     let Opened { home, spec, repo, places, lock } = opened;
+    let notifiers = notify::notifiers(wishes)?;
     if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
         if let Some(end) = &state.finished {
+            if ralph_core::is_outstanding(&state, &notifiers) {
+                return tell_of_the_end(spec, places, notifiers, out);
+            }
             return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary))
                 .hint("`ralph run --new` starts another one"));
         }
@@ -126,9 +137,28 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
     }
     ralph_journal::inbox::send(&places.dir, &host::actor(), Control::Resume)?;
     wiring::register(&home, &spec, &repo)?;
-    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
     Ok(finish(driver, out))
+}
+
+/// The last process ended a run and died before it could tell anybody.
+fn tell_of_the_end(
+    spec: RunSpec,
+    places: Places,
+    notifiers: Vec<Box<dyn Notifier>>,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let run_id = spec.run_id.clone();
+    let (dir, redactor) = (RalphDir::of(&spec.workspace), Arc::new(host::redactor(&spec.origin)));
+    let clock = Arc::new(SystemClock::default());
+    let told = ralph_core::catch_up(places, dir, spec, redactor, clock, notifiers)?;
+    out.say(format!("run {run_id} is over; people are told of it now (`ralph show {run_id}` shows it)"));
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": run_id, "told": told }));
+    }
+    Ok(0)
 }
 
 fn inbox_has_approval(places: &Places, from: u64) -> bool {

@@ -13,7 +13,7 @@ use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::{find, handover, host, signals, wiring};
-use crate::{models, settings};
+use crate::{models, notify, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{Isolation, Settings};
@@ -97,6 +97,12 @@ pub struct RunArgs {
     /// Work on an issue of the code host: its text is the task, the pull request is linked to it.
     #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["files", "prompt"])]
     pub issue: Option<String>,
+    /// Clone only the last N commits.
+    #[arg(long, value_name = "N", requires = "clone", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Clone only this folder, and the files beside and above it; may be given several times.
+    #[arg(long, value_name = "FOLDER", requires = "clone")]
+    pub sparse: Vec<String>,
     /// How strongly the agent is fenced from the rest of the machine.
     #[arg(long, value_name = "HOW", value_parser = isolation)]
     pub isolation: Option<Isolation>,
@@ -106,6 +112,9 @@ pub struct RunArgs {
     /// The strongest fence that works here, or an error.
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
+    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
+    pub notify: Vec<notify::Wish>,
 }
 
 /// Reads the value of `--isolation`.
@@ -133,7 +142,7 @@ fn publish(text: &str) -> Result<Publish, String> {
 pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return resume::go_on(name, folder, out);
+        return resume::go_on(name, &args.notify, folder, out);
     }
     let work =
         || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
@@ -175,6 +184,7 @@ impl RunArgs {
                 Publish::Pr => "pr".to_owned(),
             }),
         );
+        self.notify.iter().for_each(|wish| flag("--notify", Some(notify::written(wish))));
         if self.strict_budget {
             flags.push("--strict-budget".into());
         }
@@ -232,7 +242,8 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
+    let extent = place::extent(args, loaded.file.clone.as_ref(), &chosen)?;
+    let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen, &extent)?;
     let in_place = placed.place == Place::InPlace;
     let repo =
         if in_place { origin.clone() } else { Repo::discover(&placed.workspace).map_err(from_repo)? };
@@ -260,7 +271,8 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, &models.prices, out);
     tell_left_out(&placed.left_out, out);
-    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    parts.notifiers = notify::notifiers(&args.notify)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
 }
@@ -333,7 +345,7 @@ fn continue_unfinished(
     let same = ralph_core::is_same_task(&state.spec.task, task) && before == *settings;
     if same {
         out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
-        return resume::go_on(Some(id.as_str()), &origin.top, out).map(Some);
+        return resume::go_on(Some(id.as_str()), &args.notify, &origin.top, out).map(Some);
     }
     Err(CommandError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
         .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))

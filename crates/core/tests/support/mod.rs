@@ -189,6 +189,7 @@ impl Machine {
             refusals: ralph_core::Refusals::default(),
             forge: None,
             push_to: None,
+            notifiers: Vec::new(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

@@ -5,10 +5,12 @@
 //! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
 
 mod agent;
+mod clone;
 mod handover;
 mod help;
 mod models;
 mod models_file;
+mod notify;
 mod parse;
 mod policy;
 mod settings;
@@ -18,10 +20,12 @@ pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
     RateLimitDetection,
 };
+pub use clone::CloneConfig;
 pub use handover::{Handover, Overlap, PrConfig};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
+pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;
@@ -162,6 +166,12 @@ pub struct ConfigFile {
     /// The message of each iteration's commit, a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_template: Option<String>,
+    /// Who is told while nobody watches. Counts only from the user's own config, never from a repo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Vec<NotifyConfig>>,
+    /// How much of a repo `--clone` brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clone: Option<CloneConfig>,
 }
 
 #[cfg(test)]

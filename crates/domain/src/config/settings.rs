@@ -55,6 +55,8 @@ impl ConfigFile {
             review_timeout_hours,
             poll_seconds,
             commit_template,
+            notify,
+            clone,
         );
         self.pr = merge_pr(self.pr, over.pr);
         self.agents = merge_by(self.agents, over.agents, |a| a.name.as_str().to_owned());

@@ -53,6 +53,7 @@ impl EventBody {
             Self::OverlapFound(_) => "overlap_found",
             Self::Moved(_) => "moved",
             Self::Finished { .. } => "finished",
+            Self::Notified(_) => "notified",
             Self::Notice { .. } => "notice",
             Self::Unknown => "unknown",
         }

@@ -11,7 +11,7 @@ pub use handover::{
     ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,
 };
-pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
+pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, SessionEnd, Verdict};
 
 use parts::{is_zero, is_zero_u32};
 
@@ -459,6 +459,8 @@ pub enum EventBody {
         /// In one sentence.
         summary: String,
     },
+    /// Somebody was told, or could not be.
+    Notified(Notified),
     /// Something a person may want to know.
     Notice {
         /// The sentence.

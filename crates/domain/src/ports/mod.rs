@@ -24,7 +24,8 @@ pub use provider::{
     SandboxSpec,
 };
 pub use sandbox::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream, WriteMode,
+    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream,
+    WriteMode,
 };
 pub use workspace::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Push, PushEnd, StateFile, Workspace,

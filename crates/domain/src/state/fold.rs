@@ -16,6 +16,7 @@ impl RunState {
         self.seq = event.seq;
         self.now = self.now.max(event.at);
         let at = event.at;
+        self.note_occasion(event);
         match &event.body {
             EventBody::RunCreated { spec, .. } => {
                 self.started_at = at;
@@ -287,6 +288,7 @@ impl RunState {
             | EventBody::EgressRefused { .. }
             | EventBody::Restored { .. }
             | EventBody::Notice { .. }
+            | EventBody::Notified(_)
             | EventBody::Unknown => {}
         }
     }

@@ -8,11 +8,13 @@ mod controls;
 mod facts;
 mod fold;
 mod gutter;
+mod telling;
 
 pub use facts::{
     AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
     Published, SessionFacts, Stage, Totals, WaitFacts,
 };
+pub use telling::{OpenOccasion, Telling};
 
 use crate::budget::{BudgetKind, Spent};
 use crate::control::Letter;
@@ -189,6 +191,9 @@ pub struct RunState {
     pub inbox: u64,
     /// Ids of the latest controls, so that none is carried out twice.
     pub letters: VecDeque<Letter>,
+    /// What people may want to be told of, and who was.
+    #[serde(default)]
+    pub telling: Telling,
 }
 
 impl RunState {
@@ -263,6 +268,7 @@ impl RunState {
             wait: None,
             inbox: 0,
             letters: VecDeque::new(),
+            telling: Telling::default(),
         }
     }
 

@@ -15,7 +15,7 @@ pub use provider::{LocalManaged, LocalProvider};
 use egress::Egress;
 use fence::{Fence, Runtime};
 use link::GuardLink;
-use ralph_domain::ports::{ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
+use ralph_domain::ports::{Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -236,5 +236,17 @@ impl Sandbox for LocalSandbox {
 
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(Self { root: real_folder(root)?, shared: Arc::clone(&self.shared) }))
+    }
+
+    fn exchange(&self) -> Option<Exchange> {
+        self.shared.fence.as_ref().map(|fence| fence.exchange())
+    }
+
+    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        let Some(fence) = &self.shared.fence else { return Ok(None) };
+        let published = fence.publish(port);
+        let address = published
+            .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
+        Ok(address.map(|address| format!("http://{address}")))
     }
 }

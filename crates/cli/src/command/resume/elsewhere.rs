@@ -132,7 +132,7 @@ fn settle_in(
     let same_repo = find_origin(&spec, remote);
     spec.workspace = repo.top.clone();
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
-    spec.place = Place::Clone { from: remote.url.clone() };
+    spec.place = Place::Clone { from: remote.url.clone(), sparse: Vec::new() };
     spec.config_digest = None;
     spec.branch = spec.branch.or_else(|| spec.settings.handover.branch.clone());
     let identity =

@@ -5,13 +5,13 @@ use super::task::Chosen;
 use crate::error::CommandError;
 use crate::host;
 use crate::wiring;
-use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::config::{CloneConfig, Isolation, Settings};
 use ralph_domain::id::RunId;
 use ralph_domain::spec::Place;
-use ralph_git::{LeftOut, Repo, place, twin};
+use ralph_git::{Extent, LeftOut, Repo, place, sparse_folder, twin};
 use ralph_journal::layout::StateHome;
 use ralph_journal::lock::RunLock;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
 fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, CommandError> {
@@ -47,6 +47,25 @@ impl Placed {
     }
 }
 
+/// How much of the repo a clone brings: flags, then the configuration. Folders that the task itself needs come along.
+pub fn extent(args: &RunArgs, config: Option<&CloneConfig>, chosen: &Chosen) -> Result<Extent, CommandError> {
+    let named = match args.sparse.as_slice() {
+        [] => config.map_or(&[][..], |clone| &clone.sparse),
+        named => named,
+    };
+    let mut sparse = named.iter().map(|folder| sparse_folder(folder)).collect::<Result<Vec<_>, _>>()?;
+    if !sparse.is_empty() {
+        let source =
+            Path::new(&chosen.task.source).parent().and_then(Path::to_str).filter(|dir| !dir.is_empty());
+        let needed = chosen.task.working_dir.as_deref().into_iter().chain(source);
+        sparse.extend(needed.filter_map(|folder| sparse_folder(folder).ok()));
+        sparse.sort();
+        sparse.dedup();
+    }
+    let depth = args.depth.or(config.and_then(|clone| clone.depth));
+    Ok(Extent { depth, sparse, base: chosen.base.clone() })
+}
+
 /// The folder for the agent's files, made as the flags ask for it.
 pub fn make(
     args: &RunArgs,
@@ -55,9 +74,10 @@ pub fn make(
     run_id: &RunId,
     settings: &Settings,
     chosen: &Chosen,
+    extent: &Extent,
 ) -> Result<Placed, CommandError> {
     if args.worktree || args.clone.is_some() {
-        return beside(args, origin, home, run_id, chosen);
+        return beside(args, origin, home, run_id, chosen, extent);
     }
     let branch = in_place(args, origin, settings, chosen)?;
     if settings.isolation == Isolation::None {
@@ -79,6 +99,7 @@ fn beside(
     home: &StateHome,
     run_id: &RunId,
     chosen: &Chosen,
+    extent: &Extent,
 ) -> Result<Placed, CommandError> {
     check_branch_name(args, origin)?;
     let own = || chosen.branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
@@ -92,7 +113,7 @@ fn beside(
     let from = args.clone.as_deref().unwrap_or_default();
     let path = home.workspace(run_id);
     let branch = args.branch.clone().unwrap_or_else(own);
-    let made = place::clone(from, &path, &branch)?;
+    let made = place::clone_part(from, &path, &branch, extent)?;
     if let Some(base) = &chosen.base {
         // A fresh clone is ours alone: its new branch may start where the task says.
         let start = based_on(&made, Some(base))?.head;
@@ -100,7 +121,7 @@ fn beside(
     }
     // A URL may carry a password; the spec is written to disk.
     let from = host::redactor(&origin.top).text(from).into_owned();
-    Ok(Placed::new(Place::Clone { from }, made.top, Some(branch)))
+    Ok(Placed::new(Place::Clone { from, sparse: extent.sparse.clone() }, made.top, Some(branch)))
 }
 
 fn check_branch_name(args: &RunArgs, origin: &Repo) -> Result<(), CommandError> {
