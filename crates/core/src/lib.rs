@@ -17,6 +17,7 @@ pub mod help;
 mod inbox;
 mod integrity;
 pub mod prompt;
+mod proof;
 mod receipt;
 mod refusals;
 mod result;

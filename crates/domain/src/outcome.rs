@@ -81,12 +81,14 @@ pub enum HumanReason {
     Tampered,
     /// An agent asks for a decision, or several say that the task cannot be done.
     AgentAsks,
+    /// The final check lacks something that only a person can give it.
+    Setup,
 }
 
 impl HumanReason {
     /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
     pub fn needs_approval(self) -> bool {
-        !matches!(self, Self::Stuck | Self::AgentAsks)
+        !matches!(self, Self::Stuck | Self::AgentAsks | Self::Setup)
     }
 }
 

@@ -126,10 +126,6 @@ impl RunSpec {
     pub fn commits_on_branch(&self) -> bool {
         self.branch.is_some()
     }
-    /// Whether the final check needs a clean checkout.
-    pub fn proves_clean(&self) -> bool {
-        self.place != Place::InPlace || !self.settings.setup_commands.is_empty()
-    }
 }
 
 #[cfg(test)]

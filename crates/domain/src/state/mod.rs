@@ -169,6 +169,9 @@ pub struct RunState {
     pub proof: Option<ProofFacts>,
     /// The tree on which a final check failed, and what failed: promising it again proves nothing.
     pub disproved: Option<(TreeId, Vec<String>)>,
+    /// What only a person can mend, from the last final check, and how many in a row said so.
+    #[serde(default)]
+    pub setup_hint: Option<(String, u32)>,
     /// Where the result was handed over.
     pub published: Option<Published>,
     /// The end.
@@ -245,6 +248,7 @@ impl RunState {
             candidate: false,
             proof: None,
             disproved: None,
+            setup_hint: None,
             published: None,
             finished: None,
             wait: None,
