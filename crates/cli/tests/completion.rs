@@ -138,6 +138,8 @@ fn a_verifier_that_executed_no_test_is_not_passed() {
     // Summed over binaries: one that ran something is enough.
     let some = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
     repo.write("summary.txt", some);
+    repo.git(&["add", "summary.txt"]);
+    repo.git(&["commit", "-qm", "a summary"]);
     repo.run(&["--max-iterations", "1"]).exits(0);
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
     assert_eq!(proof["checks"][0]["tests"]["passed"], 3);

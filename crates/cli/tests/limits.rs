@@ -121,6 +121,8 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
     assert!(
         repo.events_named("iteration_started")[0]["skipped"][0].as_str().unwrap().contains("weekly limit")
     );
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "the first result"]);
     // One that is over binds nobody, and a damaged file stops nobody.
     for text in [rest(epoch() - 1).to_string(), "not json".to_owned()] {
         repo.write(".ralph/cooldowns.json", &text);

@@ -234,7 +234,7 @@ fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
     assert_eq!(
         (&proof["place"], &proof["passed"], &proof["run_id"]),
-        (&json!("in place"), &json!(true), &json!(id))
+        (&json!("clean checkout"), &json!(true), &json!(id))
     );
     let check = &proof["checks"][0];
     assert_eq!(
@@ -267,6 +267,7 @@ fn the_result_object_has_exactly_the_documented_keys_and_stdout_nothing_else() {
     }
     let refused = repo.run(&["--prompt", "missing.md"]).exits(2);
     assert_eq!(keys(&refused), documented.iter().map(|k| (*k).to_owned()).collect());
+    std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     assert!(repo.ralph(&["run", "--isolation", "none"]).exits(0).stdout.is_empty(), "people read stderr");
 }
 

@@ -366,6 +366,59 @@ fn the_events_of_real_runs_are_valid() {
 }
 
 #[test]
+fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
+    use ralph_domain::weakened::WeakKind;
+    let schema = schema("proof");
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::new(
+        &env,
+        "repo",
+        &[("PROMPT.md", "# Task\n"), ("tests/test_a.py", "def test_a():\n    assert x\n"), ("data", "1\n")],
+    );
+    let promise = "echo '<promise>COMPLETE</promise>'";
+    let weaken = format!("echo $RALPH_ITERATION > part.txt; echo pass > tests/test_a.py; {promise}");
+    repo.configure(
+        &[repo.agent("stub", &weaken)],
+        "echo '3 passed in 0.1s'",
+        &json!({ "max_iterations": 1 }),
+    );
+    repo.run(&[]).exits(0);
+    let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
+    valid(&schema, &proof);
+    let mut known = keys(&schema["properties"]);
+    known.remove("hint");
+    assert_eq!(keys(&proof), known);
+    let mut check = keys(&schema["$defs"]["check"]["properties"]);
+    check.remove("why");
+    assert_eq!(keys(&proof["checks"][0]), check);
+    assert_eq!(keys(&proof["weakened"][0]), keys(&schema["$defs"]["finding"]["properties"]));
+    assert_eq!(keys(&proof["agents"]["stub"]), keys(&schema["$defs"]["agent"]["properties"]));
+    let kinds = [
+        WeakKind::FileRemoved,
+        WeakKind::TestRemoved,
+        WeakKind::Skipped,
+        WeakKind::AssertionRemoved,
+        WeakKind::AssertionChanged,
+        WeakKind::AlwaysTrue,
+        WeakKind::SnapshotChanged,
+        WeakKind::ConfigChanged,
+        WeakKind::Swallowed,
+    ];
+    assert_eq!(schema["$defs"]["finding"]["properties"]["kind"]["enum"], json!(kinds));
+    let read = ralph_domain::proof::Proof::parse(repo.run_file("proof.json").as_bytes()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), proof, "nothing is lost on the way");
+    for (key, bad) in [("place", json!("in place")), ("passed", json!("yes")), ("cost_basis", json!("x"))] {
+        let mut proof = proof.clone();
+        proof[key] = bad;
+        refused(&schema, &proof);
+    }
+    // What is shown of it.
+    let shown = repo.ralph(&["show", "--proof"]).exits(0).stdout;
+    assert!(shown.contains("changes to tests need a look") && shown.contains("tests/test_a.py:2"), "{shown}");
+    assert_eq!(repo.ralph(&["show", "--proof", "--json"]).exits(0).json(), proof);
+}
+
+#[test]
 fn examples_and_what_init_writes_are_valid() {
     let of = |name: &str, path: &str| valid(&schema(name), &serde_json::from_str(&read(path)).unwrap());
     of("ralph", "examples/ralph_json/ralph.json");
@@ -426,6 +479,7 @@ fn the_command_prints_the_files_of_the_repository() {
         ("config.json", "config"),
         ("frontmatter", "frontmatter"),
         ("events", "events"),
+        ("proof", "proof"),
         ("actions", "actions"),
     ] {
         let printed = repo.ralph(&["schema", name]).exits(0);

@@ -18,6 +18,7 @@ pub mod help;
 mod inbox;
 mod integrity;
 pub mod prompt;
+mod proof;
 mod receipt;
 mod refusals;
 pub mod relocate;

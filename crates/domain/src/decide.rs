@@ -176,7 +176,12 @@ fn between(state: &RunState) -> Step {
     if let Some(kind) = budgets.exhausted(state.spent()) {
         return finish(
             EndReason::of_budget(kind),
-            format!("The budget for {} is used up after {}.", kind.as_str(), iterations(state)),
+            format!(
+                "The budget for {} is used up after {}.{}",
+                kind.as_str(),
+                iterations(state),
+                hint(state)
+            ),
         );
     }
     if budgets.deadline.is_some_and(|deadline| state.now >= deadline) {
@@ -432,7 +437,19 @@ fn success_summary(state: &RunState) -> String {
         true => "in a clean checkout",
         false => "in place",
     };
-    format!("Proven after {}: {} passed {place}.", iterations(state), checks.join(", "))
+    let look = match state.proof.as_ref().map_or(0, |p| p.weakened) {
+        0 => String::new(),
+        n => format!(" {}.", crate::weakened::summary_of(n as usize)),
+    };
+    format!("Proven after {}: {} passed {place}.{look}", iterations(state), checks.join(", "))
+}
+
+/// What only a person can mend, behind the reason of an end.
+fn hint(state: &RunState) -> String {
+    state
+        .setup_hint
+        .as_ref()
+        .map_or_else(String::new, |(hint, _)| format!(" The final check failed: {hint}."))
 }
 
 fn ordinal(n: u32) -> String {

@@ -197,8 +197,12 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let place = if *clean { "in a clean checkout" } else { "in place" };
             (Tone::Plain, format!("final check of {} {place}", commit.short()))
         }
-        EventBody::ProofFinished { passed: true, commit, .. } => {
-            (Tone::Good, format!("proven: {}", commit.short()))
+        EventBody::ProofFinished { passed: true, commit, weakened, .. } => {
+            let look = match weakened {
+                0 => String::new(),
+                n => format!("; {}", crate::weakened::summary_of(*n as usize)),
+            };
+            (Tone::Good, format!("proven: {}{look}", commit.short()))
         }
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
         EventBody::ProofVoided { reason } => {

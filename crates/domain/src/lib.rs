@@ -30,6 +30,7 @@ pub mod proof;
 pub mod protect;
 pub mod redact;
 pub mod select;
+pub mod setup;
 pub mod spec;
 pub mod state;
 pub mod stuck;

@@ -89,6 +89,8 @@ pub enum HumanReason {
     Checks,
     /// Nobody approved the pull request in time.
     Review,
+    /// The final check lacks something that only a person can give it.
+    Setup,
 }
 
 impl HumanReason {

@@ -138,10 +138,6 @@ impl RunSpec {
     pub fn home(&self) -> &Path {
         if self.place == Place::InPlace { &self.origin } else { &self.workspace }
     }
-    /// Whether the final check needs a clean checkout.
-    pub fn proves_clean(&self) -> bool {
-        self.place != Place::InPlace || !self.settings.setup_commands.is_empty()
-    }
 }
 
 #[cfg(test)]

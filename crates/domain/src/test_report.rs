@@ -30,6 +30,8 @@ pub struct TestScanner {
     go_packages: u64,
     go_failed: u64,
     go_tests: TestCounts,
+    /// Python's own runner says in one line how many ran, and in a later one how many of them were skipped.
+    ran: Option<u64>,
     partial: Vec<u8>,
 }
 
@@ -78,7 +80,12 @@ impl TestScanner {
             .or_else(|| jest(line))
             .or_else(|| vitest(line))
             .or_else(|| mocha(line))
-            .or_else(|| surefire(line));
+            .or_else(|| surefire(line))
+            .or_else(|| node(line))
+            .or_else(|| phpunit(line))
+            .or_else(|| examples(line))
+            .or_else(|| dotnet(line))
+            .or_else(|| self.unittest(line));
         if let Some(counts) = found {
             self.known = true;
             self.counts.passed += counts.passed;
@@ -86,6 +93,30 @@ impl TestScanner {
             return;
         }
         self.go(line);
+    }
+
+    /// `Ran 3 tests in 0.001s`, later `OK (skipped=1)` or `FAILED (failures=1, errors=1)`.
+    fn unittest(&mut self, line: &str) -> Option<TestCounts> {
+        if let Some(rest) = line.strip_prefix("Ran ") {
+            let (number, rest) = rest.split_once(' ')?;
+            rest.strip_prefix("tests in ").or_else(|| rest.strip_prefix("test in "))?;
+            self.known = true;
+            self.ran = Some(number.parse().ok()?);
+            return None;
+        }
+        let end = line.strip_prefix("OK").or_else(|| line.strip_prefix("FAILED"));
+        let end = end.or_else(|| line.strip_prefix("NO TESTS RAN"))?;
+        if !(end.is_empty() || end.starts_with(" (")) {
+            return None;
+        }
+        let ran = self.ran.take()?;
+        let of = |word: &str| -> u64 {
+            let digits =
+                end.split([' ', '(', ',', ')']).find_map(|part| part.strip_prefix(word)?.strip_prefix('='));
+            digits.and_then(|d| d.parse().ok()).unwrap_or(0)
+        };
+        let failed = of("failures") + of("errors");
+        Some(TestCounts { passed: ran.saturating_sub(failed + of("skipped")), failed })
     }
 
     fn go(&mut self, line: &str) {
@@ -230,6 +261,67 @@ fn surefire(line: &str) -> Option<TestCounts> {
     Some(TestCounts { passed: run.saturating_sub(failed + of("Skipped: ").unwrap_or(0)), failed })
 }
 
+/// `# pass 3` and `# fail 1` of node's own runner, and the same behind `ℹ`.
+fn node(line: &str) -> Option<TestCounts> {
+    let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
+    let (word, number) = rest.split_once(' ')?;
+    let number: u64 = number.parse().ok()?;
+    match word {
+        "pass" => Some(TestCounts { passed: number, failed: 0 }),
+        "fail" => Some(TestCounts { passed: 0, failed: number }),
+        _ => None,
+    }
+}
+
+/// `OK (3 tests, 5 assertions)`, `Tests: 3, Assertions: 5, Failures: 1, Skipped: 1.` and `No tests executed!`
+fn phpunit(line: &str) -> Option<TestCounts> {
+    if line == "No tests executed!" {
+        return Some(TestCounts::default());
+    }
+    if let Some(rest) = line.strip_prefix("OK (") {
+        let passed = number_before(rest, " tests, ").or_else(|| number_before(rest, " test, "))?;
+        return rest.contains(" assertion").then_some(TestCounts { passed, failed: 0 });
+    }
+    let rest = line.strip_prefix("Tests: ").filter(|rest| rest.contains("Assertions: "))?;
+    let of = |word: &str| -> u64 {
+        let digits = rest
+            .split_once(word)
+            .map(|(_, r)| r.chars().take_while(char::is_ascii_digit).collect::<String>());
+        digits.and_then(|d| d.parse().ok()).unwrap_or(0)
+    };
+    let tests: u64 = rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
+    let failed = of("Failures: ") + of("Errors: ");
+    Some(TestCounts { passed: tests.saturating_sub(failed + of("Skipped: ") + of("Incomplete: ")), failed })
+}
+
+/// `3 examples, 1 failure, 1 pending`, `3 runs, 5 assertions, 1 failures, 0 errors, 1 skips`, `3 tests, 1 failure, 1 skipped`.
+fn examples(line: &str) -> Option<TestCounts> {
+    let (first, rest) = line.split_once(", ")?;
+    let (number, word) = first.split_once(' ')?;
+    if !matches!(word, "examples" | "example" | "runs" | "run" | "tests" | "test")
+        || !rest.contains(" failure")
+    {
+        return None;
+    }
+    let number: u64 = number.parse().ok()?;
+    let of = |words: &[&str]| words.iter().find_map(|w| number_before(rest, w)).unwrap_or(0);
+    let failed = of(&[" failure"]) + of(&[" error"]);
+    let skipped = of(&[" pending"]) + of(&[" skip"]) + of(&[" excluded"]);
+    Some(TestCounts { passed: number.saturating_sub(failed + skipped), failed })
+}
+
+/// `Passed!  - Failed:     0, Passed:     3, Skipped:     1, Total:     4, Duration: 5 ms - Calc.dll (net8.0)`
+fn dotnet(line: &str) -> Option<TestCounts> {
+    let (head, rest) = line.split_once(" - Failed:")?;
+    if !head.trim_end().ends_with('!') {
+        return None;
+    }
+    let number = |text: &str| -> Option<u64> {
+        text.trim_start().chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
+    };
+    Some(TestCounts { passed: number(rest.split_once("Passed:")?.1)?, failed: number(rest)? })
+}
+
 fn number_before(text: &str, word: &str) -> Option<u64> {
     let before = &text[..text.find(word)?];
     let digits: Vec<char> = before.chars().rev().take_while(char::is_ascii_digit).collect();
@@ -289,6 +381,23 @@ mod tests {
                 "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.1 s\n[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n",
                 Some((2, 0)),
             ),
+            ("Ran 3 tests in 0.001s\n\nOK\n", Some((3, 0))),
+            ("Ran 3 tests in 0.001s\n\nOK (skipped=3)\n", Some((0, 0))),
+            ("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", Some((0, 0))),
+            ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)\n", Some((2, 2))),
+            ("# tests 4\n# pass 2\n# fail 1\n# skipped 1\n", Some((2, 1))),
+            ("ℹ tests 1\nℹ pass 0\nℹ fail 0\nℹ skipped 1\n", Some((0, 0))),
+            ("OK (3 tests, 5 assertions)\n", Some((3, 0))),
+            ("Tests: 3, Assertions: 5, Failures: 1, Skipped: 1.\n", Some((1, 1))),
+            ("No tests executed!\n", Some((0, 0))),
+            ("3 examples, 1 failure, 1 pending\n", Some((1, 1))),
+            ("4 runs, 5 assertions, 1 failures, 1 errors, 1 skips\n", Some((1, 2))),
+            ("3 tests, 0 failures, 3 skipped\n", Some((0, 0))),
+            (
+                "Passed!  - Failed:     0, Passed:     3, Skipped:     1, Total:     4, Duration: 5 ms - a.dll\n",
+                Some((3, 0)),
+            ),
+            ("OK\nOK (fine)\n", None),
             ("all good\n10 files in 3s\n", None),
             ("", None),
         ];

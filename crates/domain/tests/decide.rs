@@ -197,6 +197,8 @@ impl Run {
             proof: Digest::of(b""),
             failed,
             duration_ms: 5,
+            weakened: 0,
+            hint: None,
         })
     }
 

@@ -206,6 +206,10 @@ fn draft(profile: Profile, top: &Path) -> Result<Draft, CommandError> {
         file.verifiers = tests.first().map(|t| vec![verifier(&t.argv)]);
         file.required_verifiers = None;
     }
+    if file.setup_commands.as_ref().is_none_or(Vec::is_empty) {
+        let found = detect::setup_commands(top);
+        file.setup_commands = (!found.is_empty()).then_some(found);
+    }
     let defaults = ralph_domain::budget::Budgets::default();
     file.max_iterations.get_or_insert(defaults.max_iterations);
     file.max_wall_time_minutes.get_or_insert(defaults.max_wall_time.as_secs_f64() / 60.0);
@@ -290,6 +294,10 @@ fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
                 row(out, "also found", &format!("{} (from {})", join_argv(&other.argv), other.source));
             }
         }
+    }
+    if let Some(setup) = &draft.file.setup_commands {
+        let lines: Vec<String> = setup.iter().map(ralph_domain::config::CommandLine::display).collect();
+        row(out, "setup", &format!("{} (before the final check)", lines.join("; ")));
     }
     let (iterations, minutes) =
         (draft.file.max_iterations.unwrap_or_default(), draft.file.max_wall_time_minutes.unwrap_or_default());

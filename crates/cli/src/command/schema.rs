@@ -45,6 +45,11 @@ const SCHEMAS: &[Schema] = &[
         text: include_str!("../../../../schemas/events.schema.json"),
     },
     Schema {
+        name: "proof",
+        about: "a run's proof.json",
+        text: include_str!("../../../../schemas/proof.schema.json"),
+    },
+    Schema {
         name: "actions",
         about: "the answer of an agent of kind `actions`",
         text: include_str!("../../../../schemas/actions.schema.json"),
@@ -62,7 +67,7 @@ const SCHEMAS: &[Schema] = &[
   ralph schema                                  the names
   ralph schema ralph.json > ralph.schema.json")]
 pub struct SchemaArgs {
-    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events, actions or diagnosis.
+    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events, proof, actions or diagnosis.
     pub name: Option<String>,
 }
 

@@ -21,6 +21,7 @@ use std::path::Path;
   ralph show                      the latest run of this folder
   ralph show k3f9 3               its third iteration
   ralph show k3f9 3 --diff | less what that iteration changed
+  ralph show --proof              what was proven, and how
   ralph show k3f9 --json          one JSON object")]
 pub struct ShowArgs {
     /// The run; the latest of this folder if left out.
@@ -39,6 +40,9 @@ pub struct ShowArgs {
     /// Print the receipt.
     #[arg(long, group = "artifact")]
     pub receipt: bool,
+    /// Print the proof of the run: every check of the final check, and changes to tests that need a look.
+    #[arg(long, group = "artifact", conflicts_with = "iteration")]
+    pub proof: bool,
 }
 
 /// The story of a run as far as it is shown.
@@ -55,8 +59,11 @@ struct Story {
 
 /// Runs the command.
 pub fn run(args: ShowArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let ShowArgs { run, iteration, diff, prompt, output, receipt } = args;
+    let ShowArgs { run, iteration, diff, prompt, output, receipt, proof } = args;
     let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    if proof {
+        return self::proof::show(&facts, out);
+    }
     let file =
         [(diff, "git_diff.patch"), (prompt, "prompt.md"), (output, "output.log"), (receipt, "receipt.json")];
     if let Some((_, name)) = file.into_iter().find(|(wanted, _)| *wanted) {

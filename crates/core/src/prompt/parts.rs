@@ -100,14 +100,13 @@ pub(super) fn checks(state: &RunState, files: &Files) -> String {
         text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
     }
     if let Some((_, failed)) = &state.disproved {
-        let place =
-            if state.spec.proves_clean() { "in a clean checkout of the recorded commit" } else { "in place" };
-        let _ = writeln!(text, "\nNOT DONE: the final check {place} failed:");
+        text.push_str("\nNOT DONE: the final check in a clean checkout of the recorded commit failed:\n");
         for line in failed.iter().take(20) {
             let _ = writeln!(text, "- {line}");
         }
-        if state.spec.proves_clean() {
-            text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
+        text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
+        if let Some((hint, _)) = &state.setup_hint {
+            let _ = writeln!(text, "Perhaps only the user can mend it: {hint}.");
         }
     }
     for (name, why, log, output) in &files.failing {

@@ -1,59 +1,57 @@
-//! Prove: the final check of the exact work commit. In a clean checkout for worktrees, clones and wherever setup
-//! commands exist; in place otherwise, and the evidence says which.
+//! Prove: the final check of the exact work commit, in a clean checkout and a sandbox of its own. What passes only in the
+//! workspace does not pass here, and the agent is told what differs.
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::proof::watched::Watched;
+use crate::proof::{difference, environment};
 use crate::step::verify::{Checked, run_check, run_logged};
-use jiff::Timestamp;
 use ralph_domain::event::{CheckResult, EventBody};
-use ralph_domain::id::{AgentName, CommitId, RunId, TreeId};
-use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::{Baseline, ExecRequest, PutAway, Sandbox};
+use ralph_domain::id::{CommitId, TreeId};
+use ralph_domain::ports::{Baseline, ExecRequest, PutAway};
+use ralph_domain::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, VERSION};
 use ralph_domain::protect::ProtectedChange;
-use ralph_domain::state::AgentTotals;
+use ralph_domain::setup;
+use ralph_domain::weakened::{self, Finding};
 use ralph_journal::JournalError;
 use ralph_journal::artifacts;
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest run of one setup command.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(1800);
+/// Bytes of the patch in which weakened tests are looked for.
+const PATCH_MAX: usize = 8 * 1024 * 1024;
+/// Reasons that are kept.
+const FAILED_MAX: usize = 40;
 
-/// `proof.json`: everything a reader needs to believe the result, or to see why not.
-#[derive(Debug, Serialize)]
-struct Proof<'a> {
-    version: u32,
-    run_id: &'a RunId,
-    passed: bool,
-    commit: &'a CommitId,
-    tree: &'a TreeId,
-    base: &'a CommitId,
-    /// `clean checkout` or `in place`.
-    place: &'a str,
-    checks: Vec<Evidence<'a>>,
-    protected: Protected<'a>,
-    failed: &'a [String],
-    iterations: u32,
-    agents: &'a BTreeMap<AgentName, AgentTotals>,
-    tokens: Tokens,
-    cost_usd: Usd,
-    cost_basis: CostBasis,
-    at: Timestamp,
+/// What is to be proven.
+struct Subject {
+    commit: CommitId,
+    tree: TreeId,
+    baseline: Baseline,
+    logs: PathBuf,
 }
 
-#[derive(Debug, Serialize)]
-struct Evidence<'a> {
-    command: String,
-    #[serde(flatten)]
-    result: &'a CheckResult,
+/// What a proof found so far.
+#[derive(Default)]
+struct Findings {
+    results: Vec<CheckResult>,
+    protected: Vec<ProtectedChange>,
+    weakened: Vec<Finding>,
+    failed: Vec<String>,
+    /// What the failed checks printed.
+    output: String,
+    hint: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct Protected<'a> {
-    patterns: Vec<String>,
-    changed: &'a [ProtectedChange],
+impl Findings {
+    fn fail(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        if self.failed.len() < FAILED_MAX && !self.failed.contains(&why) {
+            self.failed.push(why);
+        }
+    }
 }
 
 impl Driver {
@@ -67,110 +65,136 @@ impl Driver {
         };
         // Nothing was changed and yet everything passes: the start itself is what is proven.
         let commit = state.work.clone().unwrap_or_else(|| baseline.head.clone());
-        let clean = state.spec.proves_clean();
         let started = self.ctx.clock.elapsed();
-        self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean })?;
+        self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
         let logs = self.ctx.run.path().join("proof");
         make_dir(&logs)?;
-        let mut failed = Vec::new();
+        let subject = Subject { commit, tree, baseline, logs };
+        let mut found = Findings::default();
         let protected = self.workspace.protected_changes()?;
-        let protected = self.take_claims(self.ctx.state.iterations, protected)?;
-        for change in &protected {
-            failed.push(format!("protected path {} was {}", change.path, change.change.as_str()));
+        found.protected = self.take_claims(self.ctx.state.iterations, protected)?;
+        for change in found.protected.clone() {
+            found.fail(format!("protected path {} was {}", change.path, change.change.as_str()));
         }
-        failed.extend(self.missing_from(&commit, &tree, &baseline)?);
-        let results = if clean {
-            self.prove_clean(&commit, &tree, &logs, &mut failed)?
-        } else {
-            self.prove_in_place(&tree, &logs, &mut failed)?
-        };
+        for missing in self.missing_from(&subject)? {
+            found.fail(missing);
+        }
+        found.weakened = self.weakened(&subject)?;
+        if !self.prove_clean(&subject, &mut found)? {
+            return Ok(());
+        }
         self.ctx.boundary("prove.ran");
-        let Some(results) = results else { return Ok(()) };
-        for result in results.iter().filter(|r| !r.passed) {
+        for result in found.results.clone().iter().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
-            failed.push(format!("{}: {why}", result.name));
+            found.fail(format!("{}: {why}", result.name));
         }
-        self.finish_proof(&commit, &tree, &baseline.head, clean, &results, &protected, &failed, started)
+        if !found.output.is_empty() {
+            self.explain(&subject, &mut found)?;
+        }
+        self.finish_proof(&subject, &found, started)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one record")]
+    /// What the run's whole change does to tests.
+    fn weakened(&self, subject: &Subject) -> Result<Vec<Finding>, DriveError> {
+        let patch =
+            self.workspace.patch(subject.baseline.head.as_str(), subject.commit.as_str(), PATCH_MAX)?;
+        let mut found = weakened::findings(&String::from_utf8_lossy(&patch));
+        for finding in &mut found {
+            finding.excerpt = self.ctx.redactor.text(&finding.excerpt).into_owned();
+        }
+        Ok(found)
+    }
+
     fn finish_proof(
         &mut self,
-        commit: &CommitId,
-        tree: &TreeId,
-        base: &CommitId,
-        clean: bool,
-        results: &[CheckResult],
-        protected: &[ProtectedChange],
-        failed: &[String],
+        subject: &Subject,
+        found: &Findings,
         started: Duration,
     ) -> Result<(), DriveError> {
-        let state = &self.ctx.state;
-        let passed = failed.is_empty() && !results.is_empty();
-        let mut patterns = super::prepare::protected_patterns(&state.spec);
-        if let Some(start) = state.baseline.as_ref().map(|b| &b.tree) {
-            // A file that came during the run and that a verifier names was never protected.
-            let changes = self.workspace.changes(start.as_str(), tree.as_str())?;
-            patterns.retain(|p| !changes.iter().any(|f| f.status == 'A' && f.path == *p));
-        }
-        let command = |name: &str| {
-            let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
-            verifier.map(ralph_domain::config::VerifierConfig::command_line).unwrap_or_default()
-        };
-        let proof = Proof {
-            version: 1,
-            run_id: &state.spec.run_id,
-            passed,
-            commit,
-            tree,
-            base,
-            place: if clean { "clean checkout" } else { "in place" },
-            checks: results
-                .iter()
-                .map(|result| Evidence { command: command(&result.name), result })
-                .collect(),
-            protected: Protected { patterns, changed: protected },
-            failed,
-            iterations: state.iterations,
-            agents: &state.by_agent,
-            tokens: state.totals.tokens,
-            cost_usd: state.totals.cost,
-            cost_basis: state.totals.basis,
-            at: self.ctx.clock.now(),
-        };
+        let proof = self.record_of(subject, found)?;
+        let passed = proof.passed;
         let text = serde_json::to_vec_pretty(&proof).unwrap_or_default();
         artifacts::write_durable(&self.ctx.run.proof(), &text)?;
         if !passed {
-            let list = failed.join("\n");
+            let list = found.failed.join("\n");
             self.ctx.error_entry(
                 &format!("iteration {}: the final check failed", self.ctx.state.iterations),
                 &list,
             );
         }
+        if let Some(hint) = &found.hint
+            && self.ctx.state.setup_hint.is_none()
+        {
+            self.ctx.notice(hint.clone())?;
+        }
         self.ctx.record(EventBody::ProofFinished {
-            commit: commit.clone(),
-            tree: tree.clone(),
+            commit: subject.commit.clone(),
+            tree: subject.tree.clone(),
             passed,
             proof: ralph_domain::id::Digest::of(&text),
-            failed: failed.to_vec(),
+            failed: found.failed.clone(),
             duration_ms: (self.ctx.clock.elapsed() - started).as_millis() as u64,
+            weakened: found.weakened.len() as u32,
+            hint: found.hint.clone(),
         })?;
         self.ctx.flush()?;
         self.ctx.boundary("prove.after");
         Ok(())
     }
 
+    /// `proof.json`.
+    fn record_of(&self, subject: &Subject, found: &Findings) -> Result<Proof, DriveError> {
+        let state = &self.ctx.state;
+        let command = |name: &str| {
+            let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
+            verifier.map(ralph_domain::config::VerifierConfig::command_line).unwrap_or_default()
+        };
+        let check = |result: &CheckResult| ProofCheck {
+            command: self.ctx.redactor.text(&command(&result.name)).into_owned(),
+            commit: Some(subject.commit.clone()),
+            result: result.clone(),
+        };
+        Ok(Proof {
+            version: VERSION,
+            run_id: state.spec.run_id.clone(),
+            passed: found.failed.is_empty() && !found.results.is_empty(),
+            commit: subject.commit.clone(),
+            tree: subject.tree.clone(),
+            base: subject.baseline.head.clone(),
+            place: CLEAN_CHECKOUT.to_owned(),
+            checks: found.results.iter().map(check).collect(),
+            protected: ProtectedEvidence {
+                patterns: self.protected_now(subject)?,
+                changed: found.protected.clone(),
+            },
+            weakened: found.weakened.clone(),
+            failed: found.failed.clone(),
+            hint: found.hint.clone(),
+            iterations: state.iterations,
+            agents: state.by_agent.clone(),
+            tokens: state.totals.tokens,
+            cost_usd: state.totals.cost,
+            cost_basis: state.totals.basis,
+            loop_score: state.scores,
+            at: self.ctx.clock.now(),
+        })
+    }
+
+    /// The patterns that protected something. A file that came during the run and that a verifier names never was.
+    fn protected_now(&self, subject: &Subject) -> Result<Vec<String>, DriveError> {
+        let mut patterns = super::prepare::protected_patterns(&self.ctx.state.spec);
+        let changes = self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
+        patterns.retain(|p| !changes.iter().any(|f| f.status == 'A' && f.path == *p));
+        Ok(patterns)
+    }
+
     /// The commit that is handed over must hold what was judged: it may differ from the tree in the user's own changes only.
-    fn missing_from(
-        &self,
-        commit: &CommitId,
-        tree: &TreeId,
-        baseline: &Baseline,
-    ) -> Result<Vec<String>, DriveError> {
+    fn missing_from(&self, subject: &Subject) -> Result<Vec<String>, DriveError> {
+        let baseline = &subject.baseline;
         if baseline.dirty_total > baseline.dirty.len() {
             return Ok(Vec::new());
         }
-        let files = self.workspace.changes(commit.as_str(), tree.as_str())?;
+        let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
         let missing: Vec<String> = files
             .into_iter()
             .map(|f| f.path)
@@ -182,92 +206,129 @@ impl Driver {
         Ok(vec![format!("the recorded commit does not hold the judged state of {}", missing.join(", "))])
     }
 
-    /// The work commit in a folder of its own: what passes only in the dirty tree does not pass here.
-    fn prove_clean(
-        &mut self,
-        commit: &CommitId,
-        tree: &TreeId,
-        logs: &Path,
-        failed: &mut Vec<String>,
-    ) -> Result<Option<Vec<CheckResult>>, DriveError> {
-        let folder = self.ctx.proof_dir.clone();
-        remove_dir(&folder)?;
+    /// The work commit in a folder of its own; `false` where the run was stopped meanwhile.
+    fn prove_clean(&mut self, subject: &Subject, found: &mut Findings) -> Result<bool, DriveError> {
+        let parent = self.ctx.proof_dir.clone();
+        remove_dir(&parent)?;
+        // The folder has the name of the workspace: some tools take a project's name from it.
+        let name =
+            self.ctx.state.spec.workspace.file_name().unwrap_or_else(|| "checkout".as_ref()).to_owned();
+        let folder = parent.join(self.ctx.state.iterations.to_string()).join(name);
         make_dir(&folder)?;
-        self.workspace.checkout_clean(commit, &folder)?;
-        let sandbox = self.sandbox.beside(&folder)?;
-        let setup = self.ctx.state.spec.settings.setup_commands.clone();
-        for (n, command) in setup.iter().enumerate() {
+        let done = self.prove_in(&folder, subject, found);
+        remove_dir(&parent)?;
+        done
+    }
+
+    fn prove_in(
+        &mut self,
+        folder: &Path,
+        subject: &Subject,
+        found: &mut Findings,
+    ) -> Result<bool, DriveError> {
+        self.workspace.checkout_clean(&subject.commit, folder)?;
+        let forged = self.workspace.verify_checkout(&subject.commit, folder)?;
+        if !forged.is_empty() {
+            forged.into_iter().for_each(|why| found.fail(why));
+            return Ok(true);
+        }
+        let watched = Watched::take(folder, &self.protected_now(subject)?);
+        let links = self.new_links_out(&watched, subject)?;
+        if !links.is_empty() {
+            found.fail(format!("links that lead out of the repository: {}", links.join(", ")));
+            return Ok(true);
+        }
+        let sandbox = self.sandbox.beside(folder)?;
+        let vars =
+            std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        // Elsewhere the variables of this machine do not count.
+        let env = match sandbox.kind() {
+            "local" => environment::redirected(vars, &self.ctx.state.spec.workspace, folder),
+            _ => Vec::new(),
+        };
+        for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());
             request.timeout = Some(SETUP_TIMEOUT);
-            let log = logs.join(format!("setup-{}.log", n + 1));
+            request.env.clone_from(&env);
+            let log = subject.logs.join(format!("setup-{}.log", n + 1));
             let run = run_logged(&mut self.ctx, &*sandbox, &request, "setup", &log)?;
             let end = run.outcome.as_ref().map(|o| o.end);
             if self.ctx.state.cancel_by.is_some() {
-                return Ok(None);
+                return Ok(false);
             }
             if !end.as_ref().is_ok_and(|e| e.success()) {
-                failed.push(format!(
-                    "setup command `{}` failed in a clean checkout: see {}",
-                    command.display(),
-                    self.ctx.run.relative(&log)
+                let log = self.ctx.run.relative(&log);
+                found.fail(format!(
+                    "setup command `{}` failed in a clean checkout: see {log}",
+                    command.display()
                 ));
-                remove_dir(&folder)?;
-                return Ok(Some(Vec::new()));
+                return Ok(true);
             }
+            meddled(&watched, "the setup", found);
         }
-        let results = self.required_checks(&*sandbox, tree, logs)?;
-        remove_dir(&folder)?;
-        Ok(results)
-    }
-
-    /// The workspace itself. Files of the commit that change meanwhile void the result.
-    fn prove_in_place(
-        &mut self,
-        tree: &TreeId,
-        logs: &Path,
-        failed: &mut Vec<String>,
-    ) -> Result<Option<Vec<CheckResult>>, DriveError> {
-        let sandbox = self.sandbox.beside(self.sandbox.root())?;
-        let results = self.required_checks(&*sandbox, tree, logs)?;
-        let now = self.workspace.tree()?;
-        if now != *tree {
-            // Files that a verifier adds (caches, reports) change nothing that was judged.
-            let changed: Vec<String> = self
-                .workspace
-                .changes(tree.as_str(), now.as_str())?
-                .into_iter()
-                .filter(|f| f.status != 'A')
-                .map(|f| f.path)
-                .collect();
-            if !changed.is_empty() {
-                failed.push(format!("files changed after they were recorded: {}", changed.join(", ")));
-            }
-        }
-        Ok(results)
-    }
-
-    fn required_checks(
-        &mut self,
-        sandbox: &dyn Sandbox,
-        tree: &TreeId,
-        logs: &Path,
-    ) -> Result<Option<Vec<CheckResult>>, DriveError> {
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().cloned().collect();
-        let mut results = Vec::with_capacity(verifiers.len());
         for verifier in &verifiers {
-            let log = logs.join(format!("check-{}.log", verifier.name));
-            match run_check(&mut self.ctx, sandbox, verifier, tree, &log)? {
+            let log = subject.logs.join(format!("check-{}.log", verifier.name));
+            match run_check(&mut self.ctx, &*sandbox, verifier, &subject.tree, &log, &env)? {
                 Checked::Result(result, excerpt) => {
                     if !result.passed {
                         let heading = format!("final check: {} failed", verifier.name);
                         self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
+                        found.output.push_str(&format!("{}\n{excerpt}\n", verifier.command_line()));
                     }
-                    results.push(result);
+                    meddled(&watched, &format!("`{}`", verifier.name), found);
+                    found.results.push(result);
                 }
-                Checked::Stopped => return Ok(None),
+                Checked::Stopped => return Ok(false),
             }
         }
-        Ok(Some(results))
+        Ok(true)
+    }
+
+    /// Links that the run made and that lead out of the repository: what is behind them is not in the commit.
+    fn new_links_out(&self, watched: &Watched, subject: &Subject) -> Result<Vec<String>, DriveError> {
+        if watched.links_out.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes = self.workspace.changes(subject.baseline.head.as_str(), subject.commit.as_str())?;
+        let made = |path: &&String| changes.iter().any(|change| change.path == **path);
+        Ok(watched.links_out.iter().filter(made).cloned().collect())
+    }
+
+    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can mend.
+    fn explain(&self, subject: &Subject, found: &mut Findings) -> Result<(), DriveError> {
+        let unrecorded = self.workspace.unrecorded()?;
+        let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
+        let dirty: Vec<String> = files.into_iter().filter(|f| f.status != 'D').map(|f| f.path).collect();
+        if let Some(line) = difference::line(&unrecorded, &dirty, &found.output) {
+            found.fail(line);
+        }
+        let state = &self.ctx.state;
+        let below = state.spec.task.working_dir.clone().unwrap_or_default();
+        let has = |name: &str| {
+            [state.spec.workspace.join(name), state.spec.workspace.join(&below).join(name)]
+                .iter()
+                .any(|path| path.is_file())
+        };
+        if state.spec.settings.setup_commands.is_empty()
+            && let Some((folder, setup)) = setup::missing_setup(&unrecorded, has)
+        {
+            found.hint = Some(setup::setup_hint(&folder, setup.command));
+            return Ok(());
+        }
+        let needed: Vec<&str> =
+            dirty.iter().filter(|p| difference::is_named(p, &found.output)).map(String::as_str).collect();
+        if !needed.is_empty() {
+            found.hint = Some(setup::commit_hint(&needed));
+        }
+        Ok(())
+    }
+}
+
+/// What a command changed in the checkout that it must not.
+fn meddled(watched: &Watched, who: &str, found: &mut Findings) {
+    for path in watched.changed().into_iter().take(FAILED_MAX) {
+        found.fail(format!("{path} was changed in the clean checkout by {who}"));
     }
 }
 
@@ -276,10 +337,31 @@ fn make_dir(path: &Path) -> Result<(), DriveError> {
 }
 
 fn remove_dir(path: &Path) -> Result<(), DriveError> {
-    match std::fs::remove_dir_all(path) {
+    let gone = std::fs::remove_dir_all(path).or_else(|error| match error.kind() {
+        // Some tools leave folders that nobody may write into.
+        std::io::ErrorKind::PermissionDenied => {
+            make_writable(path);
+            std::fs::remove_dir_all(path)
+        }
+        _ => Err(error),
+    });
+    match gone {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(JournalError::file("remove", path, e).into())
         }
         _ => Ok(()),
+    }
+}
+
+fn make_writable(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+        }
     }
 }

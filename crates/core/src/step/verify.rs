@@ -35,7 +35,7 @@ impl Driver {
                 continue;
             };
             let log = folder.join(format!("check-{name}.log"));
-            match run_check(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log)? {
+            match run_check(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, &[])? {
                 Checked::Result(result, excerpt) => {
                     if !result.passed {
                         let why = result.why.clone().unwrap_or_default();
@@ -61,13 +61,14 @@ pub(crate) enum Checked {
     Stopped,
 }
 
-/// Runs one verifier in `sandbox`.
+/// Runs one verifier in `sandbox`, with further variables.
 pub(crate) fn run_check(
     ctx: &mut Context,
     sandbox: &dyn Sandbox,
     verifier: &VerifierConfig,
     tree: &TreeId,
     log_path: &Path,
+    env: &[(String, String)],
 ) -> Result<Checked, DriveError> {
     if let Some(found) = look(ctx, sandbox, verifier, tree, log_path)? {
         return Ok(found);
@@ -77,6 +78,7 @@ pub(crate) fn run_check(
     request.timeout = Some(timeout);
     request.cwd = ctx.state.spec.task.working_dir.clone().map(PathBuf::from).unwrap_or_default();
     request.env = vec![("CI".into(), "true".into()), ("RALPH_VERIFIER".into(), verifier.name.clone())];
+    request.env.extend(env.iter().cloned());
     let run = run_logged(ctx, sandbox, &request, &verifier.name, log_path)?;
     let (end, time, survivors) = match run.outcome {
         Ok(outcome) => (Some(outcome.end), outcome.duration, outcome.survivors),

@@ -422,6 +422,12 @@ pub enum EventBody {
         /// How long it took.
         #[serde(default)]
         duration_ms: u64,
+        /// Changes to tests that a person should look at.
+        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        weakened: u32,
+        /// What only a person can mend, where that is why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
     },
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {

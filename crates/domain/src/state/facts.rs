@@ -204,6 +204,9 @@ pub struct ProofFacts {
     pub failed: Vec<String>,
     /// Digest of `proof.json`, once finished.
     pub proof: Option<Digest>,
+    /// Changes to tests that a person should look at.
+    #[serde(default)]
+    pub weakened: u32,
 }
 
 /// Where the result is.

@@ -10,6 +10,9 @@ use crate::select::Cooldown;
 use crate::stuck::{Signals, Trace};
 use jiff::Timestamp;
 
+/// Final checks in a row that fail for a reason that no agent can mend.
+const HINTS_MAX: u32 = 2;
+
 impl RunState {
     /// Folds one event in.
     pub fn apply(&mut self, event: &Event) {
@@ -224,6 +227,9 @@ impl RunState {
             EventBody::NeedsHuman { reason, message } => {
                 self.alarm = None;
                 self.question = None;
+                if *reason == HumanReason::Setup {
+                    self.setup_hint = self.setup_hint.take().map(|(hint, _)| (hint, 0));
+                }
                 self.needs_human = Some(NeedsHuman { reason: *reason, message: message.clone() });
             }
             EventBody::ProofStarted { commit, clean } => {
@@ -233,10 +239,12 @@ impl RunState {
                     clean: *clean,
                     failed: Vec::new(),
                     proof: None,
+                    weakened: 0,
                 });
             }
-            EventBody::ProofFinished { commit, tree, passed, proof, failed, duration_ms } => {
+            EventBody::ProofFinished { commit, tree, passed, proof, failed, duration_ms, weakened, hint } => {
                 self.candidate = false;
+                self.take_hint(hint.as_deref());
                 self.totals.working_ms += duration_ms;
                 if !passed {
                     self.disproved = Some((tree.clone(), failed.clone()));
@@ -248,6 +256,7 @@ impl RunState {
                     clean,
                     failed: failed.clone(),
                     proof: Some(proof.clone()),
+                    weakened: *weakened,
                 });
             }
             EventBody::ProofVoided { .. } => {
@@ -345,6 +354,13 @@ impl RunState {
         self.nudges_read = 0;
         self.candidate = verdict == Verdict::Candidate;
         self.proof = None;
+        // The files that a final check refused for a reason of the user's, handed in again as they are.
+        if self.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.tree.as_ref())
+            && let Some((_, times)) = &mut self.setup_hint
+        {
+            *times += 1;
+            self.ask_for_setup();
+        }
         let Some(current) = self.current.take() else { return };
         let tests = current.checked.iter().filter_map(|name| self.checks.get(name)?.tests).reduce(|a, b| {
             crate::test_report::TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed }
@@ -384,6 +400,21 @@ impl RunState {
         if signals.progress.is_some() || quiet {
             self.gutters = 0;
             self.leave_gutter();
+        }
+    }
+
+    /// A hint that comes a second time in a row is a question: no agent can do what it asks for.
+    fn take_hint(&mut self, hint: Option<&str>) {
+        let times = self.setup_hint.take().map_or(0, |(_, times)| times);
+        self.setup_hint = hint.map(|hint| (hint.to_owned(), times + 1));
+        self.ask_for_setup();
+    }
+
+    fn ask_for_setup(&mut self) {
+        if let Some((hint, times)) = &self.setup_hint
+            && *times >= HINTS_MAX
+        {
+            self.question = Some(NeedsHuman { reason: HumanReason::Setup, message: hint.clone() });
         }
     }
 

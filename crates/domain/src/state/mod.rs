@@ -181,6 +181,9 @@ pub struct RunState {
     /// What is known of pushes, pull request, checks and reviews.
     #[serde(default)]
     pub handover: HandoverFacts,
+    /// What only a person can mend, from the last final check, and how many in a row said so.
+    #[serde(default)]
+    pub setup_hint: Option<(String, u32)>,
     /// Where the result was handed over.
     pub published: Option<Published>,
     /// The end.
@@ -263,6 +266,7 @@ impl RunState {
             proof: None,
             disproved: None,
             handover: HandoverFacts::default(),
+            setup_hint: None,
             published: None,
             finished: None,
             wait: None,

@@ -1,5 +1,6 @@
 //! How a repo is tested, linted and type-checked, from the files that say so.
 
+use ralph_domain::config::CommandLine;
 use serde_json::Value;
 use std::path::Path;
 
@@ -48,6 +49,14 @@ impl ProjectCommands {
 /// Every test command that the files at the top of a repo speak of, the likeliest first.
 pub fn test_commands(top: &Path) -> Vec<ProjectCommand> {
     project_commands(top).tests
+}
+
+/// The commands that bring what a clean checkout of this repo needs: from its lock files.
+pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
+    ralph_domain::setup::setup_commands(|name| top.join(name).is_file())
+        .into_iter()
+        .map(|setup| CommandLine::Shell(setup.command.to_owned()))
+        .collect()
 }
 
 /// Every command that the files at the top of a repo speak of.
@@ -192,6 +201,15 @@ mod tests {
         assert_eq!(detect(&[("go.mod", "")]), ["go test ./... (go.mod)"]);
         assert_eq!(detect(&[("Makefile", "all:\n\ntest: all\n\t./t\n")]), ["make test (Makefile)"]);
         assert_eq!(detect(&[("justfile", "test filter='':\n  ./t\n")]), ["just test (justfile)"]);
+    }
+
+    #[test]
+    fn what_a_clean_checkout_needs_is_found_by_its_lock_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Cargo.lock"), "").unwrap();
+        assert_eq!(setup_commands(folder.path()), []);
+        std::fs::write(folder.path().join("package-lock.json"), "").unwrap();
+        assert_eq!(setup_commands(folder.path()), [CommandLine::Shell("npm ci".into())]);
     }
 
     fn others(files: &[(&str, &str)]) -> [String; 2] {

@@ -42,7 +42,7 @@ pub fn show(facts: &Facts, story: &Story, out: &Out) -> Result<(), CommandError>
         }
     }
     if let Some(proof) = proof::read(&proof_path) {
-        proof.print(facts.now, out);
+        proof::print(&proof, facts.now, out);
     }
     view::places(facts, out);
     Ok(())

@@ -3,7 +3,7 @@
 use crate::command::status::facts::Facts;
 use crate::command::status::words::{age, ago, left, since};
 use ralph_domain::describe::Tone;
-use ralph_domain::outcome::EndReason;
+use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::state::{NeedsHuman, Stage};
 use std::path::Path;
 
@@ -80,7 +80,9 @@ pub fn next(facts: &Facts) -> Option<String> {
 
 /// How a person answers.
 pub fn answer(need: &NeedsHuman, id: &str) -> String {
-    if need.reason.needs_approval() {
+    if need.reason == HumanReason::Setup {
+        format!("do that and start again; `ralph show {id} --proof` shows what failed")
+    } else if need.reason.needs_approval() {
         format!("look at it, then `ralph approve {id}` and `ralph resume {id}`")
     } else {
         format!("`ralph nudge '…' --run {id}` gives a hint, `ralph resume {id}` goes on")

@@ -1,0 +1,6 @@
+//! What the final check stands on: a checkout that nobody meddles with, surroundings that are those of the start, and
+//! words for what differs from the workspace.
+
+pub(crate) mod difference;
+pub(crate) mod environment;
+pub(crate) mod watched;

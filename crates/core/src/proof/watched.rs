@@ -1,0 +1,164 @@
+//! Files of a clean checkout that decide what a pass means: protected ones and sources of tests. What is installed there
+//! and what is tested there is code of the agent, so they are read again after each command.
+
+use ralph_domain::id::Digest;
+use ralph_domain::protect::covers;
+use ralph_domain::weakened::is_test_source;
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+/// Files and folders that are looked at.
+const ENTRIES_MAX: usize = 200_000;
+/// A larger file is known by its size alone.
+const FILE_MAX: u64 = 16 * 1024 * 1024;
+
+/// The watched files of a checkout.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    root: PathBuf,
+    patterns: Vec<String>,
+    files: BTreeMap<String, Digest>,
+    /// Links that lead out of the checkout.
+    pub(crate) links_out: Vec<String>,
+}
+
+impl Watched {
+    /// Looks at a checkout that was just made.
+    pub(crate) fn take(root: &Path, patterns: &[String]) -> Self {
+        let mut watched = Self {
+            root: root.to_owned(),
+            patterns: patterns.to_vec(),
+            files: BTreeMap::new(),
+            links_out: Vec::new(),
+        };
+        let (files, links_out) = watched.look();
+        (watched.files, watched.links_out) = (files, links_out);
+        watched
+    }
+
+    /// Watched files that are others now, or gone; and protected ones that came.
+    pub(crate) fn changed(&self) -> Vec<String> {
+        let (now, _) = self.look();
+        let mut changed: Vec<String> = self
+            .files
+            .iter()
+            .filter(|(path, old)| now.get(*path) != Some(*old))
+            .map(|(p, _)| p.clone())
+            .collect();
+        let came = now.keys().filter(|path| !self.files.contains_key(*path) && covers(&self.patterns, path));
+        changed.extend(came.filter(|path| !is_cache(path)).cloned());
+        changed
+    }
+
+    fn look(&self) -> (BTreeMap<String, Digest>, Vec<String>) {
+        let (mut files, mut links_out) = (BTreeMap::new(), Vec::new());
+        let mut open = vec![String::new()];
+        let mut seen = 0;
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(self.root.join(&folder)).into_iter().flatten().flatten() {
+                seen += 1;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+                let Ok(kind) = entry.file_type() else { continue };
+                if seen > ENTRIES_MAX || path == ".git" {
+                    continue;
+                }
+                if kind.is_symlink() {
+                    let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                    if leads_out(&path, &target) {
+                        links_out.push(path.clone());
+                    }
+                    if covers(&self.patterns, &path) || is_test_source(&path) {
+                        files.insert(path, Digest::of(target.as_os_str().as_encoded_bytes()));
+                    }
+                } else if kind.is_dir() {
+                    if !is_installed(&name) {
+                        open.push(path);
+                    }
+                } else if covers(&self.patterns, &path) || is_test_source(&path) {
+                    files.insert(path, digest(&entry.path()));
+                }
+            }
+        }
+        links_out.sort();
+        (files, links_out)
+    }
+}
+
+fn digest(path: &Path) -> Digest {
+    let size = std::fs::symlink_metadata(path).map_or(0, |m| m.len());
+    if size > FILE_MAX {
+        return Digest::of(format!("size {size}").as_bytes());
+    }
+    Digest::of(&std::fs::read(path).unwrap_or_default())
+}
+
+/// Whether a link at `path` leads out of the folder that the path is relative to.
+fn leads_out(path: &str, target: &Path) -> bool {
+    let mut depth = path.matches('/').count() as i64;
+    for part in target.components() {
+        match part {
+            Component::RootDir | Component::Prefix(_) => return true,
+            Component::ParentDir => depth -= 1,
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+        }
+        if depth < 0 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Folders that a setup fills with other people's files.
+fn is_installed(name: &str) -> bool {
+    matches!(name, "node_modules" | ".venv" | "venv" | "target" | "__pycache__" | ".tox" | ".gradle")
+}
+
+fn is_cache(path: &str) -> bool {
+    path.split('/')
+        .any(|part| part.ends_with("cache") || part.ends_with("cache__") || part.starts_with(".nyc"))
+        || path.ends_with(".pyc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_removed_and_added_files_are_told_and_caches_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("check.sh", "exit 1");
+        write("tests/test_a.py", "assert False");
+        write("src/a.py", "1");
+        write("safe/b.txt", "1");
+        let watched = Watched::take(folder.path(), &["check.sh".into(), "safe".into()]);
+        assert_eq!(watched.changed(), [""; 0]);
+        write("src/a.py", "2");
+        write("safe/__pycache__/x.pyc", "2");
+        write("tests/test_new.py", "2");
+        assert_eq!(watched.changed(), [""; 0], "the work itself, caches and new tests are no matter");
+        write("check.sh", "exit 0");
+        write("safe/new.txt", "2");
+        std::fs::remove_file(folder.path().join("tests/test_a.py")).unwrap();
+        assert_eq!(watched.changed(), ["check.sh", "tests/test_a.py", "safe/new.txt"]);
+    }
+
+    #[test]
+    fn links_that_lead_out_are_known() {
+        for (path, target, out) in [
+            ("tests", "/tmp/x", true),
+            ("tests", "../x", true),
+            ("a/b", "../c", false),
+            ("a/b", "../../c", true),
+            ("a", "./b/../c", false),
+        ] {
+            assert_eq!(leads_out(path, Path::new(target)), out, "{path} -> {target}");
+        }
+    }
+}
