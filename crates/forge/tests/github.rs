@@ -46,17 +46,19 @@ fn a_pull_request_is_opened_once_whatever_gets_lost() {
 }
 
 #[test]
-fn a_duplicate_that_was_not_seen_before_is_found() {
+fn a_duplicate_that_no_list_shows_yet_is_found() {
     let host = OnFake::new();
     with_branch(&host);
-    // The list does not show it yet, as after a time-out on a busy day: the host's own refusal leads to it.
     let pr = host.forge.open_pr(&new_pr("one", true)).unwrap();
-    host.fake.fail("GET /repos/octo/app/pulls?", Fault::Answer(200, Vec::new(), String::new()));
-    let again = host.forge.open_pr(&new_pr("one", true));
-    // The spoilt list cannot be read: that is told, and the next try finds it.
-    assert!(again.is_err_and(|e| e.is_temporary()));
-    assert_eq!(host.forge.open_pr(&new_pr("one", true)).unwrap(), pr);
-    assert_eq!(host.fake.pulls_made(), 1);
+    host.fake.stale_lists(1);
+    assert_eq!(host.forge.open_pr(&new_pr("one", true)).unwrap(), pr, "the host's own refusal leads to it");
+    assert_eq!(host.fake.count("POST /repos/octo/app/pulls"), 2);
+    // The answer is lost, and the lists are late.
+    host.fake.close(pr.number);
+    host.fake.fail("POST /repos/octo/app/pulls", Fault::HangupAfter);
+    host.fake.stale_lists(3);
+    let new = host.forge.open_pr(&new_pr("one", true)).unwrap();
+    assert_eq!((new.number, host.fake.pulls_made()), (pr.number + 1, 2));
 }
 
 #[test]
@@ -190,6 +192,18 @@ fn ready_for_review_survives_lost_answers() {
     let calls = host.fake.count("POST /graphql");
     assert!(!host.forge.update_pr(number, &ready).unwrap().draft);
     assert_eq!(host.fake.count("POST /graphql"), calls, "it is ready already");
+}
+
+#[test]
+fn a_limit_of_graphql_is_told() {
+    let host = OnFake::new();
+    with_branch(&host);
+    let number = host.forge.open_pr(&new_pr("one", true)).unwrap().number;
+    host.fake.limit_graphql();
+    let ready = PrChange { draft: Some(false), ..PrChange::default() };
+    let error = host.forge.update_pr(number, &ready).unwrap_err();
+    assert!(matches!(error, ForgeError::RateLimited { .. }), "{error:?}");
+    assert!(!host.forge.update_pr(number, &ready).unwrap().draft);
 }
 
 #[test]

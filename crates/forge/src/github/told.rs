@@ -31,7 +31,7 @@ pub(crate) fn said(body: &[u8]) -> String {
             text = if text.is_empty() { one } else { format!("{text}: {one}") };
         }
     }
-    text
+    if text.is_empty() { value.to_string() } else { text }
 }
 
 /// An answer that is none, as an error.
