@@ -107,6 +107,19 @@ fn a_slow_answer_is_a_time_out() {
     );
 }
 
+#[test]
+fn a_renamed_repo_is_followed_but_not_to_another_host() {
+    let host = OnFake::new();
+    let moved = |to: String| Fault::Answer(301, vec![("location".into(), to)], "Moved Permanently".into());
+    host.fake.fail("GET /repos/octo/app", moved("/repos/octo/app?renamed".into()));
+    assert_eq!(host.forge.default_branch().unwrap(), "main");
+    assert_eq!(host.fake.count("?renamed"), 1);
+    let other = FakeGitHub::start().unwrap();
+    host.fake.fail("GET /repos/octo/app", moved(format!("{}/repos/octo/app", other.url())));
+    assert!(host.forge.default_branch().is_err());
+    assert_eq!(other.seen(), [], "the token went elsewhere");
+}
+
 fn limited(headers: &[(&str, &str)], words: &str) -> Fault {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Fault::Answer(403, headers, words.into())
