@@ -471,3 +471,22 @@ fn pushes_meet_the_hosts_rules() {
     assert!(matches!(end, PushEnd::Unavailable { .. }), "{end:?}");
     assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed, "it was there");
 }
+
+#[test]
+fn a_large_push_arrives() {
+    let host = OnFake::new();
+    let (work, remote, _) = with_branch(&host);
+    // More than git sends in one piece, and nothing that can be packed smaller.
+    let mut seed = 7_u64;
+    let bytes: Vec<u8> = (0..3_000_000)
+        .map(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed.to_be_bytes()[0]
+        })
+        .collect();
+    std::fs::write(work.top.join("large.bin"), bytes).unwrap();
+    let commit = work.commit("one.txt", "with a large file\n");
+    assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);
+    assert_eq!(host.fake.branch("one"), Some(commit));
+    assert!(host.fake.git(&["fsck"]).is_some());
+}

@@ -167,12 +167,15 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
     with_login(room.git().call(args).env("GIT_OBJECT_DIRECTORY", &objects), remote).run()?;
     let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
-    let moved: String = after
-        .lines()
-        .filter(|line| !before.contains(line))
-        .filter_map(|line| line.split_once(' '))
-        .map(|(commit, name)| format!("update {name} {commit}\n"))
-        .collect();
+    let moved: Vec<(&str, &str)> =
+        after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
+    // Nobody's work tree is left behind its branch.
+    let checked_out = repo.current_branch()?.map(|branch| format!("refs/heads/{branch}"));
+    if let Some(name) = checked_out.filter(|branch| moved.iter().any(|(_, name)| name == branch)) {
+        let reason = format!("refusing to fetch into `{name}`, which is checked out");
+        return Err(Error::refused(reason, "fetch into another ref, then merge"));
+    }
+    let moved: String = moved.iter().map(|(commit, name)| format!("update {name} {commit}\n")).collect();
     if !moved.is_empty() {
         repo.git().call(["update-ref", "--stdin"]).stdin(moved).run()?;
     }
