@@ -46,17 +46,19 @@ fn a_pull_request_is_opened_once_whatever_gets_lost() {
 }
 
 #[test]
-fn a_duplicate_that_was_not_seen_before_is_found() {
+fn a_duplicate_that_no_list_shows_yet_is_found() {
     let host = OnFake::new();
     with_branch(&host);
-    // The list does not show it yet, as after a time-out on a busy day: the host's own refusal leads to it.
     let pr = host.forge.open_pr(&new_pr("one", true)).unwrap();
-    host.fake.fail("GET /repos/octo/app/pulls?", Fault::Answer(200, Vec::new(), String::new()));
-    let again = host.forge.open_pr(&new_pr("one", true));
-    // The spoilt list cannot be read: that is told, and the next try finds it.
-    assert!(again.is_err_and(|e| e.is_temporary()));
-    assert_eq!(host.forge.open_pr(&new_pr("one", true)).unwrap(), pr);
-    assert_eq!(host.fake.pulls_made(), 1);
+    host.fake.stale_lists(1);
+    assert_eq!(host.forge.open_pr(&new_pr("one", true)).unwrap(), pr, "the host's own refusal leads to it");
+    assert_eq!(host.fake.count("POST /repos/octo/app/pulls"), 2);
+    // The answer is lost, and the lists are late.
+    host.fake.close(pr.number);
+    host.fake.fail("POST /repos/octo/app/pulls", Fault::HangupAfter);
+    host.fake.stale_lists(3);
+    let new = host.forge.open_pr(&new_pr("one", true)).unwrap();
+    assert_eq!((new.number, host.fake.pulls_made()), (pr.number + 1, 2));
 }
 
 #[test]
@@ -103,6 +105,19 @@ fn a_slow_answer_is_a_time_out() {
         matches!(error, ForgeError::Unavailable { .. }) && error.to_string().contains("no answer"),
         "{error}"
     );
+}
+
+#[test]
+fn a_renamed_repo_is_followed_but_not_to_another_host() {
+    let host = OnFake::new();
+    let moved = |to: String| Fault::Answer(301, vec![("location".into(), to)], "Moved Permanently".into());
+    host.fake.fail("GET /repos/octo/app", moved("/repos/octo/app?renamed".into()));
+    assert_eq!(host.forge.default_branch().unwrap(), "main");
+    assert_eq!(host.fake.count("?renamed"), 1);
+    let other = FakeGitHub::start().unwrap();
+    host.fake.fail("GET /repos/octo/app", moved(format!("{}/repos/octo/app", other.url())));
+    assert!(host.forge.default_branch().is_err());
+    assert_eq!(other.seen(), [], "the token went elsewhere");
 }
 
 fn limited(headers: &[(&str, &str)], words: &str) -> Fault {
@@ -190,6 +205,18 @@ fn ready_for_review_survives_lost_answers() {
     let calls = host.fake.count("POST /graphql");
     assert!(!host.forge.update_pr(number, &ready).unwrap().draft);
     assert_eq!(host.fake.count("POST /graphql"), calls, "it is ready already");
+}
+
+#[test]
+fn a_limit_of_graphql_is_told() {
+    let host = OnFake::new();
+    with_branch(&host);
+    let number = host.forge.open_pr(&new_pr("one", true)).unwrap().number;
+    host.fake.limit_graphql();
+    let ready = PrChange { draft: Some(false), ..PrChange::default() };
+    let error = host.forge.update_pr(number, &ready).unwrap_err();
+    assert!(matches!(error, ForgeError::RateLimited { .. }), "{error:?}");
+    assert!(!host.forge.update_pr(number, &ready).unwrap().draft);
 }
 
 #[test]
@@ -434,11 +461,32 @@ fn pushes_meet_the_hosts_rules() {
     host.fake.fail("/octo/app.git/", Fault::Status(503, None));
     work.commit("one.txt", "more\n");
     assert!(matches!(work.push(&remote, "one", Lease::FastForward), PushEnd::Unavailable { .. }));
+    // The answer gets lost, not the work: git asks again by itself, and is told no.
     host.fake.fail("POST /octo/app.git/git-receive-pack", Fault::HangupAfter);
-    assert!(matches!(work.push(&remote, "one", Lease::FastForward), PushEnd::Unavailable { .. }));
-    assert_eq!(
-        work.push(&remote, "one", Lease::FastForward),
-        PushEnd::Pushed,
-        "it has arrived the first time"
-    );
+    assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);
+    assert_eq!(host.fake.branch("one"), Some(work.head()));
+    work.commit("one.txt", "still more\n");
+    host.fake.fail("POST /octo/app.git/git-receive-pack", Fault::StatusAfter(502));
+    let end = work.push(&remote, "one", Lease::FastForward);
+    assert!(matches!(end, PushEnd::Unavailable { .. }), "{end:?}");
+    assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed, "it was there");
+}
+
+#[test]
+fn a_large_push_arrives() {
+    let host = OnFake::new();
+    let (work, remote, _) = with_branch(&host);
+    // More than git sends in one piece, and nothing that can be packed smaller.
+    let mut seed = 7_u64;
+    let bytes: Vec<u8> = (0..3_000_000)
+        .map(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed.to_be_bytes()[0]
+        })
+        .collect();
+    std::fs::write(work.top.join("large.bin"), bytes).unwrap();
+    let commit = work.commit("one.txt", "with a large file\n");
+    assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);
+    assert_eq!(host.fake.branch("one"), Some(commit));
+    assert!(host.fake.git(&["fsck"]).is_some());
 }

@@ -7,7 +7,7 @@ use crate::oid::ObjectFormat;
 use crate::repo::Repo;
 use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -93,6 +93,8 @@ pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<P
             let lines = output.text();
             let refused: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix("!\t")).collect();
             Ok(match refused.is_empty() {
+                // An answer that got lost makes git's web transport ask again, and the second time finds the work done.
+                false if is_there(&room, remote, pushes) => PushEnd::Pushed,
                 false => PushEnd::Rejected { reason: refused.join("; ").replace('\t', " ") },
                 true => end_of(&output.stderr),
             })
@@ -138,13 +140,22 @@ pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> 
 pub(crate) fn remote_ref(remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
     // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
     let room = Room::empty(ObjectFormat::Sha1)?;
-    let call = room.git().call(["ls-remote", "--", &remote.url, name]);
-    let output = with_login(call, remote).run()?.text();
-    let found = output.lines().find_map(|line| {
-        let (commit, found) = line.split_once('\t')?;
-        (found == name).then(|| CommitId::new(commit))
-    });
-    Ok(found)
+    Ok(remote_refs(&room, remote, &[name])?.remove(name))
+}
+
+fn remote_refs(room: &Room, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
+    let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
+    let output = with_login(room.git().call(args), remote).run()?.text();
+    // A name matches the end of longer ones, too; whoever asks takes the whole name.
+    let found = output.lines().filter_map(|line| line.split_once('\t'));
+    Ok(found.map(|(commit, name)| (name.to_owned(), CommitId::new(commit))).collect())
+}
+
+/// Whether every ref names on the remote what it is to name.
+fn is_there(room: &Room, remote: &GitRemote, pushes: &[Push]) -> bool {
+    let names: Vec<&str> = pushes.iter().map(|push| push.name.as_str()).collect();
+    remote_refs(room, remote, &names)
+        .is_ok_and(|found| pushes.iter().all(|push| found.get(&push.name) == Some(&push.commit)))
 }
 
 /// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
@@ -164,12 +175,15 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
     with_login(room.git().call(args).env("GIT_OBJECT_DIRECTORY", &objects), remote).run()?;
     let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
-    let moved: String = after
-        .lines()
-        .filter(|line| !before.contains(line))
-        .filter_map(|line| line.split_once(' '))
-        .map(|(commit, name)| format!("update {name} {commit}\n"))
-        .collect();
+    let moved: Vec<(&str, &str)> =
+        after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
+    // Nobody's work tree is left behind its branch.
+    let checked_out = repo.current_branch()?.map(|branch| format!("refs/heads/{branch}"));
+    if let Some(name) = checked_out.filter(|branch| moved.iter().any(|(_, name)| name == branch)) {
+        let reason = format!("refusing to fetch into `{name}`, which is checked out");
+        return Err(Error::refused(reason, "fetch into another ref, then merge"));
+    }
+    let moved: String = moved.iter().map(|(commit, name)| format!("update {name} {commit}\n")).collect();
     if !moved.is_empty() {
         repo.git().call(["update-ref", "--stdin"]).stdin(moved).run()?;
     }

@@ -266,6 +266,11 @@ fn another_machine_goes_on_from_the_pushed_state() {
     fetch(&here.repo(), &remote, &[format!("+{STATE}:{STATE}")]).unwrap();
     assert_eq!(here.git(&["rev-parse", STATE]), next.as_str());
     fetch(&here.repo(), &remote, &[format!("+{STATE}:{STATE}")]).unwrap();
+    let main = here.git(&["rev-parse", "main"]);
+    let error = fetch(&here.repo(), &remote, &[format!("+{STATE}:refs/heads/main")]).unwrap_err();
+    assert!(error.to_string().contains("refusing to fetch into"), "{error}");
+    assert_eq!(here.git(&["rev-parse", "main"]), main, "the branch that is checked out stays");
+    fetch(&here.repo(), &remote, &[format!("+{STATE}:refs/heads/other")]).unwrap();
     assert!(fetch(&here.repo(), &remote, &["+refs/heads/none:refs/heads/none".to_owned()]).is_err());
 }
 

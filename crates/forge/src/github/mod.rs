@@ -98,7 +98,7 @@ impl GitHubOptions {
             address,
             auth,
             timeout: Duration::from_secs(30),
-            backoff: Duration::from_secs(1),
+            backoff: Duration::from_millis(500),
         }
     }
 
@@ -132,6 +132,10 @@ impl GitHubOptions {
                 .filter(|url| serves(url, &options.address.host))
                 .unwrap_or_else(|| address::graphql_url(&api_url));
             options.api_url = api_url;
+        }
+        if host_of(&options.api_url).is_some_and(address::is_at_home) {
+            // Nobody else waits for a server on this machine.
+            options.backoff = Duration::from_millis(20);
         }
         if remote.trim().starts_with("http://") && address::is_at_home(&options.address.host) {
             options.git_url = format!("http://{}/{}.git", options.address.host, options.address.full_name());

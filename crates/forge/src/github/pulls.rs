@@ -8,9 +8,12 @@ use crate::mark;
 use ralph_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// Titles are cut by the vendor's limit.
 const TITLE_MAX: usize = 250;
+/// GraphQL names its limit, but not its length.
+const LIMITED: Duration = Duration::from_secs(60);
 
 impl GitHub {
     pub(super) fn wire_pr(&self, number: u64) -> Result<WirePr> {
@@ -128,6 +131,9 @@ impl GitHub {
             return Ok(Some(now));
         }
         let error = &value["errors"][0];
+        if error["type"] == "RATE_LIMITED" {
+            return Err(ForgeError::RateLimited { what, wait: LIMITED });
+        }
         if error["type"] == "FORBIDDEN" {
             let said = super::told::clean(error["message"].as_str().unwrap_or("forbidden"), "");
             return Err(auth(what, said, super::told::NEEDED));

@@ -31,7 +31,7 @@ pub(crate) fn said(body: &[u8]) -> String {
             text = if text.is_empty() { one } else { format!("{text}: {one}") };
         }
     }
-    text
+    if text.is_empty() { value.to_string() } else { text }
 }
 
 /// An answer that is none, as an error.
@@ -56,6 +56,11 @@ pub(crate) fn error(ask: &Ask, answer: &Answer, repo: &str, token: &str, app: bo
         403 if lower.contains("archived") => {
             refused(what, reason, "the repo is archived: nothing can be changed in it")
         }
+        403 if lower.contains("not permitted to create") => auth(
+            what,
+            reason,
+            "allow it in the repo's settings: Actions, General, \"Allow GitHub Actions to create and approve pull requests\"",
+        ),
         403 if app => auth(what, reason, format!("the App may not do this in {repo}: {NEEDED}")),
         403 => auth(what, reason, format!("the token may not do this in {repo}: {NEEDED}")),
         404 => not_found(

@@ -151,7 +151,7 @@ fn of_repo(state: &mut State, call: &Call<'_>) -> Reply {
     }
 }
 
-fn list_pulls(state: &State, call: &Call<'_>) -> Reply {
+fn list_pulls(state: &mut State, call: &Call<'_>) -> Reply {
     let wanted = call.query.get("state").unwrap_or("open");
     let head = call.query.get("head");
     let fits = |pull: &&Pull| {
@@ -164,6 +164,10 @@ fn list_pulls(state: &State, call: &Call<'_>) -> Reply {
     };
     let mut found: Vec<Value> =
         state.pulls.iter().filter(fits).map(|pull| shapes::pull(state, pull)).collect();
+    if state.stale_lists > 0 {
+        state.stale_lists -= 1;
+        found.pop();
+    }
     if call.query.get("direction") != Some("asc") {
         found.reverse();
     }
@@ -310,6 +314,9 @@ fn graphql(state: &mut State, body: &Value, holder: &Holder) -> Reply {
     let said = |kind: &str, message: &str| {
         Reply::json(200, &json!({ "data": null, "errors": [{ "type": kind, "message": message }] }))
     };
+    if std::mem::take(&mut state.graphql_limited) {
+        return said("RATE_LIMITED", "API rate limit exceeded");
+    }
     let query = body["query"].as_str().unwrap_or_default();
     let (name, draft) = if query.contains("markPullRequestReadyForReview(") {
         ("markPullRequestReadyForReview", false)

@@ -47,6 +47,8 @@ impl FakeGitHub {
             private: true,
             archived: false,
             drafts: true,
+            graphql_limited: false,
+            stale_lists: 0,
             page: 100,
             root: dir.path().canonicalize()?,
             holders: BTreeMap::new(),
@@ -142,6 +144,16 @@ impl FakeGitHub {
     /// The repo's plan has no drafts.
     pub fn without_drafts(&self) {
         lock(&self.state).drafts = false;
+    }
+
+    /// The next mutation is one too many.
+    pub fn limit_graphql(&self) {
+        lock(&self.state).graphql_limited = true;
+    }
+
+    /// The next lists of pull requests do not show the newest yet, as on a busy day.
+    pub fn stale_lists(&self, count: u32) {
+        lock(&self.state).stale_lists = count;
     }
 
     /// Lists come in pages of at most this many.

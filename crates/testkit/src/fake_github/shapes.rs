@@ -124,7 +124,7 @@ pub(crate) fn labels(state: &State, names: &[String]) -> Value {
     let label = |(name, id): (&String, u64)| {
         json!({
             "id": id, "node_id": format!("L_{id}"), "url": format!("{}/repos/{}/labels/{id}", state.url, state.full_name()),
-            "name": name, "color": "ededed", "default": false, "description": null,
+            "name": name, "color": "ededed", "default": false, "description": "",
         })
     };
     names.iter().zip(1..).map(label).collect()

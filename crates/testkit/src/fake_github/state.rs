@@ -117,6 +117,10 @@ pub(crate) struct State {
     pub private: bool,
     pub archived: bool,
     pub drafts: bool,
+    /// The next mutation is one too many.
+    pub graphql_limited: bool,
+    /// So many lists of pull requests do not show the newest yet.
+    pub stale_lists: u32,
     /// The most that a page holds.
     pub page: usize,
     /// The folder with `owner/name.git`.
