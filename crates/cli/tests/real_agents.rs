@@ -197,7 +197,7 @@ fn works_behind_the_fence(cli: &'static str) {
     }
     let run = done.exits(0).json();
     assert_eq!(run["files_changed"], serde_json::json!(["hello.txt"]), "{run}");
-    assert!(repo.join("hello.txt").is_file(), "the result is in the user's own tree");
+    assert!(repo.dir.join("hello.txt").is_file(), "the result is in the user's own tree");
 }
 
 #[test]
