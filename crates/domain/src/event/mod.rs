@@ -7,7 +7,6 @@ mod parts;
 
 pub use hand_back::Handed;
 pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
-use parts::{is_zero, is_zero_u32};
 
 use crate::budget::BudgetKind;
 use crate::config::Role;
@@ -49,7 +48,7 @@ pub enum EventBody {
         /// Its process id.
         pid: u32,
         /// Bytes of a torn last line that were set aside.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "parts::is_zero")]
         torn_bytes: u64,
     },
     /// The workspace is ready.
@@ -98,10 +97,10 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<Digest>,
         /// Processes left behind and ended.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         survivors: u32,
         /// Tool uses that were denied.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         denials: u32,
         /// Ids of criteria that the agent says are met, where it says so outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
