@@ -149,6 +149,29 @@ fn what_git_does_not_know_is_never_overwritten() {
 }
 
 #[test]
+fn an_agent_that_unhides_a_secret_does_not_get_it() {
+    let user = Fixture::new();
+    user.write(".gitignore", ".env\n");
+    user.git(&["commit", "-qam", "ignore"]);
+    user.write(".env", "TOKEN=start\n");
+    let pair = Pair::of(user, None);
+    let (mut both, _) = pair.begun();
+    assert!(!pair.twin.join(".env").exists());
+    pair.agent(".gitignore", "!.env\n");
+    assert_eq!(back(&mut both).written, [".gitignore"]);
+    pair.user.write("deep/.env", "TOKEN=later\n");
+    pair.user.write("open.txt", "open\n");
+    assert_eq!(both.take_in().unwrap(), ["open.txt"]);
+    back(&mut both);
+    assert!(!pair.twin.join(".env").exists() && !pair.twin.join("deep").exists());
+    // Neither through the objects that the twin can read.
+    let all = git(&pair.twin, &["cat-file", "--batch-all-objects", "--batch"]);
+    assert!(all.contains("hello") || all.contains("fn lib"), "the twin reads the user's objects");
+    assert!(!all.contains("TOKEN"), "{all}");
+    assert_eq!(pair.user.git(&["fsck", "--no-dangling", "--no-progress"]), "");
+}
+
+#[test]
 fn a_protected_file_of_the_user_stays_on_its_side_and_a_switched_branch_is_not_mixed_in() {
     let user = Fixture::new();
     user.write("PROMPT.md", "task\n");
