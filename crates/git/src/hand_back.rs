@@ -6,7 +6,9 @@
 
 use crate::entry::{Entry, MODE_GITLINK, differences, find};
 use crate::error::{Error, Result};
+use crate::left_over::is_secret;
 use crate::mirror::Mirror;
+use crate::object::ObjectStore;
 use crate::oid::Oid;
 use crate::one_file::{Brought, bring, look};
 use crate::push;
@@ -27,6 +29,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Objects of the user's files as they change during the run, in the user's own git folder.
+pub(crate) const OBJECTS: &str = "objects";
 
 /// What both sides last agreed on, `handed.json` in the user's own git folder.
 /// Nothing of it is kept where an agent can reach it.
@@ -115,7 +120,12 @@ impl HandBack {
     ) -> Result<Self, WorkspaceError> {
         let mirror = Mirror::new(&user.top, &twin.top, &user.run_folder(&run));
         let own = WorkspaceOptions { state_top: Some(user.top.clone()), ..options.clone() };
-        let user = GitWorkspace::new(user, run.clone(), options)?;
+        let mut user = GitWorkspace::new(user, run.clone(), options)?;
+        // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
+        let objects = user.folder.join(OBJECTS);
+        crate::twin::borrow_objects(&user.repo, &objects).map_err(|e| e.during("open the workspace"))?;
+        user.snapshot.keep_objects_in(&objects);
+        user.objects = ObjectStore::new(objects, user.repo.object_format);
         Ok(Self { agent: GitWorkspace::new(twin, run, own)?, user, mirror, agreed: None, handed: None })
     }
 
@@ -165,6 +175,10 @@ impl HandBack {
             let guarded = self.agent.session()?.protected.guards(&crate::entry::text(change.path));
             let ours = find(&now.entries, change.path);
             if is_apart(change.path) || guarded || is_nested(change.old, change.new) {
+                continue;
+            }
+            // An agent that takes a name out of the ignore rules does not get the user's secret for it.
+            if change.old.is_none() && is_secret(&self.user.repo.top, change.path) {
                 continue;
             }
             if same(ours, change.new) {
@@ -283,6 +297,10 @@ fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
 impl Workspace for HandBack {
     fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError> {
         self.seal()?;
+        if self.user.refs.read(&self.user.own_ref("start")).ok().flatten().is_none() {
+            let gone = Error::refused("the start of the run is gone from your repo", "start a new run");
+            return Err(gone.during("go on"));
+        }
         self.user.begin(&[])?;
         self.agent.begin(protected)
     }

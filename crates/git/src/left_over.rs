@@ -81,7 +81,7 @@ fn measure(top: &Path, path: &Path, item: &mut Item, secrets: &mut Vec<PathBuf>)
             measure(top, &path.join(entry.file_name()), item, secrets);
         }
     } else if meta.is_symlink() || meta.is_file() {
-        if is_secret(&full, path) {
+        if looks_secret(&full, path) {
             secrets.push(path.to_owned());
             return;
         }
@@ -95,8 +95,14 @@ fn is_secret_folder(path: &Path) -> bool {
     path.file_name().is_some_and(|name| [".ssh", ".aws", ".gnupg", ".kube"].iter().any(|n| name == *n))
 }
 
+/// The same for a path of a tree, which may lie in such a folder.
+pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    looks_secret(&top.join(path), path) || path.ancestors().skip(1).any(is_secret_folder)
+}
+
 /// Whether an ignored file looks like something that its owner keeps from others.
-fn is_secret(full: &Path, path: &Path) -> bool {
+fn looks_secret(full: &Path, path: &Path) -> bool {
     const NAMES: &[&str] = &[
         ".env",
         ".envrc",

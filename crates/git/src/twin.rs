@@ -7,6 +7,7 @@
 use crate::command::Git;
 use crate::entry::{Entry, MODE_GITLINK};
 use crate::error::{Error, Result};
+use crate::hand_back::OBJECTS;
 use crate::index;
 use crate::left_over::{self, LeftOut};
 use crate::object::Identity;
@@ -122,7 +123,8 @@ fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<L
         .config("init.defaultRefFormat=files")
         .run()?;
     let git_dir = top.join(".git");
-    borrow_objects(origin, &git_dir)?;
+    borrow_objects(origin, &git_dir.join("objects"))?;
+    copy_if_there(&origin.common_dir.join("shallow"), &git_dir.join("shallow"))?;
     copy_refs(origin, run, &git_dir)?;
     copy_settings(origin, &git_dir)?;
     for name in ["info/exclude", "info/attributes"] {
@@ -159,16 +161,26 @@ pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
     found
 }
 
-fn borrow_objects(origin: &Repo, git_dir: &Path) -> Result<()> {
+/// Makes `folder` a folder of objects that borrows from the repo's own.
+pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
     let objects = origin.common_dir.join("objects");
-    // Git reads a path that begins with a quote as a quoted one.
     let mut line = objects.as_os_str().as_bytes().to_vec();
     if line.contains(&b'\n') {
         return Err(Error::refused("the repo's path holds a line break", "move the repo, or use `--clone`"));
     }
     line.push(b'\n');
-    crate::store::write_atomically(&git_dir.join("objects/info/alternates"), &line)?;
-    copy_if_there(&origin.common_dir.join("shallow"), &git_dir.join("shallow"))
+    crate::store::write_atomically(&folder.join("info/alternates"), &line)
+}
+
+/// Removes the twin of a run that is over, and what was kept beside it in the user's git folder.
+pub fn remove(origin: &Path, run: &RunId, twin: &Path) {
+    // What cannot be removed costs room on the disk and nothing else.
+    let _ = fs::remove_dir_all(twin);
+    if let Ok(origin) = Repo::discover(origin) {
+        for name in [OBJECTS, "room"] {
+            let _ = fs::remove_dir_all(origin.run_folder(run).join(name));
+        }
+    }
 }
 
 /// All branches, tags and remote branches as the user has them, and the start of this run.

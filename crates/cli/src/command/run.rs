@@ -314,7 +314,7 @@ fn tidy_up(spec: &RunSpec) -> Option<RunState> {
     let dir = RalphDir::of(spec.home());
     let state = ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()?;
     if state.finished.is_some() && state.kept_back.is_empty() {
-        let _ = std::fs::remove_dir_all(&spec.workspace);
+        ralph_git::twin::remove(&spec.origin, &spec.run_id, &spec.workspace);
     }
     Some(state)
 }

@@ -13,8 +13,6 @@ pub use handover::{
 };
 pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, SessionEnd, Verdict};
 
-use parts::{is_zero, is_zero_u32};
-
 use crate::budget::BudgetKind;
 use crate::config::Role;
 use crate::control::Letter;
@@ -55,7 +53,7 @@ pub enum EventBody {
         /// Its process id.
         pid: u32,
         /// Bytes of a torn last line that were set aside.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "parts::is_zero")]
         torn_bytes: u64,
     },
     /// The workspace is ready.
@@ -104,10 +102,10 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<Digest>,
         /// Processes left behind and ended.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         survivors: u32,
         /// Tool uses that were denied.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         denials: u32,
         /// Ids of criteria that the agent says are met, where it says so outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -423,7 +421,7 @@ pub enum EventBody {
         #[serde(default)]
         duration_ms: u64,
         /// Changes to tests that a person should look at.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         weakened: u32,
         /// What only a person can mend, where that is why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
