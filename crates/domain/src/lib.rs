@@ -33,6 +33,7 @@ pub mod setup;
 pub mod spec;
 pub mod state;
 pub mod stuck;
+pub mod test_command;
 pub mod test_report;
 pub mod text;
 pub mod weakened;

@@ -220,6 +220,10 @@ impl Workspace for GitWorkspace {
         clean::verify(commit.as_str(), folder).map_err(|e| e.during("look at the clean checkout"))
     }
 
+    fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        diff::file_at(&self.git, commit.as_str(), path).map_err(|e| e.during(&format!("read `{path}`")))
+    }
+
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
     }

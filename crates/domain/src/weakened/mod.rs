@@ -79,6 +79,11 @@ pub fn summary_of(number: usize) -> String {
     format!("{} to tests {verb} a look", count(number, "change"))
 }
 
+/// Whether a finding says that failures of tests are hidden where tests are run: no proof can stand on that.
+pub fn decides_failure(finding: &Finding) -> bool {
+    finding.kind == WeakKind::Swallowed && paths::config(&finding.path).is_some()
+}
+
 /// Findings that are kept.
 pub const FINDINGS_MAX: usize = 100;
 /// Findings of one file.
@@ -187,7 +192,7 @@ fn of_config(file: &FilePatch<'_>, config: Config, found: &mut Found<'_>) {
                 Config::Lines(words) => words.iter().any(|w| text.contains(w)),
                 Config::Targets => change.target.is_some_and(|t| t.contains("test") || t.contains("check")),
             };
-            if !change.removed && lines::swallows(text) && (decides || config != Config::Whole) {
+            if !change.removed && lines::swallows(text) && decides {
                 found.push(WeakKind::Swallowed, Some(change));
             } else if decides && found.list.iter().all(|f| f.kind != WeakKind::ConfigChanged) {
                 found.push(WeakKind::ConfigChanged, Some(change));
