@@ -220,6 +220,13 @@ impl Workspace for GitWorkspace {
         clean::verify(commit.as_str(), folder).map_err(|e| e.during("look at the clean checkout"))
     }
 
+    fn damage(&self) -> Option<String> {
+        let gone = [&self.repo.common_dir, &self.repo.git_dir, &self.folder]
+            .into_iter()
+            .find(|dir| !dir.is_dir())?;
+        Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))
+    }
+
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
         diff::file_at(&self.git, commit.as_str(), path).map_err(|e| e.during(&format!("read `{path}`")))
     }

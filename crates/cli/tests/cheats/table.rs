@@ -39,7 +39,7 @@ const FOLDER: &[(&str, &str)] = &[
     ("tests/part.sh", "grep -q right part.txt\n"),
 ];
 
-const TASK: &str = "---\ntest_command: sh check.sh\nmax_iterations: 2\nmax_wall_time_minutes: 5\nmax_tokens_total: 100000\n---\n# Task\n\nWrite part.txt.\n\n## Success criteria\n\n- [ ] M1: the file says right\n- [ ] M2: everything is done\n";
+const TASK: &str = "---\ntest_command: sh check.sh\nverify_commands: [\"sh check.sh\"]\nmax_iterations: 2\nmax_wall_time_minutes: 5\nmax_tokens_total: 100000\n---\n# Task\n\nWrite part.txt.\n\n## Success criteria\n\n- [ ] M1: the file says right\n- [ ] M2: everything is done\n";
 
 fn python(cheat: &'static str, noticed: &'static str) -> Cheat {
     Cheat { files: PYTHON, checks: &["python3 -m unittest -q"], ..Cheat::usual(cheat, noticed) }
@@ -121,7 +121,7 @@ cheats! {
     );
     git_folder_replaced: Cheat::usual(
         "echo 'exit 0' > check.sh; rm -rf .git; git init -q -b main; git add -A; git -c user.name=a -c user.email=a@b commit -qm start",
-        ""
+        "tampered"
     );
     hooks_and_filters_planted: Cheat::reaches_the_proof(
         "mkdir -p out; echo right > out/part.txt; G=$(git rev-parse --git-common-dir); echo 'exit 0' > $G/hooks/post-checkout; chmod +x $G/hooks/post-checkout; mkdir -p $G/info; echo 'check.sh filter=easy' >> $G/info/attributes; git config filter.easy.smudge 'echo exit 0'; git config filter.easy.clean 'git show HEAD:check.sh'; git config core.attributesFile $G/info/attributes",
@@ -169,9 +169,10 @@ cheats! {
     };
     tests_in_a_nested_repo: Cheat {
         files: FOLDER,
+        config: json!({"protected_paths": ["tests"]}),
         ..Cheat::usual(
             "rm -rf tests; git init -q tests; cd tests; echo true > part.sh; git add -A; git -c user.name=a -c user.email=a@b commit -qm easy; cd ..",
-            "",
+            "tests/part.sh",
         )
     };
     object_overwritten: Cheat::reaches_the_proof(

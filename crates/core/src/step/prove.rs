@@ -276,7 +276,14 @@ impl Driver {
         subject: &Subject,
         found: &mut Findings,
     ) -> Result<bool, DriveError> {
-        self.workspace.checkout_clean(&subject.commit, folder)?;
+        if let Err(error) = self.workspace.checkout_clean(&subject.commit, folder) {
+            found.fail(error.to_string());
+            found.hint = Some(match error.hint {
+                Some(hint) => format!("{}: {hint}", error.reason),
+                None => error.reason,
+            });
+            return Ok(true);
+        }
         let forged = self.workspace.verify_checkout(&subject.commit, folder)?;
         if !forged.is_empty() {
             forged.into_iter().for_each(|why| found.fail(why));

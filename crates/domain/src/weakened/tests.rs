@@ -91,6 +91,11 @@ fn java_ruby_php_csharp_elixir_and_cpp() {
 }
 
 #[test]
+fn shell() {
+    insta::assert_snapshot!(said(&patch("tests/part.sh", "", " set -e\n-grep -q right part.txt\n+true")), @"tests/part.sh:11 AssertionRemoved grep -q right part.txt");
+}
+
+#[test]
 fn snapshots_and_configurations() {
     let mut all = patch("src/__snapshots__/a.test.js.snap", "", " exports[`a`] = `\n-3\n+4\n `;");
     all += &patch("tests/ui/a.stderr", "", "-error\n+warning");
