@@ -1,6 +1,11 @@
 //! Agents that cheat: what they do is noticed, nothing of it proves anything, and nothing is silently repaired.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "cheats/suite.rs"]
+mod suite;
+#[path = "cheats/table.rs"]
+mod table;
+
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 

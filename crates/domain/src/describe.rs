@@ -30,7 +30,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
         ),
         EventBody::DriverStarted { .. } => return None,
-        EventBody::Prepared { baseline } => {
+        EventBody::Prepared { baseline, .. } => {
             let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
             let dirty = match baseline.dirty_total {
                 0 => "clean".to_owned(),

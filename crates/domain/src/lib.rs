@@ -35,6 +35,7 @@ pub mod spec;
 pub mod state;
 pub mod stuck;
 pub mod tell;
+pub mod test_command;
 pub mod test_report;
 pub mod text;
 pub mod weakened;

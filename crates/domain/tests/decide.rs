@@ -56,6 +56,7 @@ impl Run {
                 dirty_total: 0,
                 left_out: vec![],
             },
+            surroundings: Default::default(),
         });
         self
     }

@@ -47,7 +47,7 @@ impl Run {
             dirty_total: 0,
             left_out: vec![],
         };
-        run.event(EventBody::Prepared { baseline });
+        run.event(EventBody::Prepared { baseline, surroundings: Default::default() });
         run
     }
 

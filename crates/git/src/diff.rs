@@ -145,6 +145,13 @@ fn checked(name: &str) -> Result<&str> {
     }
     Ok(name)
 }
+/// A file of a commit, of at most 16 MiB.
+pub(crate) fn file_at(git: &Git, commit: &str, path: &str) -> Result<Option<Vec<u8>>> {
+    let name = format!("{commit}:{path}");
+    let output = git.call(["cat-file", "blob", &name]).max_stdout(16 * 1024 * 1024).accept(&[128]).run()?;
+    Ok((output.code == 0).then_some(output.stdout))
+}
+
 /// Files in the folder that no commit will hold: ignored ones, whole folders as one entry. The first of them only.
 pub(crate) fn unrecorded(git: &Git) -> Result<Vec<String>> {
     const MOST: usize = 300;

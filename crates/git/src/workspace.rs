@@ -232,6 +232,17 @@ impl Workspace for GitWorkspace {
             .map_err(|e| e.during("look at the clean checkout"))
     }
 
+    fn damage(&self) -> Option<String> {
+        let gone = [&self.repo.common_dir, &self.repo.git_dir, &self.folder]
+            .into_iter()
+            .find(|dir| !dir.is_dir())?;
+        Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))
+    }
+
+    fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        diff::file_at(&self.git, commit.as_str(), path).map_err(|e| e.during(&format!("read `{path}`")))
+    }
+
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
     }

@@ -3,4 +3,5 @@
 
 pub(crate) mod difference;
 pub(crate) mod environment;
+pub(crate) mod surroundings;
 pub(crate) mod watched;

@@ -20,6 +20,10 @@ impl Driver {
         let wanted = current.session.as_ref().and_then(|s| s.commit_message.clone());
         let again = current.change.is_some();
         let before = self.ctx.state.tree.clone();
+        if let Some(what) = self.workspace.damage() {
+            self.ctx.record(EventBody::Tampered { what })?;
+            return Ok(());
+        }
         // Refs first: our own commit must not hide what the agent moved.
         let moves = self.workspace.moved_refs()?;
         if !moves.is_empty() {

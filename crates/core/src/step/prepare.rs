@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::proof::surroundings;
 use ralph_domain::event::EventBody;
 use ralph_domain::protect::CI_FILES;
 use ralph_domain::spec::RunSpec;
@@ -19,7 +20,12 @@ impl Driver {
                 "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
             ))?;
         }
-        self.ctx.record(EventBody::Prepared { baseline })?;
+        let spec = &self.ctx.state.spec;
+        let surroundings = match self.sandbox.kind() {
+            "local" => surroundings::sealed(&surroundings::look(&spec.settings, &spec.workspace)),
+            _ => Default::default(),
+        };
+        self.ctx.record(EventBody::Prepared { baseline, surroundings })?;
         self.ctx.flush()?;
         self.ctx.boundary("prepare.after");
         Ok(())
@@ -56,12 +62,13 @@ impl Driver {
     }
 }
 
-/// What must stay as it is: what the user named, the task, the configuration, the scripts that verifiers run, CI files.
+/// What must stay as it is: what the user named, the task, the configuration, the scripts that verifiers and the setup run, CI files.
 pub(crate) fn protected_patterns(spec: &RunSpec) -> Vec<String> {
     let mut patterns = spec.settings.protected_paths.clone();
     patterns.push(spec.task.source.clone());
-    for verifier in &spec.settings.verifiers {
-        let scripts = scripts_of(&verifier.command_argv);
+    let setup = spec.settings.setup_commands.iter().map(|command| command.argv());
+    for argv in spec.settings.verifiers.iter().map(|v| v.command_argv.clone()).chain(setup) {
+        let scripts = scripts_of(&argv);
         patterns.extend(scripts.into_iter().filter(|script| spec.workspace.join(script).is_file()));
     }
     patterns.extend(CI_FILES.iter().map(|p| (*p).to_owned()));

@@ -4,7 +4,7 @@
 use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::proof::watched::Watched;
-use crate::proof::{difference, environment};
+use crate::proof::{difference, environment, surroundings};
 use crate::step::verify::{Checked, run_check, run_logged};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
@@ -12,6 +12,7 @@ use ralph_domain::ports::{Baseline, ExecRequest, PutAway};
 use ralph_domain::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, VERSION};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::setup;
+use ralph_domain::test_command;
 use ralph_domain::weakened::{self, Finding};
 use ralph_journal::JournalError;
 use ralph_journal::artifacts;
@@ -80,6 +81,7 @@ impl Driver {
             found.fail(missing);
         }
         found.weakened = self.weakened(&subject)?;
+        self.look_around(&mut found);
         if !self.prove_clean(&subject, &mut found)? {
             return Ok(());
         }
@@ -92,6 +94,54 @@ impl Driver {
             self.explain(&subject, &mut found)?;
         }
         self.finish_proof(&subject, &found, started)
+    }
+
+    /// Whether the check itself is still the one from the start: programs of this machine, and what turns a failure into
+    /// a success.
+    fn look_around(&self, found: &mut Findings) {
+        let state = &self.ctx.state;
+        if !state.surroundings.is_empty() {
+            let now = surroundings::look(&state.spec.settings, &state.spec.workspace);
+            let changed = surroundings::differences(&state.surroundings, &now);
+            if !changed.is_empty() {
+                found.hint = Some(
+                    "programs or settings that the checks use changed on this machine: look at them, and start a new run if they are yours"
+                        .to_owned(),
+                );
+            }
+            changed.into_iter().for_each(|why| found.fail(why));
+        }
+        for finding in found.weakened.clone().iter().filter(|f| weakened::decides_failure(f)) {
+            let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
+            found.fail(format!("{}{line} swallows failures of tests: `{}`", finding.path, finding.excerpt));
+        }
+    }
+
+    /// Definitions that a check runs (a script of `package.json`, a target of a makefile) and that the run changed.
+    fn redefined(&self, subject: &Subject, folder: &Path) -> Result<Vec<String>, DriveError> {
+        let spec = &self.ctx.state.spec;
+        let below = spec.task.working_dir.clone().unwrap_or_default();
+        let mut found = Vec::new();
+        for verifier in spec.settings.required() {
+            for named in test_command::named_by(&verifier.command_argv) {
+                for file in named.files {
+                    let path = Path::new(&below).join(file).display().to_string();
+                    let Some(old) = self.workspace.file_at(&subject.baseline.head, &path)? else { continue };
+                    let old = test_command::definition(file, &String::from_utf8_lossy(&old), &named.name);
+                    let now = std::fs::read_to_string(folder.join(&path)).unwrap_or_default();
+                    let now = test_command::definition(file, &now, &named.name);
+                    if let Some(old) = old.filter(|old| now.as_ref() != Some(old)) {
+                        found.push(format!(
+                            "`{}` in {path}, which {} runs, is not what it was: bring back `{}`",
+                            named.name,
+                            verifier.name,
+                            ralph_domain::text::one_line(&old, 200)
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// What the run's whole change does to tests.
@@ -233,7 +283,14 @@ impl Driver {
         subject: &Subject,
         found: &mut Findings,
     ) -> Result<bool, DriveError> {
-        self.workspace.checkout_clean(&subject.commit, folder)?;
+        if let Err(error) = self.workspace.checkout_clean(&subject.commit, folder) {
+            found.fail(error.to_string());
+            found.hint = Some(match error.hint {
+                Some(hint) => format!("{}: {hint}", error.reason),
+                None => error.reason,
+            });
+            return Ok(true);
+        }
         let forged = self.workspace.verify_checkout(&subject.commit, folder)?;
         if !forged.is_empty() {
             forged.into_iter().for_each(|why| found.fail(why));
@@ -244,6 +301,9 @@ impl Driver {
         if !links.is_empty() {
             found.fail(format!("links that lead out of the repository: {}", links.join(", ")));
             return Ok(true);
+        }
+        for why in self.redefined(subject, folder)? {
+            found.fail(why);
         }
         let sandbox = self.sandbox.beside(folder)?;
         let vars =

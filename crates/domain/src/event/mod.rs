@@ -24,6 +24,7 @@ use crate::protect::ProtectedChange;
 use crate::stuck::{Evidence, Signals, StuckKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,9 @@ pub enum EventBody {
     Prepared {
         /// The state at the start.
         baseline: Baseline,
+        /// Marks of programs and settings of this machine that checks depend on.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        surroundings: BTreeMap<String, String>,
     },
     /// A fresh session starts.
     IterationStarted {

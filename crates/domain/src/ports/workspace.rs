@@ -39,6 +39,14 @@ pub trait Workspace: Send {
     fn verify_checkout(&self, _commit: &CommitId, _folder: &Path) -> Result<Vec<String>, WorkspaceError> {
         Ok(Vec::new())
     }
+    /// What somebody did to the repository itself so that the run cannot go on in it; `None` where it is sound.
+    fn damage(&self) -> Option<String> {
+        None
+    }
+    /// A file as a commit holds it; `None` where it has none.
+    fn file_at(&self, _commit: &CommitId, _path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        Ok(None)
+    }
     /// Paths in the workspace that are never recorded (ignored ones); a whole folder ends with `/`. Bounded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         Ok(Vec::new())

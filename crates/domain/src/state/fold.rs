@@ -29,7 +29,8 @@ impl RunState {
                 self.driver_pid = Some(*pid);
                 self.wait = None;
             }
-            EventBody::Prepared { baseline } => {
+            EventBody::Prepared { baseline, surroundings } => {
+                self.surroundings.clone_from(surroundings);
                 self.tree = Some(baseline.tree.clone());
                 self.baseline = Some(baseline.clone());
             }

@@ -58,6 +58,9 @@ pub struct RunState {
     pub driver_pid: Option<u32>,
     /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
+    /// Marks of programs and settings of this machine that checks depend on, from the start.
+    #[serde(default)]
+    pub surroundings: BTreeMap<String, String>,
     /// Finished iterations.
     pub iterations: u32,
     /// Tries of the iteration that comes or runs now.
@@ -213,6 +216,7 @@ impl RunState {
             started_at: created,
             driver_pid: None,
             baseline: None,
+            surroundings: BTreeMap::new(),
             iterations: 0,
             attempts: 0,
             interruptions: 0,

@@ -79,6 +79,11 @@ pub fn summary_of(number: usize) -> String {
     format!("{} to tests {verb} a look", count(number, "change"))
 }
 
+/// Whether a finding says that failures of tests are hidden where tests are run: no proof can stand on that.
+pub fn decides_failure(finding: &Finding) -> bool {
+    finding.kind == WeakKind::Swallowed && paths::config(&finding.path).is_some()
+}
+
 /// Findings that are kept.
 pub const FINDINGS_MAX: usize = 100;
 /// Findings of one file.
@@ -126,13 +131,15 @@ fn of_file(file: &FilePatch<'_>, moved: &Moved) -> Vec<Finding> {
         if !(by_path || (file.path.ends_with(".rs") && hunk.is_rust_tests())) {
             continue;
         }
-        of_hunk(&hunk.changes, moved, &mut found);
+        let shell = [".sh", ".bash", ".bats"].iter().any(|end| file.path.ends_with(end));
+        let asserts = if shell { lines::is_shell_assertion } else { lines::is_assertion };
+        of_hunk(&hunk.changes, asserts, moved, &mut found);
     }
     found.list
 }
 
-fn of_hunk(changes: &[Change<'_>], moved: &Moved, found: &mut Found<'_>) {
-    let mut new_assertions = changes.iter().filter(|c| !c.removed && lines::is_assertion(c.text)).count();
+fn of_hunk(changes: &[Change<'_>], asserts: fn(&str) -> bool, moved: &Moved, found: &mut Found<'_>) {
+    let mut new_assertions = changes.iter().filter(|c| !c.removed && asserts(c.text)).count();
     let mut new_tests = changes.iter().filter(|c| !c.removed && lines::is_test(c.text)).count();
     for change in changes {
         let text = change.text;
@@ -150,7 +157,7 @@ fn of_hunk(changes: &[Change<'_>], moved: &Moved, found: &mut Found<'_>) {
             }
         } else if moved.is_there(text) {
             // It stands elsewhere now, or only its indentation changed.
-            if lines::is_assertion(text) {
+            if asserts(text) {
                 new_assertions = new_assertions.saturating_sub(1);
             } else if lines::is_test(text) {
                 new_tests = new_tests.saturating_sub(1);
@@ -162,7 +169,7 @@ fn of_hunk(changes: &[Change<'_>], moved: &Moved, found: &mut Found<'_>) {
             } else {
                 found.push(WeakKind::TestRemoved, Some(change));
             }
-        } else if lines::is_assertion(text) && !lines::is_always_true(text) {
+        } else if asserts(text) && !lines::is_always_true(text) {
             let kind =
                 if new_assertions > 0 { WeakKind::AssertionChanged } else { WeakKind::AssertionRemoved };
             new_assertions = new_assertions.saturating_sub(1);
@@ -187,7 +194,7 @@ fn of_config(file: &FilePatch<'_>, config: Config, found: &mut Found<'_>) {
                 Config::Lines(words) => words.iter().any(|w| text.contains(w)),
                 Config::Targets => change.target.is_some_and(|t| t.contains("test") || t.contains("check")),
             };
-            if !change.removed && lines::swallows(text) && (decides || config != Config::Whole) {
+            if !change.removed && lines::swallows(text) && decides {
                 found.push(WeakKind::Swallowed, Some(change));
             } else if decides && found.list.iter().all(|f| f.kind != WeakKind::ConfigChanged) {
                 found.push(WeakKind::ConfigChanged, Some(change));

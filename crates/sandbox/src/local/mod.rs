@@ -70,8 +70,8 @@ impl LocalOptions {
 
 /// Runs commands on this machine, under a guard, in one folder.
 ///
-/// Sandboxes made with [`Sandbox::beside`] share the guard; it runs one command at a time, so a second one waits for
-/// its turn (its sink is polled meanwhile). One made with [`Sandbox::lane`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
+/// Sandboxes made with [`Sandbox::beside`] share the guard, unless they stand behind a fence; it runs one command at a
+/// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::lane`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
     root: PathBuf,
@@ -129,13 +129,8 @@ impl LocalSandbox {
 
     /// The same folder with a guard of its own, which starts with its first command.
     pub(crate) fn own_lane(&self) -> Result<Self, SandboxError> {
-        let options = self
-            .shared
-            .options
-            .duplicate()
-            .map_err(|error| SandboxError::Broken(format!("the lock cannot be shared: {error}")))?;
         let shared = Shared {
-            options,
+            options: self.shared.duplicate()?,
             env: self.shared.env.clone(),
             fence: self.shared.fence.clone(),
             slot: Mutex::new(Slot::default()),
@@ -151,6 +146,11 @@ impl LocalSandbox {
 }
 
 impl Shared {
+    fn duplicate(&self) -> Result<LocalOptions, SandboxError> {
+        let options = self.options.duplicate();
+        options.map_err(|error| SandboxError::Broken(format!("the lock cannot be shared: {error}")))
+    }
+
     fn slot(&self) -> MutexGuard<'_, Slot> {
         // A slot holds no half-made state; a panic elsewhere does not spoil it.
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
@@ -234,8 +234,20 @@ impl Sandbox for LocalSandbox {
         Ok(Box::new(self.own_lane()?))
     }
 
+    /// Behind a fence it is a fence of its own: what commands here left in their home is not there.
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
-        Ok(Box::new(Self { root: real_folder(root)?, shared: Arc::clone(&self.shared) }))
+        let root = real_folder(root)?;
+        if self.shared.fence.is_none() {
+            return Ok(Box::new(Self { root, shared: Arc::clone(&self.shared) }));
+        }
+        let mut options = self.shared.duplicate()?;
+        options.fence = options.fence.beside();
+        let fence = Runtime::start(&options.fence, &options.run_id, &options.guard_exe)?.map(Arc::new);
+        let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
+        Ok(Box::new(Self {
+            root,
+            shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }),
+        }))
     }
 
     fn exchange(&self) -> Option<Exchange> {

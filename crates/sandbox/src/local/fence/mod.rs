@@ -33,6 +33,7 @@ pub(super) use wrap::Wrapped;
 use super::egress::EgressPolicy;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How strongly commands are fenced off.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +55,18 @@ impl Fence {
             Self::Bwrap(_) => "bwrap",
             Self::Landlock(_) => "landlock",
         }
+    }
+
+    /// The same fence with a folder, and so a home, of its own.
+    pub(super) fn beside(&self) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let mut other = self.clone();
+        if let Self::Bwrap(spec) | Self::Landlock(spec) = &mut other {
+            let mut name = spec.folder.file_name().unwrap_or_default().to_owned();
+            name.push(format!("-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+            spec.folder.set_file_name(name);
+        }
+        other
     }
 
     /// What it lets through; nothing to say for no fence.

@@ -1,0 +1,184 @@
+//! The programs and settings of this machine that a check depends on and that lie outside the workspace. A run without a
+//! fence could put others in their place, so they are known by their marks from the start.
+
+use ralph_domain::config::Settings;
+use ralph_domain::id::Digest;
+use ralph_domain::test_command::simple_commands;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Programs that stand behind most checks.
+const USUAL: &[&str] = &[
+    "sh", "bash", "env", "python", "python3", "node", "npm", "npx", "pnpm", "yarn", "bun", "cargo", "rustc",
+    "go", "make", "just", "pytest", "jest", "vitest", "mocha", "ruby", "bundle", "rspec", "java", "mvn",
+    "gradle", "php", "dotnet", "git", "grep", "diff", "cat", "sed", "awk", "test", "uv", "poetry",
+];
+
+/// Settings in the home folder that programs read by themselves.
+const HOME_FILES: &[&str] = &[
+    ".gitconfig",
+    ".config/git/config",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".config/pip/pip.conf",
+    ".cargo/config.toml",
+    ".cargo/config",
+    ".m2/settings.xml",
+    ".gradle/init.gradle",
+    ".mocharc.json",
+    ".pytest.ini",
+];
+
+/// Marks of programs and settings, by name. Empty where there is none.
+pub(crate) type Marks = BTreeMap<String, String>;
+
+/// Looks at what the checks of a run depend on.
+pub(crate) fn look(settings: &Settings, workspace: &Path) -> Marks {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute() && !folder.starts_with(workspace))
+        .collect();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    marks(&wanted(settings), &folders, home.as_deref())
+}
+
+/// The programs that checks name, and the usual ones.
+fn wanted(settings: &Settings) -> (BTreeSet<String>, BTreeSet<String>) {
+    let mut named = BTreeSet::new();
+    let checks = settings.verifiers.iter().map(|v| v.command_argv.clone());
+    for argv in checks.chain(settings.setup_commands.iter().map(|c| c.argv())) {
+        named.extend(argv.first().cloned());
+        named.extend(simple_commands(&argv).into_iter().filter_map(|words| words.into_iter().next()));
+    }
+    named.retain(|name| !name.contains('/') && !name.is_empty());
+    (named, USUAL.iter().map(|name| (*name).to_owned()).collect())
+}
+
+fn marks(
+    (named, usual): &(BTreeSet<String>, BTreeSet<String>),
+    folders: &[PathBuf],
+    home: Option<&Path>,
+) -> Marks {
+    let mut marks = Marks::new();
+    for name in named.iter().chain(usual) {
+        let found = folders.iter().map(|folder| folder.join(name)).find(|path| is_program(path));
+        match found {
+            Some(path) => drop(marks.insert(name.clone(), mark(&path))),
+            // One that is missing and then comes matters where a check names it.
+            None if named.contains(name) => drop(marks.insert(name.clone(), String::new())),
+            None => {}
+        }
+    }
+    let Some(home) = home else { return marks };
+    for file in HOME_FILES {
+        marks.insert(format!("~/{file}"), mark(&home.join(file)));
+    }
+    // Python runs these before anything else.
+    let libraries = std::fs::read_dir(home.join(".local/lib")).into_iter().flatten().flatten();
+    for folder in libraries.filter(|e| e.file_name().to_string_lossy().starts_with("python")).take(20) {
+        for name in ["usercustomize.py", "sitecustomize.py"] {
+            let below = format!(".local/lib/{}/site-packages/{name}", folder.file_name().to_string_lossy());
+            marks.insert(format!("~/{below}"), mark(&home.join(&below)));
+        }
+    }
+    marks
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// Where a file is and which one it is. Its status time cannot be set back by its owner.
+fn mark(path: &Path) -> String {
+    match std::fs::metadata(path) {
+        Ok(m) => format!(
+            "{} {}:{} {} {}.{}",
+            path.display(),
+            m.dev(),
+            m.ino(),
+            m.size(),
+            m.ctime(),
+            m.ctime_nsec()
+        ),
+        Err(_) => String::new(),
+    }
+}
+
+/// The same in few letters, for the journal.
+pub(crate) fn sealed(marks: &Marks) -> Marks {
+    marks.iter().map(|(name, mark)| (name.clone(), seal(mark))).collect()
+}
+
+fn seal(mark: &str) -> String {
+    if mark.is_empty() { String::new() } else { Digest::of(mark.as_bytes()).short().to_owned() }
+}
+
+/// What is no longer what it was when it was sealed, in words.
+pub(crate) fn differences(before: &Marks, now: &Marks) -> Vec<String> {
+    let path = |mark: &str| mark.split(' ').next().unwrap_or_default().to_owned();
+    let mut found = Vec::new();
+    for (name, old) in before {
+        let new = now.get(name).map(String::as_str).unwrap_or_default();
+        if seal(new) == *old {
+            continue;
+        }
+        found.push(match (old.is_empty(), new.is_empty()) {
+            (_, true) => {
+                format!("`{name}`, which checks may use, was removed from this machine during the run")
+            }
+            (true, false) => format!("`{name}`, which checks may use, came during the run: {}", path(new)),
+            (false, false) => {
+                format!("`{name}`, which checks may use, is not the one from the start: {}", path(new))
+            }
+        });
+    }
+    // A home that had no such folder at the start has no mark of the file in it.
+    let came = now.iter().filter(|(name, mark)| name.ends_with("customize.py") && !mark.is_empty());
+    found.extend(
+        came.filter(|(name, _)| !before.contains_key(*name)).map(|(name, _)| {
+            format!("`{name}`, which Python runs before anything else, came during the run")
+        }),
+    );
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_front_of_another_is_noticed_and_one_behind_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = ["a", "b", "c"].map(|n| folder.path().join(n));
+        let program = |at: usize, name: &str| {
+            std::fs::create_dir_all(&folders[at]).unwrap();
+            let path = folders[at].join(name);
+            std::fs::write(&path, format!("{at}")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        program(1, "grep");
+        let names = |list: &[&str]| list.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();
+        let wanted = (names(&["jtest"]), names(&["grep", "nowhere"]));
+        let look = || marks(&wanted, &folders, Some(folder.path()));
+        let before = sealed(&look());
+        program(2, "grep");
+        program(0, "other");
+        assert_eq!(differences(&before, &look()), [""; 0]);
+        program(0, "grep");
+        program(0, "jtest");
+        std::fs::write(folder.path().join(".npmrc"), "script-shell=/bin/true").unwrap();
+        let site = folder.path().join(".local/lib/python3.9/site-packages");
+        std::fs::create_dir_all(&site).unwrap();
+        std::fs::write(site.join("usercustomize.py"), "").unwrap();
+        let found = differences(&before, &look()).join("\n");
+        for word in [
+            "`grep`, which checks may use, is not the one",
+            "`jtest`, which checks may use, came",
+            "`~/.npmrc`",
+            "usercustomize",
+        ] {
+            assert!(found.contains(word), "{word}: {found}");
+        }
+    }
+}
