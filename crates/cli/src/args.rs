@@ -109,6 +109,8 @@ pub enum Command {
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.
     Demo(command::demo::DemoArgs),
+    /// Put the dashboard into a sandbox of a cloud.
+    Deploy(command::deploy::DeployArgs),
     /// Print a completion script for your shell.
     Completions(command::completions::CompletionsArgs),
     /// Print or install the manual pages.

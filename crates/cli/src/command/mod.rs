@@ -5,6 +5,7 @@ pub mod completions;
 pub mod control;
 pub mod convert;
 pub mod demo;
+pub mod deploy;
 pub mod diagnose;
 pub mod doctor;
 pub mod home;
@@ -65,6 +66,7 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Notify(args) => notify::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),
         Command::Diagnose(args) => diagnose::run(args, &folder, out),
+        Command::Deploy(args) => deploy::run(args, &folder, out),
         Command::Demo(args) => demo::run(args, &folder, out),
         Command::Completions(args) => completions::run(args, &folder, out),
         Command::Man(args) => man::run(args, &folder, out),
