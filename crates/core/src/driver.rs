@@ -13,7 +13,7 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{Agent, Clock, CustomCheck, Sandbox, Workspace};
+use ralph_domain::ports::{Agent, Clock, CustomCheck, Sandbox, SandboxKeeper, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
@@ -52,6 +52,8 @@ pub struct Parts {
     pub helpers: Helpers,
     /// What a fence around the sandbox keeps from being reached.
     pub refusals: Refusals,
+    /// Who looks after the sandboxes, where they have a life of their own.
+    pub keeper: Option<Box<dyn SandboxKeeper>>,
 }
 
 /// Drives one run.
@@ -61,6 +63,7 @@ pub struct Driver {
     pub(crate) workspace: Box<dyn Workspace>,
     pub(crate) agents: Vec<Box<dyn Agent>>,
     pub(crate) helpers: Helpers,
+    pub(crate) keeper: Option<Box<dyn SandboxKeeper>>,
     /// The profile that the doctor uses this time, where a person named one.
     pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
@@ -141,6 +144,7 @@ impl Driver {
             workspace: parts.workspace,
             agents: parts.agents,
             helpers: parts.helpers,
+            keeper: parts.keeper,
             doctor_profile: None,
             spec_version: 1,
         }
@@ -153,7 +157,8 @@ impl Driver {
 
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
     pub fn run(mut self) -> RunResult {
-        let result = self.drive();
+        let result = self.drive().and_then(|()| self.tell_sandboxes());
+        self.dismiss_sandboxes();
         let flushed = self.ctx.settle();
         self.clear_marker();
         match result.and(flushed) {
@@ -169,6 +174,7 @@ impl Driver {
         loop {
             self.ctx.read_inbox()?;
             self.ctx.tell_refusals()?;
+            self.tell_sandboxes()?;
             self.apply_approval()?;
             self.take_edit()?;
             self.ctx.state.tick(self.ctx.clock.now());

@@ -21,6 +21,7 @@ mod receipt;
 mod refusals;
 mod result;
 pub mod run_id;
+mod sandboxes;
 mod step;
 mod task_book;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{AgentName, CommitId, RunId, TreeId};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::{Baseline, ExecRequest, PutAway, Sandbox};
+use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, PutAway, Sandbox};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::state::AgentTotals;
 use ralph_journal::JournalError;
@@ -202,7 +202,7 @@ impl Driver {
             let log = logs.join(format!("setup-{}.log", n + 1));
             let run = run_logged(&mut self.ctx, &*sandbox, &request, "setup", &log)?;
             let end = run.outcome.as_ref().map(|o| o.end);
-            if self.ctx.state.cancel_by.is_some() {
+            if self.ctx.state.cancel_by.is_some() || matches!(end, Ok(ExecEnd::GuardLost)) {
                 return Ok(None);
             }
             if !end.as_ref().is_ok_and(|e| e.success()) {

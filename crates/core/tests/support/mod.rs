@@ -187,6 +187,7 @@ impl Machine {
             observer: Box::new(Silent),
             helpers: self.helpers.clone(),
             refusals: ralph_core::Refusals::default(),
+            keeper: None,
             cancel: Arc::new(CancelFlag::default()),
         }
     }

@@ -52,6 +52,9 @@ pub const TOP_KEYS: &[&str] = &[
     "critic",
     "roles",
     "isolation",
+    "sandbox",
+    "allowed_hosts",
+    "pass_env",
     "default_cooldown_seconds",
 ];
 
@@ -173,6 +176,9 @@ impl ConfigFile {
         }
         if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
             return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
+        if let Some(fault) = self.sandbox.as_ref().and_then(super::SandboxConfig::fault) {
+            return Err(("sandbox", fault, "`docs/CONFIG.md` shows the right form of every key".into()));
         }
         let names = || self.agents.iter().flatten().map(|a| &a.name);
         for role in self.roles.iter().flatten() {

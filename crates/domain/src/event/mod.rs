@@ -3,8 +3,10 @@
 
 mod kind;
 mod parts;
+mod sandbox;
 
 pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
+pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};
 
 use parts::{is_zero, is_zero_u32};
 
@@ -143,16 +145,11 @@ pub enum EventBody {
         duration_ms: u64,
     },
     /// The fence kept a command from reaching somebody.
-    EgressRefused {
-        /// Whom.
-        host: String,
-        /// On which port.
-        port: u16,
-        /// Why.
-        reason: String,
-        /// How often it was tried, since this was last told.
-        times: u32,
-    },
+    EgressRefused(EgressRefused),
+    /// The run has a sandbox to work in.
+    SandboxReady(SandboxReady),
+    /// A sandbox of the run is no more, or rests.
+    SandboxGone(SandboxGone),
     /// The tree is recorded.
     Checkpointed {
         /// Its iteration.

@@ -22,6 +22,7 @@ mod tools;
 mod wrap;
 
 pub use auth::{AuthFile, auth_files, key_variables};
+pub use git::{git_mounts, tidy_git};
 pub use detect::{FenceReport, Finding, detect};
 pub use limits::Limits;
 
