@@ -15,6 +15,7 @@ mod models;
 mod output;
 mod present;
 mod providers;
+mod sandboxes;
 mod settings;
 mod signals;
 mod state_files;

@@ -5,14 +5,14 @@ use crate::error::CommandError;
 use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
-use crate::{fence, host, models};
+use crate::{fence, host, models, sandboxes};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
 use ralph_core::{CancelFlag, Helpers, Observer, Refusals};
 use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::model::{ModelClient, Pricing};
-use ralph_domain::ports::Agent;
+use ralph_domain::ports::{Agent, Sandbox};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
@@ -81,12 +81,18 @@ pub fn parts(
         .fd()
         .try_clone_to_owned()
         .map_err(|e| CommandError::environment(format!("cannot share the lock with the guard: {e}")))?;
-    let mut options = LocalOptions::new(spec.run_id.as_str());
-    options.lock_fd = Some(lock_fd);
-    options.env_remove = thinking::own_keys(&spec.settings);
     let refusals = Refusals::default();
-    options.fence = fence::of_run(home, spec, &refusals)?;
-    let sandbox = LocalSandbox::start(&spec.workspace, options)?;
+    let elsewhere = sandboxes::of_run(home, spec, &repo, &refusals)?;
+    let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
+        Some((sandbox, keeper)) => (sandbox, Some(keeper)),
+        None => {
+            let mut options = LocalOptions::new(spec.run_id.as_str());
+            options.lock_fd = Some(lock_fd);
+            options.env_remove = thinking::own_keys(&spec.settings);
+            options.fence = fence::of_run(home, spec, &refusals)?;
+            (Box::new(LocalSandbox::start(&spec.workspace, options)?), None)
+        }
+    };
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
     let workspace = GitWorkspace::new(
@@ -104,7 +110,7 @@ pub fn parts(
         dir: RalphDir::of(&spec.workspace),
         places,
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
-        sandbox: Box::new(sandbox),
+        sandbox,
         workspace: Box::new(workspace),
         agents: agents(spec, &thinker)?,
         custom_checks: std::collections::BTreeMap::new(),
@@ -114,6 +120,7 @@ pub fn parts(
         cancel,
         helpers: thinker.helpers(),
         refusals,
+        keeper,
     })
 }
 

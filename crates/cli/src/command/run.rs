@@ -11,11 +11,11 @@ use self::report::{announce, summary};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, signals, wiring};
+use crate::{find, host, sandboxes, signals, wiring};
 use crate::{models, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::config::{Isolation, ProviderName, Settings};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::{RunSpec, Task};
@@ -24,12 +24,13 @@ use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
 
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
   ralph run --worktree                             the loop on PROMPT.md beside your own tree, fenced off
   ralph run --isolation none                       in place, with all your rights
   ralph run --isolation none --branch fix-router   commit each iteration on a branch
   ralph run --isolation none --verify 'cargo test' --agents claude,codex
+  ralph run --provider docker                      commands and agents in a container
   ralph run --resume                               go on with the latest run of this folder")]
 pub struct RunArgs {
     /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
@@ -96,6 +97,19 @@ pub struct RunArgs {
     /// The strongest fence that works here, or an error.
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
+    /// Where commands run: local, docker, sbx, daytona, e2b or vercel. Elsewhere than local the work is in a worktree of its
+    /// own.
+    #[arg(long, value_name = "NAME", value_parser = ProviderName::parse)]
+    pub provider: Option<ProviderName>,
+    /// Leave the sandbox of `--provider` as it is when the run ends.
+    #[arg(long)]
+    pub keep_sandbox: bool,
+    /// A host that commands may reach, beside the usual ones (`example.org`, `localhost:11434`); may be given several times.
+    #[arg(long, value_name = "HOST")]
+    pub allow_host: Vec<String>,
+    /// A variable of yours that commands may see; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub pass_env: Vec<String>,
 }
 
 /// Reads the value of `--isolation`.
@@ -147,8 +161,14 @@ impl RunArgs {
         flag("--ticket", self.ticket.clone());
         self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
         self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
+        flag("--provider", self.provider.map(|name| name.as_str().to_owned()));
+        self.allow_host.iter().for_each(|host| flag("--allow-host", Some(host.clone())));
+        self.pass_env.iter().for_each(|name| flag("--pass-env", Some(name.clone())));
         if self.strict_budget {
             flags.push("--strict-budget".into());
+        }
+        if self.keep_sandbox {
+            flags.push("--keep-sandbox".into());
         }
         flags.extend(
             options::asked(self)
@@ -173,7 +193,17 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     )?;
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
-    let isolation = options::isolation(args, &loaded)?;
+    let sandbox = sandboxes::choose(args, &loaded, chosen.settings.sandbox.as_ref())?;
+    let mut args = args.clone();
+    let isolation = if sandbox.provider().is_elsewhere() {
+        // The user's own tree is no place for a sandbox to work in.
+        args.worktree |= args.clone.is_none();
+        Isolation::Auto
+    } else {
+        options::isolation(&args, &loaded)?
+    };
+    let args = &args;
+    chosen.settings.sandbox = Some(sandbox);
     let models = models::load(&origin.top)?;
     let settings = options::resolve(
         args,
@@ -212,7 +242,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let lock = wiring::lock(&spec)?;
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
-    announce(&spec, &models.prices, out);
+    announce(&spec, &loaded.unheard, &models.prices, out);
     let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
