@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sandboxes lost in a row, without a command between that went well, before it is given up.
 const LOSSES_MAX: u32 = 5;
+/// How often and how long one is looked for that seems lost.
+const ATTACH_TRIES: u32 = 40;
+const ATTACH_PAUSE_MS: u8 = 250;
 /// News that wait to be journalled.
 const NEWS_MAX: usize = 100;
 
@@ -169,7 +172,7 @@ impl Cell {
             return Err(broken());
         }
         let id = now.sandbox.as_ref().map(|sandbox| sandbox.id().to_owned()).unwrap_or_default();
-        match now.provider.attach(&id) {
+        match attach(&*now.provider, &id) {
             Ok(Some(again)) => {
                 self.notice(format!("a command in the sandbox {id} was cut off: {why}"));
                 now.sandbox = Some(again);
@@ -206,6 +209,18 @@ impl Drop for Cell {
         if self.temporary {
             self.destroy();
         }
+    }
+}
+
+/// Looks for a sandbox that seems lost. One that is just being removed answers strangely for a moment.
+fn attach(provider: &dyn SandboxProvider, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
+    let mut tries = 0;
+    loop {
+        match provider.attach(id) {
+            Err(_) if tries < ATTACH_TRIES => tries += 1,
+            found => return found,
+        }
+        nix::poll::poll(&mut [], ATTACH_PAUSE_MS).ok();
     }
 }
 
