@@ -114,7 +114,8 @@ pub fn check(settings: &Settings) -> Result<(), CommandError> {
             CommandError::usage(why).hint("for example `example.org`, `*.example.org` or `localhost:11434`")
         })?;
     }
-    let bad = |name: &&String| name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let bad =
+        |name: &&String| name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     match settings.pass_env.iter().find(bad) {
         Some(name) => Err(CommandError::usage(format!("`{name}` in `pass_env` is no name of a variable"))
             .hint("name the variable only; its value is taken from your environment")),

@@ -9,8 +9,8 @@ use ralph_agents::presets;
 use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig};
 use ralph_domain::ports::{
-    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec, StopCause,
-    Stream,
+    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
+    StopCause, Stream,
 };
 use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
@@ -27,7 +27,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Where a run's commands are to run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
-pub fn choose(args: &RunArgs, loaded: &Loaded, task: Option<&SandboxConfig>) -> Result<SandboxConfig, CommandError> {
+pub fn choose(
+    args: &RunArgs,
+    loaded: &Loaded,
+    task: Option<&SandboxConfig>,
+) -> Result<SandboxConfig, CommandError> {
     let mut chosen = loaded.file.sandbox.clone().unwrap_or_default();
     if let Some(task) = task {
         chosen = chosen.overlaid(task.clone());
@@ -120,15 +124,18 @@ pub fn of_run(
 fn check_programs(spec: &RunSpec, sandbox: &dyn Sandbox) -> Result<(), CommandError> {
     let provider = spec.settings.sandbox.provider().as_str();
     let agents = spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli);
-    let agents = agents.filter_map(|agent| Some((agent.command_argv.first()?, format!("agent `{}`", agent.name))));
+    let agents =
+        agents.filter_map(|agent| Some((agent.command_argv.first()?, format!("agent `{}`", agent.name))));
     let verifiers = spec.settings.verifiers.iter();
-    let verifiers = verifiers.filter_map(|one| Some((one.command_argv.first()?, format!("verifier `{}`", one.name))));
+    let verifiers =
+        verifiers.filter_map(|one| Some((one.command_argv.first()?, format!("verifier `{}`", one.name))));
     for (program, whose) in agents.chain(verifiers) {
         let words = ["sh", "-c", "command -v \"$1\" >/dev/null", "sh", program.as_str()];
         let mut request = ExecRequest::new(words.map(String::from).to_vec());
         request.timeout = Some(Duration::from_secs(60));
         let outcome = sandbox.exec(&request, &mut Quiet).map_err(|error| {
-            CommandError::environment(format!("the sandbox of {provider} does not work")).cause(error.to_string())
+            CommandError::environment(format!("the sandbox of {provider} does not work"))
+                .cause(error.to_string())
         })?;
         if outcome.end == ExecEnd::Exited(0) {
             continue;
@@ -187,7 +194,10 @@ impl Containers {
     ) -> Result<Self, CommandError> {
         let folder = home.path().join("fences").join(spec.run_id.as_str()).join("egress");
         let failed = |error: std::io::Error| {
-            CommandError::environment(format!("the proxy in `{}` cannot be started: {error}", folder.display()))
+            CommandError::environment(format!(
+                "the proxy in `{}` cannot be started: {error}",
+                folder.display()
+            ))
         };
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let egress = Egress::start(fence::policy(spec, refusals), &folder, false).map_err(failed)?;

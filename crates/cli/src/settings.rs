@@ -54,7 +54,13 @@ fn without_own_words(repo: &mut ConfigFile, user: &ConfigFile) -> Vec<String> {
     ];
     for (key, asked, own) in lists {
         let own: &[String] = own.as_deref().unwrap_or_default();
-        unheard.extend(asked.into_iter().flatten().filter(|word| !own.contains(word)).map(|word| format!("`{key}`: {word}")));
+        unheard.extend(
+            asked
+                .into_iter()
+                .flatten()
+                .filter(|word| !own.contains(word))
+                .map(|word| format!("`{key}`: {word}")),
+        );
     }
     if let Some(sandbox) = &mut repo.sandbox {
         let own = user.sandbox.as_ref().map(|own| &own.volumes);

@@ -76,7 +76,11 @@ fn an_agent_that_is_not_in_the_image_is_named() {
     let agent = json!({"name": "claude", "command_argv": ["claude", "-p"]});
     let repo = bench.repo(agent, "true");
     let refused = bench.ralph(&repo, &["run"]).exits(4);
-    assert!(refused.stderr.contains("`claude`") && refused.stderr.contains("sandbox_image"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("`claude`") && refused.stderr.contains("sandbox_image"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
@@ -94,5 +98,8 @@ fn an_agent_cannot_touch_git_or_reach_out() {
     let part = repo.git(&["show", &format!("{}:part.txt", done["branch"].as_str().unwrap())]);
     assert_eq!(part, "sees-git");
     let refused: Vec<_> = bench.events_named("egress_refused").iter().map(|e| e["host"].clone()).collect();
-    assert!(refused.contains(&json!("nowhere.example")) && refused.contains(&json!("198.51.100.7")), "{refused:?}");
+    assert!(
+        refused.contains(&json!("nowhere.example")) && refused.contains(&json!("198.51.100.7")),
+        "{refused:?}"
+    );
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
+mod agents;
 mod bench;
 mod clouds;
 mod docker;

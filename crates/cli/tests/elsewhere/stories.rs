@@ -9,8 +9,7 @@ use std::path::Path;
 const WORK: &str = "echo done > part.txt; mkdir -p 'süb dir' built; echo x > 'süb dir/-a b.txt'; chmod +x part.txt; \
     ln -s part.txt link; rm -f readme.txt; echo big > built/x; cat PROMPT.md > copy.txt; echo noted >> .ralph/notes.md; \
     echo '<promise>COMPLETE</promise>'";
-const CHECK: &str =
-    "grep -q done part.txt && test -x part.txt && test -L link && test ! -e readme.txt && test -e 'süb dir/-a b.txt'";
+const CHECK: &str = "grep -q done part.txt && test -x part.txt && test -L link && test ! -e readme.txt && test -e 'süb dir/-a b.txt'";
 
 /// From the task to a proven result, and nothing is left of the sandbox.
 pub fn to_a_proven_end(bench: &Bench) {

@@ -122,7 +122,9 @@ impl SandboxConfig {
             return Some(format!("`{key}` of `sandbox` must be more than 0"));
         }
         let bad = self.volumes.iter().find(|(name, place)| name.is_empty() || !place.starts_with('/'));
-        bad.map(|(name, place)| format!("the volume `{name}` of `sandbox` stands at `{place}`, which is no full path"))
+        bad.map(|(name, place)| {
+            format!("the volume `{name}` of `sandbox` stands at `{place}`, which is no full path")
+        })
     }
 }
 
@@ -150,7 +152,10 @@ mod tests {
         let user = ConfigFile::parse(r#"{"sandbox":{"provider":"docker-sandbox","vcpu":2}}"#).unwrap();
         let repo = ConfigFile::parse(r#"{"sandbox":{"image":"x","volumes":{"c":"/c"}}}"#).unwrap();
         let sandbox = user.overlaid(repo).resolve().sandbox;
-        assert_eq!((sandbox.provider(), sandbox.vcpu, sandbox.image.as_deref()), (ProviderName::Sbx, Some(2.0), Some("x")));
+        assert_eq!(
+            (sandbox.provider(), sandbox.vcpu, sandbox.image.as_deref()),
+            (ProviderName::Sbx, Some(2.0), Some("x"))
+        );
         assert!(ConfigFile::parse(r#"{"sandbox":{"vcpu":0}}"#).unwrap_err().message.contains("vcpu"));
         assert!(ConfigFile::parse(r#"{"sandbox":{"volumes":{"c":"c"}}}"#).is_err());
         assert!(ConfigFile::parse(r#"{"sandbox":{"provider":"dockr"}}"#).is_err());

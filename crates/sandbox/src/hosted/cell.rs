@@ -68,7 +68,12 @@ struct Now {
 }
 
 impl Cell {
-    pub(super) fn new(shop: &Arc<Shop>, folder: &Path, run: RunId, temporary: bool) -> Result<Self, SandboxError> {
+    pub(super) fn new(
+        shop: &Arc<Shop>,
+        folder: &Path,
+        run: RunId,
+        temporary: bool,
+    ) -> Result<Self, SandboxError> {
         let host = folder.canonicalize().map_err(|error| SandboxError::File {
             verb: "open",
             path: folder.to_owned(),
@@ -134,7 +139,8 @@ impl Cell {
     pub(super) fn connect(&self, own: Option<Connection>) -> Result<Connection, SandboxError> {
         let mut now = self.now();
         if now.sandbox.is_none() {
-            let spec = ralph_domain::ports::SandboxSpec { run: self.run.clone(), ..self.shop.options.spec.clone() };
+            let spec =
+                ralph_domain::ports::SandboxSpec { run: self.run.clone(), ..self.shop.options.spec.clone() };
             let made = now.provider.create(&spec)?;
             if let Some(mirror) = &self.mirror {
                 mirror.forget();

@@ -53,7 +53,8 @@ pub(super) fn is_shared(path: &str) -> bool {
     if parts.next() != Some(".ralph") {
         return true;
     }
-    path.matches('/').count() == 1 && (path.ends_with(".md") || path.ends_with(".log") || path == ".ralph/config.json")
+    path.matches('/').count() == 1
+        && (path.ends_with(".md") || path.ends_with(".log") || path == ".ralph/config.json")
 }
 
 /// Whether a change that was made inside comes back.
@@ -188,7 +189,9 @@ mod tests {
         for path in ["a", "src/a.rs", ".gitignore", ".ralph/progress.md", ".ralph/errors.log"] {
             assert!(is_shared(path) && comes_back(path), "{path}");
         }
-        for path in [".git/config", "sub/.git/x", ".ralph/runs/x/spec.json", ".ralph/run.lock", ".ralph/runs/a.md"] {
+        for path in
+            [".git/config", "sub/.git/x", ".ralph/runs/x/spec.json", ".ralph/run.lock", ".ralph/runs/a.md"]
+        {
             assert!(!is_shared(path), "{path}");
         }
         assert!(is_shared(".ralph/config.json") && !comes_back(".ralph/config.json"));

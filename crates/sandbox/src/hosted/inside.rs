@@ -1,9 +1,7 @@
 //! The folder on the other side, by small scripts: all they need is `sh`, `find` and `tar`.
 
 use super::tar;
-use ralph_domain::ports::{
-    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream,
-};
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -89,7 +87,12 @@ pub(super) fn list(
                     .to_owned(),
             ));
         }
-        _ => return Err(SandboxError::Broken(format!("the workspace inside cannot be listed: {}", complaint(&answer)))),
+        _ => {
+            return Err(SandboxError::Broken(format!(
+                "the workspace inside cannot be listed: {}",
+                complaint(&answer)
+            )));
+        }
     }
     let rows = answer.out.split(|byte| *byte == 0).filter_map(|row| std::str::from_utf8(row).ok());
     let mut found = BTreeMap::new();
@@ -155,7 +158,8 @@ fn done(answer: &Answer, what: &str) -> Result<(), SandboxError> {
 }
 
 fn complaint(answer: &Answer) -> String {
-    let text = String::from_utf8_lossy(if answer.err.is_empty() { &answer.out } else { &answer.err }).into_owned();
+    let text =
+        String::from_utf8_lossy(if answer.err.is_empty() { &answer.out } else { &answer.err }).into_owned();
     text.lines().next().unwrap_or("no reason given").chars().take(300).collect()
 }
 

@@ -236,7 +236,8 @@ impl Mirror {
             let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
             let below = |other: &String| folder.starts_with(&format!("{other}/"));
             // A file that was added in spite of the rule keeps its folder on the list.
-            let holds = state.host.range(folder.clone()..).next().is_some_and(|(path, _)| path.starts_with(&folder));
+            let holds =
+                state.host.range(folder.clone()..).next().is_some_and(|(path, _)| path.starts_with(&folder));
             if plain && !holds && state.pruned.len() < PRUNED_MAX && !state.pruned.iter().any(below) {
                 state.pruned.insert(name);
             }

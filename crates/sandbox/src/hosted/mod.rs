@@ -68,7 +68,10 @@ pub struct HostedSandbox {
 
 impl std::fmt::Debug for HostedSandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HostedSandbox").field("kind", &self.kind).field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("HostedSandbox")
+            .field("kind", &self.kind)
+            .field("root", &self.root)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,12 +87,18 @@ impl HostedSandbox {
 
     fn open(cell: &Arc<Cell>) -> Result<Self, SandboxError> {
         let connection = cell.connect(None)?;
-        let root = if cell.is_mirrored() { connection.sandbox.root().to_owned() } else { cell.host().to_owned() };
+        let root =
+            if cell.is_mirrored() { connection.sandbox.root().to_owned() } else { cell.host().to_owned() };
         Ok(Self { cell: Arc::clone(cell), kind: cell.kind(), root, own: RefCell::new(Some(connection)) })
     }
 
     fn handle(&self) -> Self {
-        Self { cell: Arc::clone(&self.cell), kind: self.kind, root: self.root.clone(), own: RefCell::new(None) }
+        Self {
+            cell: Arc::clone(&self.cell),
+            kind: self.kind,
+            root: self.root.clone(),
+            own: RefCell::new(None),
+        }
     }
 
     fn run(
@@ -121,7 +130,9 @@ impl HostedSandbox {
         let (Some(here), Some(there)) = (self.cell.host().to_str(), root.to_str()) else { return named };
         let words = request.argv.iter_mut().chain(request.env.iter_mut().map(|(_, value)| value));
         for word in words {
-            if let Some(rest) = word.strip_prefix(here).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            if let Some(rest) =
+                word.strip_prefix(here).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            {
                 let path = rest.trim_start_matches('/').to_owned();
                 if path.starts_with(".ralph/") && self.cell.host().join(&path).is_file() {
                     named.push(path);
@@ -201,7 +212,10 @@ impl Sandbox for HostedSandbox {
 
 /// The name under which a provider knows a further sandbox of a run.
 fn part_of(run: &RunId, folder: &Path) -> RunId {
-    let part = folder.extension().and_then(|ext| ext.to_str()).filter(|ext| ext.bytes().all(|b| b.is_ascii_alphabetic()));
+    let part = folder
+        .extension()
+        .and_then(|ext| ext.to_str())
+        .filter(|ext| ext.bytes().all(|b| b.is_ascii_alphabetic()));
     RunId::new(format!("{run}-{}", part.unwrap_or("proof")))
 }
 

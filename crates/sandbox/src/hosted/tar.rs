@@ -161,7 +161,8 @@ fn pax(content: &[u8]) -> Vec<(String, String)> {
     let mut rest = content;
     while let Some(space) = rest.iter().position(|byte| *byte == b' ') {
         let length = std::str::from_utf8(&rest[..space]).ok().and_then(|digits| digits.parse::<usize>().ok());
-        let Some(record) = length.filter(|length| *length > space + 1).and_then(|length| rest.get(..length)) else {
+        let Some(record) = length.filter(|length| *length > space + 1).and_then(|length| rest.get(..length))
+        else {
             break;
         };
         let line = String::from_utf8_lossy(&record[space + 1..record.len() - 1]).into_owned();
@@ -176,7 +177,11 @@ mod tests {
     use super::*;
 
     fn sample() -> Vec<Member> {
-        let file = |path: &str, mode, bytes: &[u8]| Member { path: path.into(), mode, body: Body::File(bytes.into()) };
+        let file = |path: &str, mode, bytes: &[u8]| Member {
+            path: path.into(),
+            mode,
+            body: Body::File(bytes.into()),
+        };
         vec![
             file("a.txt", 0o644, b"hello"),
             file("ü/run.sh", 0o755, &[0, 255, 10]),

@@ -88,7 +88,9 @@ impl GitMounts {
 /// for an agent that commits what a commit needs.
 pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {
     match access {
-        GitAccess::ReadOnly => mounts(root, access).mounts.into_iter().map(|(path, _)| (path, false)).collect(),
+        GitAccess::ReadOnly => {
+            mounts(root, access).mounts.into_iter().map(|(path, _)| (path, false)).collect()
+        }
         GitAccess::Commit => mounts(root, access).mounts,
     }
 }
