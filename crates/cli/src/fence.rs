@@ -3,13 +3,14 @@
 use crate::error::CommandError;
 use ralph_agents::presets;
 use ralph_core::Refusals;
-use ralph_domain::config::{AgentKind, Isolation};
+use ralph_domain::config::{AgentKind, Isolation, Settings};
 use ralph_domain::spec::RunSpec;
 use ralph_journal::layout::StateHome;
-use ralph_sandbox::egress::{EgressPolicy, Endpoint, Refusal, defaults};
-use ralph_sandbox::fence::{self, FenceReport, GitAccess};
+use ralph_sandbox::egress::{EgressPolicy, Endpoint, HostRule, Refusal, defaults};
+use ralph_sandbox::fence::{self, AuthFile, FenceReport, GitAccess};
 use ralph_sandbox::{Fence, FenceSpec};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What `auto` means on this machine; an error where what was asked for cannot be had. Never a weaker one.
@@ -32,6 +33,109 @@ fn choose(report: &FenceReport, asked: Isolation, spec: FenceSpec) -> Result<Fen
     })
 }
 
+/// What the agents of a run need behind a fence, wherever that is.
+#[derive(Default)]
+pub struct Needs {
+    /// Servers that the user named, in settings or variables.
+    pub endpoints: Vec<Endpoint>,
+    /// By program: the variables that hold its keys.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// The files that agents log in with.
+    auth: Vec<AuthFile>,
+    /// Further hosts.
+    allow: Vec<HostRule>,
+}
+
+impl Needs {
+    /// The hosts as a provider's own list takes them.
+    pub fn hosts(&self, workspace: &Path) -> Vec<String> {
+        let rules = defaults::rules(workspace);
+        let mut hosts: Vec<String> = rules.iter().chain(&self.allow).map(HostRule::to_string).collect();
+        hosts.extend(self.endpoints.iter().filter(|e| !e.is_local()).map(|e| e.host.clone()));
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+}
+
+/// Looks up what the agents of a run need.
+pub fn needs(spec: &RunSpec) -> Needs {
+    let mut needs = Needs::default();
+    for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
+        needs.endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
+        let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
+        needs.auth.extend(fence::auth_files(name));
+        let keys = fence::key_variables(name);
+        let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        needs.endpoints.extend(keys.iter().filter_map(|key| endpoint(&std::env::var(key).ok()?)));
+        for text in own_settings(name, keys) {
+            // A user's own settings may name another server, and another variable for its key.
+            let urls = values(&text, &["base_url", "baseURL", "baseUrl"]);
+            needs.endpoints.extend(urls.filter_map(|url| endpoint(&url)));
+            names.extend(values(&text, &["env_key"]));
+        }
+        needs.keys.insert(name.to_owned(), names);
+    }
+    for host in &spec.settings.allowed_hosts {
+        match allowed(host) {
+            Ok(Allowed::Rule(rule)) => needs.allow.push(rule),
+            Ok(Allowed::Server(server)) => needs.endpoints.push(server),
+            // Refused before the run began.
+            Err(_) => {}
+        }
+    }
+    needs
+}
+
+/// One of `allowed_hosts`.
+enum Allowed {
+    Rule(HostRule),
+    /// A server on this machine or in the house, with its port.
+    Server(Endpoint),
+}
+
+fn allowed(text: &str) -> Result<Allowed, String> {
+    let server = || {
+        let (host, port) = text.rsplit_once(':')?;
+        let local = host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+        let port = port.parse().ok().filter(|port| *port > 0)?;
+        local.then(|| Endpoint { host: host.to_owned(), port })
+    };
+    match server() {
+        Some(server) => Ok(Allowed::Server(server)),
+        None => HostRule::parse(text).map(Allowed::Rule),
+    }
+}
+
+/// Refuses hosts that could not be allowed and names that are no variables.
+pub fn check(settings: &Settings) -> Result<(), CommandError> {
+    for host in &settings.allowed_hosts {
+        allowed(host).map_err(|why| {
+            CommandError::usage(why).hint("for example `example.org`, `*.example.org` or `localhost:11434`")
+        })?;
+    }
+    let bad =
+        |name: &&String| name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match settings.pass_env.iter().find(bad) {
+        Some(name) => Err(CommandError::usage(format!("`{name}` in `pass_env` is no name of a variable"))
+            .hint("name the variable only; its value is taken from your environment")),
+        None => Ok(()),
+    }
+}
+
+/// Who can be reached by commands of a run, with refusals told to the engine.
+pub fn policy(spec: &RunSpec, refusals: &Refusals) -> EgressPolicy {
+    let needs = needs(spec);
+    let mut rules = defaults::rules(&spec.workspace);
+    rules.extend(needs.allow);
+    let mut policy = EgressPolicy::new(rules, needs.endpoints);
+    let refusals = refusals.clone();
+    policy.on_refusal = Some(Arc::new(move |refusal: &Refusal| {
+        refusals.add(&refusal.host, refusal.port, &refusal.reason);
+    }));
+    policy
+}
+
 /// The fence of a run, as its spec says; `shown` can be read behind it, too.
 pub fn of_run(
     home: &StateHome,
@@ -49,28 +153,11 @@ pub fn of_run(
     }
     fence.read_only = own_programs(spec);
     fence.read_only.extend(shown);
-    let mut endpoints = Vec::new();
-    for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
-        endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
-        let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
-        fence.auth.extend(fence::auth_files(name));
-        let keys = fence::key_variables(name);
-        let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-        endpoints.extend(keys.iter().filter_map(|key| endpoint(&std::env::var(key).ok()?)));
-        for text in own_settings(name, keys) {
-            // A user's own settings may name another server, and another variable for its key.
-            endpoints
-                .extend(values(&text, &["base_url", "baseURL", "baseUrl"]).filter_map(|url| endpoint(&url)));
-            names.extend(values(&text, &["env_key"]));
-        }
-        fence.keys.insert(name.to_owned(), names);
-    }
-    let mut policy = EgressPolicy::new(defaults::rules(&spec.workspace), endpoints);
-    let refusals = refusals.clone();
-    policy.on_refusal = Some(Arc::new(move |refusal: &Refusal| {
-        refusals.add(&refusal.host, refusal.port, &refusal.reason);
-    }));
-    fence.egress = Some(policy);
+    let needs = needs(spec);
+    fence.auth = needs.auth;
+    fence.keys = needs.keys;
+    fence.pass_env.clone_from(&spec.settings.pass_env);
+    fence.egress = Some(policy(spec, refusals));
     choose(&fence::detect(), spec.settings.isolation, fence)
 }
 

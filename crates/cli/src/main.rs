@@ -17,6 +17,7 @@ mod notify;
 mod output;
 mod present;
 mod providers;
+mod sandboxes;
 mod settings;
 mod signals;
 mod state_files;

@@ -20,6 +20,8 @@ pub struct Loaded {
     pub user_isolation: Option<Isolation>,
     /// Isolation as the repo's file says.
     pub repo_isolation: Option<Isolation>,
+    /// What the repo's file would open, and only the user's own file or a flag can.
+    pub unheard: Vec<String>,
 }
 
 /// Reads both files.
@@ -32,7 +34,7 @@ pub fn load(top: &Path) -> Result<Loaded, CommandError> {
     let repo = read(&repo_path)?;
     let repo_digest = repo.as_ref().map(|(text, _)| Digest::of(text.as_bytes()));
     let user = user.map(|(_, file)| file).unwrap_or_default();
-    let repo = repo.map(|(_, file)| file).unwrap_or_default();
+    let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
     if repo.notify.is_some() {
         return Err(CommandError::usage(format!(
             "`{}` says who is to be told, but only you can say that",
@@ -41,7 +43,9 @@ pub fn load(top: &Path) -> Result<Loaded, CommandError> {
         .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")
         .hint("move `notify` to your own `~/.config/ralph/config.json`, or give `--notify`"));
     }
+    let unheard = without_own_words(&mut repo, &user);
     Ok(Loaded {
+        unheard,
         user_isolation: user.isolation,
         repo_isolation: repo.isolation,
         file: user.overlaid(repo),
@@ -53,6 +57,32 @@ pub fn load(top: &Path) -> Result<Loaded, CommandError> {
 pub fn user_notify() -> Result<Option<Vec<NotifyConfig>>, CommandError> {
     let Some(path) = host::user_config() else { return Ok(None) };
     Ok(read(&path)?.and_then(|(_, file)| file.notify))
+}
+
+/// Takes out of a repo's file what would open the fence: hosts, variables, volumes. Returns what the user's own does not say.
+fn without_own_words(repo: &mut ConfigFile, user: &ConfigFile) -> Vec<String> {
+    let mut unheard = Vec::new();
+    let lists = [
+        ("allowed_hosts", repo.allowed_hosts.take(), &user.allowed_hosts),
+        ("pass_env", repo.pass_env.take(), &user.pass_env),
+    ];
+    for (key, asked, own) in lists {
+        let own: &[String] = own.as_deref().unwrap_or_default();
+        unheard.extend(
+            asked
+                .into_iter()
+                .flatten()
+                .filter(|word| !own.contains(word))
+                .map(|word| format!("`{key}`: {word}")),
+        );
+    }
+    if let Some(sandbox) = &mut repo.sandbox {
+        let own = user.sandbox.as_ref().map(|own| &own.volumes);
+        let asked = std::mem::take(&mut sandbox.volumes).into_iter();
+        let new = asked.filter(|(name, _)| own.is_none_or(|own| !own.contains_key(name)));
+        unheard.extend(new.map(|(name, _)| format!("`sandbox.volumes`: {name}")));
+    }
+    unheard
 }
 
 fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, CommandError> {

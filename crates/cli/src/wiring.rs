@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
-use crate::{fence, handover, host, models};
+use crate::{fence, handover, host, models, sandboxes};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
@@ -13,7 +13,7 @@ use ralph_core::{CancelFlag, Helpers, Observer, Refusals};
 use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
-use ralph_domain::ports::{Agent, Workspace};
+use ralph_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec};
@@ -88,16 +88,22 @@ pub fn parts(
         .fd()
         .try_clone_to_owned()
         .map_err(|e| CommandError::environment(format!("cannot share the lock with the guard: {e}")))?;
-    let mut options = LocalOptions::new(spec.run_id.as_str());
-    options.lock_fd = Some(lock_fd);
-    options.env_remove = thinking::own_keys(&spec.settings);
     let refusals = Refusals::default();
     // The twin of a run that is over is gone; whoever still reads that run needs none.
     let twin = spec.hands_back() && spec.workspace.is_dir();
     let folder = if twin { &spec.workspace } else { spec.home() };
-    let shown = if twin { seen_by_twin(spec, &repo) } else { Vec::new() };
-    options.fence = fence::of_run(home, spec, &refusals, shown)?;
-    let sandbox = LocalSandbox::start(folder, options)?;
+    let elsewhere = sandboxes::of_run(home, spec, &repo, &refusals)?;
+    let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
+        Some((sandbox, keeper)) => (sandbox, Some(keeper)),
+        None => {
+            let mut options = LocalOptions::new(spec.run_id.as_str());
+            options.lock_fd = Some(lock_fd);
+            options.env_remove = thinking::own_keys(&spec.settings);
+            let shown = if twin { seen_by_twin(spec, &repo) } else { Vec::new() };
+            options.fence = fence::of_run(home, spec, &refusals, shown)?;
+            (Box::new(LocalSandbox::start(folder, options)?), None)
+        }
+    };
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
     let options = WorkspaceOptions {
@@ -122,7 +128,7 @@ pub fn parts(
         dir: RalphDir::of(folder),
         places,
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
-        sandbox: Box::new(sandbox),
+        sandbox,
         workspace,
         agents: agents(spec, &thinker)?,
         custom_checks: std::collections::BTreeMap::new(),
@@ -135,6 +141,7 @@ pub fn parts(
         forge: other.forge,
         push_to: other.push_to,
         notifiers: Vec::new(),
+        keeper,
     })
 }
 

@@ -13,7 +13,9 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, Workspace};
+use ralph_domain::ports::{
+    Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
+};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
@@ -58,6 +60,8 @@ pub struct Parts {
     pub push_to: Option<GitRemote>,
     /// Who tells people of this run.
     pub notifiers: Vec<Box<dyn Notifier>>,
+    /// Who looks after the sandboxes, where they have a life of their own.
+    pub keeper: Option<Box<dyn SandboxKeeper>>,
 }
 
 /// Drives one run.
@@ -69,6 +73,7 @@ pub struct Driver {
     pub(crate) helpers: Helpers,
     pub(crate) forge: Option<Box<dyn Forge>>,
     pub(crate) push_to: Option<GitRemote>,
+    pub(crate) keeper: Option<Box<dyn SandboxKeeper>>,
     /// The profile that the doctor uses this time, where a person named one.
     pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
@@ -152,6 +157,7 @@ impl Driver {
             helpers: parts.helpers,
             forge: parts.forge,
             push_to: parts.push_to,
+            keeper: parts.keeper,
             doctor_profile: None,
             spec_version: 1,
         }
@@ -164,7 +170,8 @@ impl Driver {
 
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
     pub fn run(mut self) -> RunResult {
-        let result = self.drive();
+        let result = self.drive().and_then(|()| self.tell_sandboxes());
+        self.dismiss_sandboxes();
         let flushed = self.ctx.settle();
         self.clear_marker();
         match result.and(flushed) {
@@ -180,6 +187,7 @@ impl Driver {
         loop {
             self.ctx.read_inbox()?;
             self.ctx.tell_refusals()?;
+            self.tell_sandboxes()?;
             self.apply_approval()?;
             self.take_edit()?;
             self.ctx.state.tick(self.ctx.clock.now());

@@ -24,6 +24,7 @@ mod refusals;
 pub mod relocate;
 mod result;
 pub mod run_id;
+mod sandboxes;
 mod step;
 mod task_book;
 mod tell;

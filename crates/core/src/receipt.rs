@@ -39,6 +39,9 @@ struct Receipt<'a> {
     protected_changed: &'a [ProtectedChange],
     verdict: Verdict,
     total_cost_usd: Usd,
+    /// An estimate of what the run's sandboxes have cost up to now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_compute_usd: Option<Usd>,
     total_tokens: Tokens,
 }
 
@@ -74,6 +77,7 @@ pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now
         protected_changed: &current.protected,
         verdict,
         total_cost_usd: state.totals.cost,
+        total_compute_usd: state.compute.known_cost(),
         total_tokens: state.totals.tokens,
     };
     serde_json::to_vec_pretty(&receipt).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{EgressRefused, EventBody};
 use ralph_domain::text::one_line;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ impl Context {
         for ((host, port), (reason, times)) in self.refusals.take() {
             let (host, reason) =
                 (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
-            self.record(EventBody::EgressRefused { host, port, reason, times })?;
+            self.record(EventBody::EgressRefused(EgressRefused { host, port, reason, times }))?;
         }
         Ok(())
     }

@@ -39,6 +39,8 @@ impl Driver {
             iterations: state.iterations,
             cost_usd: state.totals.cost,
             cost_basis: state.totals.basis,
+            compute_usd: state.compute.known_cost(),
+            sandboxes: state.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
             tokens: state.totals.tokens,
             elapsed_seconds: state.elapsed().as_secs_f64(),
             summary,

@@ -1,7 +1,10 @@
 //! Events in words: one sentence each, for logs, screens and messages. One place, so that every reader tells the same
 //! story in the same voice.
 
-use crate::event::{ChecksState, Event, EventBody, PrOccasion, ReviewOutcome, Rung, SessionEnd};
+use crate::event::{
+    ChecksState, EgressRefused, Event, EventBody, PrOccasion, ReviewOutcome, Rung, SandboxFate, SandboxGone,
+    SessionEnd,
+};
 use crate::ports::StopCause;
 use crate::text::{count, duration, one_line};
 use std::time::Duration;
@@ -80,10 +83,14 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let tone = if *ok { Tone::Muted } else { Tone::Attention };
             (tone, format!("action {number}: {result}"))
         }
-        EventBody::EgressRefused { host, port, reason, times } => {
+        EventBody::EgressRefused(EgressRefused { host, port, reason, times }) => {
             let often = if *times > 1 { format!(" ({times} times)") } else { String::new() };
             (Tone::Attention, format!("the fence refused {host}:{port}{often}: {reason}"))
         }
+        EventBody::SandboxReady(made) => {
+            (Tone::Muted, format!("the sandbox {} of {} is ready", made.id, made.provider))
+        }
+        EventBody::SandboxGone(gone) => gone.describe(),
         EventBody::Checkpointed { again: true, .. } => return None,
         EventBody::Checkpointed { files_total, added, removed, dirty_touched, .. } => {
             let mut text = match files_total {
@@ -285,5 +292,19 @@ fn cause_words(cause: StopCause) -> &'static str {
         StopCause::Skipped => "its agent was skipped",
         StopCause::Hopeless => "waiting for it was hopeless",
         StopCause::Budget => "a budget was used up",
+    }
+}
+
+impl SandboxGone {
+    fn describe(&self) -> (Tone, String) {
+        let id = &self.id;
+        match self.fate {
+            SandboxFate::Destroyed => (Tone::Muted, format!("the sandbox {id} was removed")),
+            SandboxFate::Stopped => (Tone::Muted, format!("the sandbox {id} rests until the run goes on")),
+            SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} stays, as asked")),
+            SandboxFate::Lost => {
+                (Tone::Attention, format!("the sandbox {id} is lost; another one takes its place"))
+            }
+        }
     }
 }

@@ -169,6 +169,12 @@ pub struct RunResult {
     pub cost_usd: Usd,
     /// How it is known.
     pub cost_basis: CostBasis,
+    /// An estimate of what the run's sandboxes cost, where that is known; not part of `cost_usd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_usd: Option<Usd>,
+    /// Sandboxes of the run that still exist, by their provider's ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandboxes: Vec<String>,
     /// Tokens.
     pub tokens: Tokens,
     /// Wall time since the start, waits included.
@@ -196,6 +202,8 @@ impl RunResult {
             iterations: 0,
             cost_usd: Usd::ZERO,
             cost_basis: CostBasis::Reported,
+            compute_usd: None,
+            sandboxes: Vec::new(),
             tokens: Tokens::default(),
             elapsed_seconds: 0.0,
             summary: error.message.clone(),

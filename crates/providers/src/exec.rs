@@ -56,6 +56,7 @@ pub(crate) fn exec<M: Machine>(
         return Err(cannot("a word holds a NUL byte".into()));
     }
     let started = Instant::now();
+    let sink: &mut dyn ExecSink = &mut Heard { sink, said: None };
     if let ControlFlow::Break(cause) = sink.poll() {
         return Ok(ExecOutcome { end: ExecEnd::Stopped(cause), duration: started.elapsed(), survivors: 0 });
     }
@@ -281,6 +282,24 @@ impl<M: Machine> Running<'_, M> {
             Ended::Lost => 0,
         };
         ExecOutcome { end, duration: self.started.elapsed(), survivors }
+    }
+}
+
+/// Keeps the word that a command is to end: a sink may say it only once, in the middle of a call.
+struct Heard<'a> {
+    sink: &'a mut dyn ExecSink,
+    said: Option<StopCause>,
+}
+
+impl ExecSink for Heard<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.sink.output(stream, bytes);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        if let ControlFlow::Break(cause) = self.sink.poll() {
+            self.said = Some(cause);
+        }
+        self.said.map_or(ControlFlow::Continue(()), ControlFlow::Break)
     }
 }
 

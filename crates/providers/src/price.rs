@@ -3,7 +3,8 @@
 use ralph_domain::money::Usd;
 use ralph_domain::ports::Resources;
 
-/// Prices of a vendor's list, per hour. There are no built-in ones: lists change, and a wrong estimate is worse than none.
+/// Prices of a vendor's list, per hour. Lists change: what is computed from them is an estimate, and `sandbox.hourly_usd` in the
+/// configuration stands above it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prices {
     /// One processor.
@@ -15,6 +16,11 @@ pub struct Prices {
 }
 
 impl Prices {
+    /// E2B's list of 2026.
+    pub const E2B: Self = Self { vcpu: 0.0504, memory_gib: 0.0162, disk_gib: 0.0 };
+    /// Daytona's list of 2026.
+    pub const DAYTONA: Self = Self { vcpu: 0.0504, memory_gib: 0.0162, disk_gib: 0.000_108 };
+
     /// The price of a machine of this size; `usual` fills in what is not said.
     pub fn hourly(&self, resources: &Resources, usual: &Resources) -> Usd {
         let part = |said: Option<f64>, usual: Option<f64>, price: f64| {

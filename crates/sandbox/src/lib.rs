@@ -8,11 +8,14 @@
 //!
 //! [`memory::MemorySandbox`] is the same port without processes or files, for tests of the engine.
 //!
+//! [`hosted::HostedSandbox`] is a run's sandbox somewhere else, over a workspace on this machine.
+//!
 //! [`docker`] makes containers through the engine's own API, [`sbx`] microVMs through their command-line tool.
 
 mod adopted;
 pub mod docker;
 pub mod guard;
+pub mod hosted;
 pub mod local;
 pub mod memory;
 mod os;
@@ -45,6 +48,7 @@ pub fn helper(args: impl Iterator<Item = std::ffi::OsString>) -> Option<i32> {
     let mut args = args;
     match args.next()?.to_str()? {
         "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
+        "__forward" => Some(local::egress::forward_main(args)),
         "__fence" => Some(local::fence::launch_main(args)),
         "__try" => Some(local::escapes::try_main(args)),
         "__inside" => Some(local::fence::inside_main(args)),

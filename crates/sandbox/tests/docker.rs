@@ -226,6 +226,7 @@ fn a_proxy_socket_is_the_way_out_of_a_container_without_a_network() {
     let socket = dir.path().join("proxy.sock");
     let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     std::os::unix::fs::chown(&socket, Some(1000), Some(1000)).unwrap();
+    std::os::unix::fs::chown(dir.path(), Some(1000), Some(1000)).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();

@@ -12,11 +12,11 @@ use self::report::{announce, summary, tell_left_out};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, handover, host, signals, wiring};
+use crate::{find, handover, host, sandboxes, signals, wiring};
 use crate::{models, notify, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::config::{Isolation, ProviderName, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
@@ -27,12 +27,13 @@ use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
 
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
   ralph run                         the loop on PROMPT.md: the agent is fenced off, you see each iteration's result here
   ralph run --branch fix-router     commit each iteration on a branch
   ralph run --verify 'cargo test' --agents claude,codex
   ralph run --worktree              beside your own tree
+  ralph run --provider docker       commands and agents in a container
   ralph run --isolation none        with all your rights, for agents and repos you trust
   ralph run --resume                go on with the latest run of this folder")]
 pub struct RunArgs {
@@ -115,6 +116,19 @@ pub struct RunArgs {
     /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
     #[arg(long, value_name = "WAY", value_parser = notify::wish)]
     pub notify: Vec<notify::Wish>,
+    /// Where commands run: local, docker, sbx, daytona, e2b or vercel. Elsewhere than local the work is in a worktree of its
+    /// own.
+    #[arg(long, value_name = "NAME", value_parser = ProviderName::parse)]
+    pub provider: Option<ProviderName>,
+    /// Leave the sandbox of `--provider` as it is when the run ends.
+    #[arg(long)]
+    pub keep_sandbox: bool,
+    /// A host that commands may reach, beside the usual ones (`example.org`, `localhost:11434`); may be given several times.
+    #[arg(long, value_name = "HOST")]
+    pub allow_host: Vec<String>,
+    /// A variable of yours that commands may see; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub pass_env: Vec<String>,
 }
 
 /// Reads the value of `--isolation`.
@@ -185,8 +199,14 @@ impl RunArgs {
             }),
         );
         self.notify.iter().for_each(|wish| flag("--notify", Some(notify::written(wish))));
+        flag("--provider", self.provider.map(|name| name.as_str().to_owned()));
+        self.allow_host.iter().for_each(|host| flag("--allow-host", Some(host.clone())));
+        self.pass_env.iter().for_each(|name| flag("--pass-env", Some(name.clone())));
         if self.strict_budget {
             flags.push("--strict-budget".into());
+        }
+        if self.keep_sandbox {
+            flags.push("--keep-sandbox".into());
         }
         flags.extend(
             options::asked(self)
@@ -212,7 +232,17 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ticket = args.ticket.clone().or_else(|| issue.as_ref().map(|issue| issue.number.to_string()));
     let mut chosen = task::choose(folder, &top, named.map(PathBuf::as_path), ticket.as_deref())?;
     let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
-    let isolation = options::isolation(args, &loaded)?;
+    let sandbox = sandboxes::choose(args, &loaded, chosen.settings.sandbox.as_ref())?;
+    let mut args = args.clone();
+    let isolation = if sandbox.provider().is_elsewhere() {
+        // The user's own tree is no place for a sandbox to work in.
+        args.worktree |= args.clone.is_none();
+        Isolation::Auto
+    } else {
+        options::isolation(&args, &loaded)?
+    };
+    let args = &args;
+    chosen.settings.sandbox = Some(sandbox);
     let models = models::load(&origin.top)?;
     let mut settings = options::resolve(
         args,
@@ -269,7 +299,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     };
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
-    announce(&spec, &models.prices, out);
+    announce(&spec, &loaded.unheard, &models.prices, out);
     tell_left_out(&placed.left_out, out);
     let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     parts.notifiers = notify::notifiers(&args.notify)?;

@@ -8,7 +8,7 @@ use crate::proof::{difference, environment, surroundings};
 use crate::step::verify::{Checked, run_check, run_logged};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ExecRequest, PutAway};
+use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, PutAway};
 use ralph_domain::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, VERSION};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::setup;
@@ -320,7 +320,7 @@ impl Driver {
             let log = subject.logs.join(format!("setup-{}.log", n + 1));
             let run = run_logged(&mut self.ctx, &*sandbox, &request, "setup", &log)?;
             let end = run.outcome.as_ref().map(|o| o.end);
-            if self.ctx.state.cancel_by.is_some() {
+            if self.ctx.state.cancel_by.is_some() || matches!(end, Ok(ExecEnd::GuardLost)) {
                 return Ok(false);
             }
             if !end.as_ref().is_ok_and(|e| e.success()) {

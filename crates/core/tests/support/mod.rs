@@ -190,6 +190,7 @@ impl Machine {
             forge: None,
             push_to: None,
             notifiers: Vec::new(),
+            keeper: None,
             cancel: Arc::new(CancelFlag::default()),
         }
     }

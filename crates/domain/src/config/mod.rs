@@ -13,6 +13,7 @@ mod models_file;
 mod notify;
 mod parse;
 mod policy;
+mod sandbox;
 mod settings;
 mod stuck;
 
@@ -28,6 +29,7 @@ pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
+pub use sandbox::{ProviderName, SandboxConfig};
 pub use settings::Settings;
 pub use stuck::{StuckConfig, StuckWeights};
 
@@ -133,6 +135,15 @@ pub struct ConfigFile {
     /// How strongly the agent is fenced. `none` counts only from a flag or the user's own config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
+    /// Where commands run, where that is not this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxConfig>,
+    /// Hosts that commands may reach beside the usual ones. Only the user's own config or a flag adds any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_hosts: Option<Vec<String>>,
+    /// Variables of the user's that commands may see. Only the user's own config or a flag adds any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass_env: Option<Vec<String>>,
     /// Cooldown after a rate limit that names no reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_cooldown_seconds: Option<u64>,

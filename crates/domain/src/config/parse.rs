@@ -52,6 +52,9 @@ pub const TOP_KEYS: &[&str] = &[
     "critic",
     "roles",
     "isolation",
+    "sandbox",
+    "allowed_hosts",
+    "pass_env",
     "default_cooldown_seconds",
     "publish",
     "pr",
@@ -195,6 +198,9 @@ impl ConfigFile {
         }
         if let Some((fault, hint)) = self.notify.iter().flatten().find_map(super::NotifyConfig::fault) {
             return Err(("notify", fault, hint.into()));
+        }
+        if let Some(fault) = self.sandbox.as_ref().and_then(super::SandboxConfig::fault) {
+            return Err(("sandbox", fault, "`docs/CONFIG.md` shows the right form of every key".into()));
         }
         let names = || self.agents.iter().flatten().map(|a| &a.name);
         for role in self.roles.iter().flatten() {

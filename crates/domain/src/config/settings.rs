@@ -2,7 +2,7 @@
 
 use super::{
     AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
-    Isolation, Models, OnStuck, PrConfig, RoleConfig, StuckConfig, VerifierConfig,
+    Isolation, Models, OnStuck, PrConfig, RoleConfig, SandboxConfig, StuckConfig, VerifierConfig,
 };
 use crate::budget::Budgets;
 use crate::id::AgentName;
@@ -45,6 +45,8 @@ impl ConfigFile {
             critic,
             roles,
             isolation,
+            allowed_hosts,
+            pass_env,
             default_cooldown_seconds,
             publish,
             remote,
@@ -59,6 +61,10 @@ impl ConfigFile {
             clone,
         );
         self.pr = merge_pr(self.pr, over.pr);
+        self.sandbox = match (self.sandbox, over.sandbox) {
+            (Some(below), Some(above)) => Some(below.overlaid(above)),
+            (below, above) => above.or(below),
+        };
         self.agents = merge_by(self.agents, over.agents, |a| a.name.as_str().to_owned());
         self.verifiers = merge_by(self.verifiers, over.verifiers, |v| v.name.clone());
         if let Some(more) = over.protected_paths {
@@ -129,6 +135,9 @@ impl ConfigFile {
             critic: self.critic.unwrap_or_default(),
             roles: self.roles.unwrap_or_default(),
             isolation: self.isolation.unwrap_or_default(),
+            sandbox: self.sandbox.unwrap_or_default(),
+            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
+            pass_env: self.pass_env.unwrap_or_default(),
             default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
             models: Models::default(),
             handover,
@@ -212,6 +221,15 @@ pub struct Settings {
     pub roles: Vec<RoleConfig>,
     /// The fence.
     pub isolation: Isolation,
+    /// Where commands run.
+    #[serde(default)]
+    pub sandbox: SandboxConfig,
+    /// Hosts that commands may reach beside the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<String>,
+    /// Variables of the user's that commands may see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
     /// Cooldown without a named reset time.
     pub default_cooldown: Duration,
     /// Model profiles.

@@ -1,7 +1,7 @@
 //! From a task file to what the engine needs: the task as the spec keeps it, and the settings its file stands for.
 
 use super::{Dialect, Files, TaskFile};
-use crate::config::{Completion, ConfigFile, Expect, PrConfig, VerifierConfig};
+use crate::config::{Completion, ConfigFile, Expect, PrConfig, SandboxConfig, VerifierConfig};
 use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
 
@@ -30,6 +30,8 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     if pr != PrConfig::default() {
         settings.pr = Some(pr);
     }
+    let sandbox = SandboxConfig::from(&file.sandbox);
+    settings.sandbox = (sandbox != SandboxConfig::default()).then_some(sandbox);
     // A plan's own prompt has the agent commit its stories.
     settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
     let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);

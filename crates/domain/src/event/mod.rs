@@ -5,6 +5,7 @@ mod hand_back;
 mod handover;
 mod kind;
 mod parts;
+mod sandbox;
 
 pub use hand_back::Handed;
 pub use handover::{
@@ -12,6 +13,7 @@ pub use handover::{
     ReviewOutcome, ReviewSeen,
 };
 pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, SessionEnd, Verdict};
+pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};
 
 use crate::budget::BudgetKind;
 use crate::config::Role;
@@ -152,16 +154,11 @@ pub enum EventBody {
         duration_ms: u64,
     },
     /// The fence kept a command from reaching somebody.
-    EgressRefused {
-        /// Whom.
-        host: String,
-        /// On which port.
-        port: u16,
-        /// Why.
-        reason: String,
-        /// How often it was tried, since this was last told.
-        times: u32,
-    },
+    EgressRefused(EgressRefused),
+    /// The run has a sandbox to work in.
+    SandboxReady(SandboxReady),
+    /// A sandbox of the run is no more, or rests.
+    SandboxGone(SandboxGone),
     /// The tree is recorded.
     Checkpointed {
         /// Its iteration.

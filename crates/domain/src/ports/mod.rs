@@ -5,6 +5,7 @@
 
 mod agent;
 mod forge;
+mod keeper;
 mod notifier;
 mod provider;
 mod sandbox;
@@ -18,6 +19,7 @@ pub use forge::{
     Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
     PrState, PullRequest, Review, ReviewState,
 };
+pub use keeper::{Dismissal, SandboxKeeper, SandboxNews};
 pub use notifier::{Notification, Notifier, Occasion};
 pub use provider::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Preview, Resources, SandboxInfo, SandboxProvider,

@@ -16,6 +16,7 @@ const HINTS_MAX: u32 = 2;
 impl RunState {
     /// Folds one event in.
     pub fn apply(&mut self, event: &Event) {
+        self.compute.apply(event);
         self.seq = event.seq;
         self.now = self.now.max(event.at);
         let at = event.at;
@@ -295,7 +296,9 @@ impl RunState {
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
             EventBody::ActionStarted { .. }
             | EventBody::ActionFinished { .. }
-            | EventBody::EgressRefused { .. }
+            | EventBody::EgressRefused(_)
+            | EventBody::SandboxReady(_)
+            | EventBody::SandboxGone(_)
             | EventBody::Restored { .. }
             | EventBody::Notice { .. }
             | EventBody::Notified(_)

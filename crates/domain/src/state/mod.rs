@@ -4,12 +4,14 @@
 //! The state is bounded: however long a run lasts, it remembers totals, the latest check results and a short window of
 //! iterations. That is what keeps iteration 2,000 as cheap as iteration 20.
 
+mod compute;
 mod controls;
 mod facts;
 mod fold;
 mod gutter;
 mod telling;
 
+pub use compute::{Compute, InUse};
 pub use facts::{
     AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
     Published, SessionFacts, Stage, Totals, WaitFacts,
@@ -98,6 +100,9 @@ pub struct RunState {
     pub checks: BTreeMap<String, CheckResult>,
     /// Money, tokens and time.
     pub totals: Totals,
+    /// The run's sandboxes, and what they cost.
+    #[serde(default)]
+    pub compute: Compute,
     /// The same by agent.
     pub by_agent: BTreeMap<AgentName, AgentTotals>,
     /// Agents that rest.
@@ -234,6 +239,7 @@ impl RunState {
             branch_kept: None,
             checks: BTreeMap::new(),
             totals: Totals::default(),
+            compute: Compute::default(),
             by_agent: BTreeMap::new(),
             cooldowns: BTreeMap::new(),
             dropped: BTreeMap::new(),

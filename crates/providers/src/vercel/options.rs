@@ -66,7 +66,11 @@ impl VercelOptions {
         let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         if let Some(token) = said("VERCEL_TOKEN") {
             let wanted = |variable| said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable });
-            return Ok(Self::new(token, wanted("VERCEL_TEAM_ID")?, wanted("VERCEL_PROJECT_ID")?));
+            let mut options = Self::new(token, wanted("VERCEL_TEAM_ID")?, wanted("VERCEL_PROJECT_ID")?);
+            if let Some(url) = said("VERCEL_SANDBOX_API_URL") {
+                options.api_url = url;
+            }
+            return Ok(options);
         }
         let oidc = said("VERCEL_OIDC_TOKEN")
             .and_then(|token| claims(&token).map(|(team, project)| (token, team, project)));

@@ -138,8 +138,13 @@ fn host_config(name: &str, spec: &SandboxSpec, options: &DockerOptions, root: &s
     if options.workspace.is_some() {
         mounts.push(mount("bind", root, root, false));
     }
+    for (path, writable) in &options.mounts {
+        let path = path.to_string_lossy();
+        mounts.push(mount("bind", &path, &path, !writable));
+    }
     if let Some(proxy) = &options.proxy {
-        mounts.push(mount("bind", &proxy.host.to_string_lossy(), ProxySocket::INSIDE, false));
+        let folder = proxy.host.parent().unwrap_or(Path::new("/nowhere"));
+        mounts.push(mount("bind", &folder.to_string_lossy(), ProxySocket::INSIDE, true));
         if let Some(program) = &proxy.program {
             mounts.push(mount("bind", &program.to_string_lossy(), ProxySocket::PROGRAM, true));
         }

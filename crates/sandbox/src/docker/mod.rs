@@ -18,6 +18,7 @@ pub use container::DockerSandbox;
 pub use http::Address;
 pub use options::{DockerOptions, Network, ProxySocket};
 
+use crate::shell::Shell as _;
 use crate::shell::tree::Whose;
 use engine::Engine;
 use jiff::Timestamp;
@@ -99,6 +100,19 @@ impl DockerProvider {
         owned
     }
 
+    /// A container without its way out would fail in a hundred strange ways later.
+    fn await_forwarder(&self, sandbox: &DockerSandbox) -> Result<(), SandboxError> {
+        const LISTENS: &str = r#"i=0; while [ $i -lt 100 ]; do grep -qi "0100007F:$1 " /proc/net/tcp && exit 0; i=$((i+1)); sleep 0.1; done; exit 1"#;
+        let Some(proxy) = &self.options.proxy else { return Ok(()) };
+        let answer = sandbox.place().script(LISTENS, &[&format!("{:04X}", proxy.port)], b"")?;
+        if answer.code == 0 {
+            return Ok(());
+        }
+        Err(SandboxError::Broken(
+            "the way out of the container does not start; put `socat` into its image".to_owned(),
+        ))
+    }
+
     /// A fresh volume belongs to root, and nothing inside may change that: a short-lived container of the same image gives
     /// it to the user of commands.
     fn give_volumes(&self, name: &str, spec: &SandboxSpec) -> Result<(), SandboxError> {
@@ -153,6 +167,9 @@ impl SandboxProvider for DockerProvider {
             return Err(SandboxError::Broken(what));
         };
         sandbox.start()?;
+        if !was_running {
+            self.await_forwarder(&sandbox)?;
+        }
         if was_running {
             // Whatever a crashed process left running belongs to nobody now.
             sandbox.place().kill(Whose::All)?;

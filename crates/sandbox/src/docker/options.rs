@@ -19,7 +19,8 @@ pub enum Network {
 /// The way out of a container that has no network: a proxy that listens on a socket of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxySocket {
-    /// The socket on this machine; inside it stands at [`ProxySocket::INSIDE`].
+    /// The socket on this machine. Its folder, which should hold nothing else, stands at [`ProxySocket::INSIDE`]: so a proxy
+    /// that was started anew is found by a container that was there before.
     pub host: PathBuf,
     /// A program of this machine that is mounted read-only at [`ProxySocket::PROGRAM`], where the image has none of its own.
     pub program: Option<PathBuf>,
@@ -30,20 +31,35 @@ pub struct ProxySocket {
     pub port: u16,
 }
 
+/// Listens on the port `$2` for the socket `$1`, and on each further port for the same port of the host: with `socat` where
+/// the image has it, else with the program that is mounted.
+const FORWARD: &str = r#"s=$1 p=$2; shift 2
+if command -v socat >/dev/null; then
+  for l; do socat "TCP-LISTEN:$l,bind=127.0.0.1,fork,reuseaddr" "PROXY:127.0.0.1:127.0.0.1:$l,proxyport=$p" & done
+  exec socat "TCP-LISTEN:$p,bind=127.0.0.1,fork,reuseaddr" "UNIX-CONNECT:$s"
+fi
+exec /run/ralph-forward __forward "$s" "$p" "$@""#;
+
 impl ProxySocket {
-    /// Where the socket stands inside.
-    pub const INSIDE: &str = "/run/ralph/proxy.sock";
+    /// Where the socket's folder stands inside.
+    pub const INSIDE: &str = "/run/ralph";
     /// Where the program stands inside.
-    pub const PROGRAM: &str = "/run/ralph/forward";
+    pub const PROGRAM: &str = "/run/ralph-forward";
+    const PORT: u16 = 3128;
+
+    /// The proxy at `host`, and servers on this machine's own `ports`; `program` is `ralph` itself.
+    pub fn new(host: &Path, ports: &[u16], program: Option<PathBuf>) -> Self {
+        let name = host.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut forwarder = ["sh", "-c", FORWARD, "sh"].map(String::from).to_vec();
+        forwarder.push(format!("{}/{name}", Self::INSIDE));
+        forwarder.push(Self::PORT.to_string());
+        forwarder.extend(ports.iter().map(u16::to_string));
+        Self { host: host.to_owned(), program, forwarder, port: Self::PORT }
+    }
 
     /// With `socat` of the image as the forwarder.
     pub fn socat(host: &Path) -> Self {
-        let forwarder = [
-            "socat".to_owned(),
-            "TCP-LISTEN:3128,bind=127.0.0.1,fork,reuseaddr".to_owned(),
-            format!("UNIX-CONNECT:{}", Self::INSIDE),
-        ];
-        Self { host: host.to_owned(), program: None, forwarder: forwarder.to_vec(), port: 3128 }
+        Self::new(host, &[], None)
     }
 }
 
@@ -59,6 +75,9 @@ pub struct DockerOptions {
     /// A folder of this machine that is the workspace, at the same path inside; otherwise a volume of the container's own at
     /// `/workspace`.
     pub workspace: Option<PathBuf>,
+    /// More of this machine that stands at the same path inside, and whether it can be written; deeper places lie over those
+    /// above them.
+    pub mounts: Vec<(PathBuf, bool)>,
     /// Who commands run as, `uid:gid`; otherwise the owner of the workspace's folder, or 1000 for a volume.
     pub user: Option<String>,
     /// The network.
@@ -85,6 +104,7 @@ impl DockerOptions {
             image: format!("ralph-sandbox:{}", digest.short()),
             dockerfile: DOCKERFILE.to_owned(),
             workspace: None,
+            mounts: Vec::new(),
             user: None,
             network: Network::None,
             proxy: None,

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The largest file that is read into memory.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
-pub(super) fn read(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+pub(crate) fn read(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
     match walk::find(root, path, Last::Follow, Missing::Stop)? {
         None => Ok(None),
         Some(place) => match checked(&place, path, "read")? {
@@ -26,7 +26,7 @@ pub(super) fn read(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, SandboxE
     }
 }
 
-pub(super) fn write(root: &Path, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
+pub(crate) fn write(root: &Path, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
     let place = walk::find(root, path, Last::Follow, Missing::Make)?
         .ok_or_else(|| file_error("write", path, Errno::ENOTDIR))?;
     let (name, stat) = checked(&place, path, "write")?;
@@ -49,7 +49,7 @@ pub(super) fn write(root: &Path, path: &Path, bytes: &[u8], mode: WriteMode) -> 
     }
 }
 
-pub(super) fn remove(root: &Path, path: &Path) -> Result<(), SandboxError> {
+pub(crate) fn remove(root: &Path, path: &Path) -> Result<(), SandboxError> {
     let Some(place) = walk::find(root, path, Last::Keep, Missing::Stop)? else { return Ok(()) };
     let Some(name) = &place.name else { return Err(file_error("remove", path, Errno::EISDIR)) };
     match unlinkat(&place.folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
@@ -59,7 +59,7 @@ pub(super) fn remove(root: &Path, path: &Path) -> Result<(), SandboxError> {
 }
 
 /// A missing folder is an empty one, as it is for git.
-pub(super) fn list(root: &Path, path: &Path) -> Result<Vec<String>, SandboxError> {
+pub(crate) fn list(root: &Path, path: &Path) -> Result<Vec<String>, SandboxError> {
     let Some(place) = walk::find(root, path, Last::Follow, Missing::Stop)? else { return Ok(Vec::new()) };
     if place.name.is_some() && place.stat.is_none() {
         return Ok(Vec::new());

@@ -4,11 +4,11 @@ pub mod egress;
 pub mod escapes;
 mod exec;
 pub mod fence;
-mod files;
+pub(crate) mod files;
 mod link;
 mod provider;
 mod request;
-mod walk;
+pub(crate) mod walk;
 
 pub use provider::{LocalManaged, LocalProvider};
 

@@ -21,7 +21,7 @@ const LINKS_MAX: u32 = 40;
 
 /// What happens to a link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(crate) enum Last {
     /// It is followed.
     Follow,
     /// It is meant itself.
@@ -30,7 +30,7 @@ pub(super) enum Last {
 
 /// What happens to a missing folder on the way.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// There is no such place.
     Stop,
     /// It is made.
@@ -38,19 +38,19 @@ pub(super) enum Missing {
 }
 
 /// A place in the workspace: a name in an open folder. The name may not exist yet.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The folder.
-    pub(super) folder: OwnedFd,
+    pub(crate) folder: OwnedFd,
     /// The name in it; `None` where the path means the folder itself.
-    pub(super) name: Option<OsString>,
+    pub(crate) name: Option<OsString>,
     /// What stands there.
-    pub(super) stat: Option<FileStat>,
+    pub(crate) stat: Option<FileStat>,
     /// The path without links.
-    pub(super) real: PathBuf,
+    pub(crate) real: PathBuf,
 }
 
 /// Finds `path` below `root`; `None` where a folder on the way is missing or is no folder.
-pub(super) fn find(
+pub(crate) fn find(
     root: &Path,
     path: &Path,
     last: Last,
@@ -61,7 +61,7 @@ pub(super) fn find(
 }
 
 /// Opens the folder `path` below `root`; also gives its path without links.
-pub(super) fn folder(root: &Path, path: &Path) -> Result<(OwnedFd, PathBuf), SandboxError> {
+pub(crate) fn folder(root: &Path, path: &Path) -> Result<(OwnedFd, PathBuf), SandboxError> {
     let failed = |errno: Errno| file_error("enter", path, errno);
     let place = find(root, path, Last::Follow, Missing::Stop)?.ok_or_else(|| failed(Errno::ENOENT))?;
     match place.name {
@@ -74,12 +74,12 @@ pub(super) fn folder(root: &Path, path: &Path) -> Result<(OwnedFd, PathBuf), San
 }
 
 /// The error for a file operation that the system refused.
-pub(super) fn file_error(verb: &'static str, path: &Path, errno: Errno) -> SandboxError {
+pub(crate) fn file_error(verb: &'static str, path: &Path, errno: Errno) -> SandboxError {
     SandboxError::File { verb, path: path.to_owned(), reason: errno.desc().to_owned() }
 }
 
 /// The kind bits of a file's mode.
-pub(super) fn kind(stat: &FileStat) -> libc::mode_t {
+pub(crate) fn kind(stat: &FileStat) -> libc::mode_t {
     stat.st_mode & libc::S_IFMT
 }
 

@@ -76,6 +76,8 @@ pub fn resolve(
             .then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
         isolation: Some(isolation),
         publish: args.publish,
+        allowed_hosts: added(&file.allowed_hosts, &args.allow_host),
+        pass_env: added(&file.pass_env, &args.pass_env),
         ..ConfigFile::default()
     };
     if args.max_iterations == Some(0) {
@@ -99,6 +101,11 @@ pub fn resolve(
     thinking::settle(&mut settings, models, choice);
     check_settings(&settings, &models.prices, top)?;
     Ok(settings)
+}
+
+/// A list of the user's own file with what the flags add.
+fn added(file: &Option<Vec<String>>, flags: &[String]) -> Option<Vec<String>> {
+    (!flags.is_empty()).then(|| file.iter().flatten().chain(flags).cloned().collect())
 }
 
 fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
@@ -134,6 +141,12 @@ fn check_settings(settings: &Settings, prices: &PriceTable, top: &Path) -> Resul
         return Err(CommandError::usage("nothing checks the result: there is no required verifier")
             .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
     }
+    crate::fence::check(settings)?;
+    if settings.sandbox.provider().is_elsewhere() {
+        // What is installed there is looked at once it is there.
+        thinking::check(settings)?;
+        return strict(settings, prices);
+    }
     let path = std::env::var("PATH").unwrap_or_default();
     for agent in settings.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
         let program = &agent.command_argv[0];
@@ -160,6 +173,10 @@ fn check_settings(settings: &Settings, prices: &PriceTable, top: &Path) -> Resul
         }
     }
     thinking::check(settings)?;
+    strict(settings, prices)
+}
+
+fn strict(settings: &Settings, prices: &PriceTable) -> Result<(), CommandError> {
     if settings.strict_budget
         && let Some(blind) = thinking::blind(settings, prices).first()
     {

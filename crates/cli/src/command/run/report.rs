@@ -15,8 +15,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a person must know before money is spent.
-pub fn announce(spec: &RunSpec, prices: &PriceTable, out: &Out) {
-    if out.live || out.verbose {
+pub fn announce(spec: &RunSpec, unheard: &[String], prices: &PriceTable, out: &Out) {
+    for word in unheard {
+        out.say(format!(
+            "{} the repo's config asks for {word}, which only your own config or a flag can give",
+            out.err(Tone::Attention, "note:")
+        ));
+    }
+    let provider = spec.settings.sandbox.provider();
+    if provider.is_elsewhere() && (out.live || out.verbose) {
+        out.say(format!("works in a sandbox of {}; the runs folder and git stay here", provider.as_str()));
+    }
+    if !provider.is_elsewhere() && (out.live || out.verbose) {
         match spec.settings.isolation {
             Isolation::Bwrap => {
                 out.say("fenced off with bubblewrap: sees the workspace, not your home; network by list")
@@ -79,9 +89,14 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
     let row = |name: &str, value: &str| {
         out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
     };
+    let compute = result.compute_usd.map(|cost| format!(" · compute ~{cost}")).unwrap_or_default();
     row(
         "run",
-        &format!("{} · {} · {time} · {cost}", spec.run_id, count(result.iterations as usize, "iteration")),
+        &format!(
+            "{} · {} · {time} · {cost}{compute}",
+            spec.run_id,
+            count(result.iterations as usize, "iteration")
+        ),
     );
     if let Some(branch) = &result.branch {
         row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
@@ -106,6 +121,10 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
                 spec.run_id
             ),
         );
+    }
+    if !result.sandboxes.is_empty() {
+        let ids = result.sandboxes.join(", ");
+        row("sandbox", &format!("{ids} is kept; `ralph sandbox rm {}` removes it", spec.run_id));
     }
     if let Some(dir) = &result.run_dir {
         if dir.join("proof.json").is_file() {

@@ -72,12 +72,6 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
         return Err(refused(&report.diagnostics));
     }
     let file = report.task.ok_or_else(|| refused(&report.diagnostics))?;
-    if let Some(provider) = file.sandbox.provider.as_deref().filter(|p| *p != "local") {
-        return Err(CommandError::environment(format!(
-            "{shown}: the sandbox `{provider}` is not built in yet"
-        ))
-        .hint("take `sandbox_provider` out, or set it to `local`"));
-    }
     let vars = match ticket {
         Some(ticket) => file.vars().with("ticket_id", ticket),
         None => file.vars(),

@@ -35,7 +35,7 @@ pub fn run(args: RmArgs, out: &Out) -> Result<u8, CommandError> {
     let providers = providers();
     let Found { sandboxes, problems } = ask(&providers);
     let wanted = |info: &SandboxInfo, id: &String| {
-        info.id == *id || info.run.as_ref().is_some_and(|run| run.as_str() == id)
+        info.id == *id || info.run.as_ref().is_some_and(|run| ralph_sandbox::hosted::is_of_run(run, id))
     };
     if let Some(unknown) = args.ids.iter().find(|id| !sandboxes.iter().any(|(info, _)| wanted(info, id))) {
         let mut error = CommandError::usage(format!("there is no sandbox `{unknown}` of ours"))
@@ -81,6 +81,8 @@ pub fn run(args: RmArgs, out: &Out) -> Result<u8, CommandError> {
 /// Whether a process drives the run now.
 fn in_use(run: &RunId) -> bool {
     let Ok(home) = host::state_home() else { return false };
-    let registered = registry::all(&home).into_iter().find(|entry| entry.run_id == *run);
+    let registered = registry::all(&home)
+        .into_iter()
+        .find(|entry| ralph_sandbox::hosted::is_of_run(run, entry.run_id.as_str()));
     registered.and_then(|entry| Facts::load(entry).ok()).is_some_and(|facts| facts.driver.is_some())
 }

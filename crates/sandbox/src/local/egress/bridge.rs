@@ -73,3 +73,17 @@ fn answer(socket: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// `ralph __forward SOCKET PORT [PORT …]`: the inner end in a container, until it is ended.
+pub(crate) fn forward_main(args: impl Iterator<Item = std::ffi::OsString>) -> i32 {
+    let mut args = args;
+    let Some(socket) = args.next().map(PathBuf::from) else { return 2 };
+    let ports: Vec<u16> = args.filter_map(|arg| arg.to_str()?.parse().ok()).collect();
+    let Some((own, local)) = ports.split_first() else { return 2 };
+    if open(&socket, *own, local).is_err() {
+        return 1;
+    }
+    loop {
+        std::thread::park();
+    }
+}

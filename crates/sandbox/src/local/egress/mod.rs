@@ -17,6 +17,7 @@ mod serve;
 pub use policy::{Dialer, EgressPolicy, Endpoint, HostRule, OnRefusal, Refusal, Resolver};
 pub use reach::Published;
 
+pub(crate) use bridge::forward_main;
 use reach::Bridges;
 use serve::Server;
 use std::fs;
@@ -73,7 +74,7 @@ impl Egress {
     }
 
     /// Ports of servers on this machine that can be reached from inside.
-    pub(super) fn local_ports(&self) -> Vec<u16> {
+    pub fn local_ports(&self) -> Vec<u16> {
         let mut ports: Vec<u16> =
             self.server.policy.endpoints.iter().filter(|e| e.is_local()).map(|e| e.port).collect();
         ports.retain(|port| *port != INSIDE_PORT);

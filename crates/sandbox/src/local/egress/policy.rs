@@ -45,6 +45,13 @@ impl HostRule {
     }
 }
 
+impl fmt::Display for HostRule {
+    /// The name without its port, as providers' own lists take it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.below { "*." } else { "" }, self.name)
+    }
+}
+
 /// Lower case, without the dot at the end.
 fn tidy(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()

@@ -84,6 +84,25 @@ impl GitMounts {
     }
 }
 
+/// What of git's folder stands in a sandbox that has the workspace `root` mounted, and whether it can be written: nothing, or
+/// for an agent that commits what a commit needs.
+pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {
+    match access {
+        GitAccess::ReadOnly => {
+            mounts(root, access).mounts.into_iter().map(|(path, _)| (path, false)).collect()
+        }
+        GitAccess::Commit => mounts(root, access).mounts,
+    }
+}
+
+/// Takes away what a command has put into the git folder of `root` to redirect it. Ours never has such files.
+pub fn tidy_git(root: &Path) {
+    let dot = root.join(".git");
+    if dot.symlink_metadata().is_ok_and(|kind| kind.is_dir()) {
+        clean(&["commondir", "config.worktree"].map(|name| dot.join(name)));
+    }
+}
+
 /// A worktree's own git folder and the one it shares.
 fn worktree(dot: &Path) -> Option<(PathBuf, PathBuf)> {
     let text = fs::read_to_string(dot).ok()?;

@@ -23,6 +23,7 @@ mod wrap;
 
 pub use auth::{AuthFile, auth_files, key_variables};
 pub use detect::{FenceReport, Finding, detect};
+pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;
 
 pub(crate) use inside::main as inside_main;

@@ -1,0 +1,253 @@
+//! The sandbox of a run that is not this machine: which one, how it is made, and what goes into it.
+
+use crate::command::run::RunArgs;
+use crate::error::CommandError;
+use crate::fence;
+use crate::providers::Configured;
+use crate::settings::Loaded;
+use ralph_agents::presets;
+use ralph_core::Refusals;
+use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig};
+use ralph_domain::ports::{
+    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
+    StopCause, Stream,
+};
+use ralph_domain::spec::RunSpec;
+use ralph_git::Repo;
+use ralph_journal::layout::StateHome;
+use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
+use ralph_sandbox::egress::Egress;
+use ralph_sandbox::fence::GitAccess;
+use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Maker};
+use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where a run's commands are to run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
+pub fn choose(
+    args: &RunArgs,
+    loaded: &Loaded,
+    task: Option<&SandboxConfig>,
+) -> Result<SandboxConfig, CommandError> {
+    let mut chosen = loaded.file.sandbox.clone().unwrap_or_default();
+    if let Some(task) = task {
+        chosen = chosen.overlaid(task.clone());
+    }
+    let isolation = args.isolation.is_some() || args.no_sandbox || args.sandbox;
+    if let Some(name) = args.provider {
+        if isolation && name.is_elsewhere() {
+            return Err(CommandError::usage(format!(
+                "`--isolation` is for this machine, and `--provider {}` is somewhere else",
+                name.as_str()
+            ))
+            .hint("leave one of them out"));
+        }
+        chosen.provider = Some(name);
+    } else if isolation {
+        // Whoever says how this machine fences means this machine.
+        chosen.provider = Some(ProviderName::Local);
+    } else if chosen.provider.is_none()
+        && let Some(name) = std::env::var("RALPH_DEFAULT_PROVIDER").ok().filter(|name| !name.is_empty())
+    {
+        let known = ProviderName::parse(&name);
+        chosen.provider = Some(known.map_err(|why| {
+            CommandError::usage(format!("RALPH_DEFAULT_PROVIDER: {why}")).hint("correct it, or take it out")
+        })?);
+    }
+    if args.keep_sandbox {
+        chosen.keep = Some(true);
+    }
+    if chosen.provider().is_elsewhere() {
+        // Whatever is missing is told before anything is made.
+        Configured::find(chosen.provider())?;
+    }
+    Ok(chosen)
+}
+
+/// The sandbox of a run and who looks after it; `None` where the run works on this machine.
+pub fn of_run(
+    home: &StateHome,
+    spec: &RunSpec,
+    repo: &Repo,
+    refusals: &Refusals,
+) -> Result<Option<(Box<dyn Sandbox>, Box<dyn SandboxKeeper>)>, CommandError> {
+    let config = &spec.settings.sandbox;
+    let Some(configured) = Configured::find(config.provider())? else { return Ok(None) };
+    let needs = fence::needs(spec);
+    let mut asked = SandboxSpec::of_run(spec.run_id.clone());
+    asked.image.clone_from(&config.image);
+    asked.snapshot.clone_from(&config.snapshot);
+    asked.resources = config.resources();
+    asked.volumes = config.volumes.clone().into_iter().collect();
+    let maker: Box<dyn Maker> = match configured {
+        Configured::Docker(options) => Box::new(Containers::new(home, spec, *options, refusals)?),
+        Configured::Sbx(tool) => {
+            asked.allowed_hosts = needs.hosts(&spec.workspace);
+            Box::new(MicroVms(SbxOptions::new(tool)))
+        }
+        cloud => {
+            asked.allowed_hosts = needs.hosts(&spec.workspace);
+            Box::new(Cloud(cloud))
+        }
+    };
+    let (keys, pass) = (needs.keys, spec.settings.pass_env.clone());
+    let options = HostedOptions {
+        spec: asked,
+        maker,
+        keep: config.keep.unwrap_or(false),
+        hourly: config.hourly_usd,
+        variables: Arc::new(move |argv| {
+            let own = presets::preset_of(argv).and_then(|name| keys.get(name));
+            let names: BTreeSet<&String> = own.into_iter().flatten().chain(&pass).collect();
+            names.into_iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?))).collect()
+        }),
+        ignored: ignored_by(repo),
+    };
+    let name = config.provider().as_str();
+    let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
+        CommandError::environment(format!("the sandbox of {name} could not be made"))
+            .cause(error.to_string())
+            .hint("mend what the message names; `--provider local` works on this machine")
+    })?;
+    if let Err(error) = check_programs(spec, &sandbox) {
+        // Nothing was done in it yet.
+        keeper.dismiss(ralph_domain::ports::Dismissal::Succeeded);
+        return Err(error);
+    }
+    Ok(Some((Box::new(sandbox), Box::new(keeper))))
+}
+
+/// Agents and verifiers must be in there, not here.
+fn check_programs(spec: &RunSpec, sandbox: &dyn Sandbox) -> Result<(), CommandError> {
+    let provider = spec.settings.sandbox.provider().as_str();
+    let agents = spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli);
+    let agents =
+        agents.filter_map(|agent| Some((agent.command_argv.first()?, format!("agent `{}`", agent.name))));
+    let verifiers = spec.settings.verifiers.iter();
+    let verifiers =
+        verifiers.filter_map(|one| Some((one.command_argv.first()?, format!("verifier `{}`", one.name))));
+    for (program, whose) in agents.chain(verifiers) {
+        let words = ["sh", "-c", "command -v \"$1\" >/dev/null", "sh", program.as_str()];
+        let mut request = ExecRequest::new(words.map(String::from).to_vec());
+        request.timeout = Some(Duration::from_secs(60));
+        let outcome = sandbox.exec(&request, &mut Quiet).map_err(|error| {
+            CommandError::environment(format!("the sandbox of {provider} does not work"))
+                .cause(error.to_string())
+        })?;
+        if outcome.end == ExecEnd::Exited(0) {
+            continue;
+        }
+        let install = presets::preset_of(std::slice::from_ref(program)).and_then(presets::install_hint);
+        return Err(CommandError::environment(format!(
+            "the command `{program}` of {whose} is not in the sandbox of {provider}"
+        ))
+        .hint(match install {
+            Some(how) => format!("choose an image that has it with `sandbox_image` or `sandbox.image`; in its Dockerfile: {how}"),
+            None => "choose an image that has it, with `sandbox_image` in the task or `sandbox.image` in the configuration".to_owned(),
+        }));
+    }
+    Ok(())
+}
+
+struct Quiet;
+
+impl ExecSink for Quiet {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// What git ignores in the workspace, whether it exists here or not.
+fn ignored_by(repo: &Repo) -> Ignored {
+    let git = repo.git().clone();
+    Arc::new(move |paths| {
+        let stdin: Vec<u8> = paths.iter().flat_map(|path| format!("{path}\0").into_bytes()).collect();
+        let call = git.call(["check-ignore", "--stdin", "-z"]).stdin(stdin).accept(&[0, 1]);
+        match call.run() {
+            Ok(output) => {
+                let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+                names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+            }
+            Err(_) => BTreeSet::new(),
+        }
+    })
+}
+
+/// Containers over folders of this machine, with the egress proxy as their only way out.
+struct Containers {
+    options: DockerOptions,
+    git: GitAccess,
+    /// Ends when the run does.
+    _egress: Egress,
+}
+
+impl Containers {
+    fn new(
+        home: &StateHome,
+        spec: &RunSpec,
+        mut options: DockerOptions,
+        refusals: &Refusals,
+    ) -> Result<Self, CommandError> {
+        let folder = home.path().join("fences").join(spec.run_id.as_str()).join("egress");
+        let failed = |error: std::io::Error| {
+            CommandError::environment(format!(
+                "the proxy in `{}` cannot be started: {error}",
+                folder.display()
+            ))
+        };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let egress = Egress::start(fence::policy(spec, refusals), &folder, false).map_err(failed)?;
+        let program = std::env::current_exe().ok();
+        options.proxy = Some(ProxySocket::new(egress.socket(), &egress.local_ports(), program));
+        let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
+        Ok(Self { options, git, _egress: egress })
+    }
+}
+
+impl Maker for Containers {
+    fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+        let mut options = self.options.clone();
+        options.workspace = Some(folder.to_owned());
+        options.mounts = ralph_sandbox::fence::git_mounts(folder, self.git);
+        let provider = DockerProvider::new(options);
+        provider.ping()?;
+        Ok(Box::new(provider))
+    }
+    fn mounts(&self) -> bool {
+        true
+    }
+    fn tidy(&self, folder: &Path) {
+        ralph_sandbox::fence::tidy_git(folder);
+    }
+}
+
+/// MicroVMs over folders of this machine.
+struct MicroVms(SbxOptions);
+
+impl Maker for MicroVms {
+    fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+        Ok(Box::new(SbxProvider::new(SbxOptions { workspace: Some(folder.to_owned()), ..self.0.clone() })))
+    }
+    fn mounts(&self) -> bool {
+        true
+    }
+    fn tidy(&self, folder: &Path) {
+        ralph_sandbox::fence::tidy_git(folder);
+    }
+}
+
+/// Machines of a cloud, with copies.
+struct Cloud(Configured);
+
+impl Maker for Cloud {
+    fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+        Ok(self.0.clone().provider())
+    }
+    fn mounts(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,105 @@
+//! Containers of a real engine. Where none can run, these tests say so and why.
+
+use crate::bench::Bench;
+use crate::stories;
+use serde_json::json;
+use std::path::Path;
+use std::process::Command;
+
+/// The address of the engine of the tests; `None` where none can run.
+pub fn engine() -> Option<String> {
+    match std::env::var("RALPH_TEST_DOCKER") {
+        Ok(word) if word == "0" => {
+            ralph_testkit::skip("RALPH_TEST_DOCKER=0: no container engine");
+            return None;
+        }
+        Ok(address) => return Some(address),
+        Err(_) => {}
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/dockerd");
+    let done = Command::new(script).arg("start").output().unwrap();
+    match done.status.code() {
+        Some(0) => Some(String::from_utf8(done.stdout).unwrap().trim().to_owned()),
+        Some(77) => {
+            ralph_testkit::skip(String::from_utf8_lossy(&done.stderr).trim());
+            None
+        }
+        _ => panic!("{}", String::from_utf8_lossy(&done.stderr)),
+    }
+}
+
+fn bench() -> Option<Bench> {
+    let engine = engine()?;
+    Some(Bench::new("docker", &[("DOCKER_HOST", &engine)], json!({"image": "ralph-test:local"})))
+}
+
+#[test]
+fn a_container_works_to_a_proven_end() {
+    let Some(bench) = bench() else { return };
+    stories::to_a_proven_end(&bench);
+}
+
+#[test]
+fn a_killed_run_goes_on_in_its_container() {
+    let Some(bench) = bench() else { return };
+    stories::killed_and_resumed(&bench, Path::new(".ralph/waiting"));
+}
+
+#[test]
+fn a_container_that_is_destroyed_is_made_again() {
+    let Some(bench) = bench() else { return };
+    stories::destroyed_in_the_middle(&bench, Path::new(".ralph/waiting"));
+}
+
+#[test]
+fn the_container_of_a_cancelled_run_rests() {
+    let Some(bench) = bench() else { return };
+    stories::cancelled_and_kept(&bench, Path::new(".ralph/waiting"));
+}
+
+#[test]
+fn what_is_missing_is_named_before_anything_is_made() {
+    let bench = Bench::new("docker", &[], json!({}));
+    let repo = bench.repo(Bench::shell_agent("true"), "true");
+    let refused = bench.ralph(&repo, &["run"]).exits(4);
+    assert!(refused.stderr.contains("DOCKER_HOST"), "{}", refused.stderr);
+    let refused = bench.ralph(&repo, &["run", "--provider", "e2b"]).exits(4);
+    assert!(refused.stderr.contains("E2B_API_KEY"), "{}", refused.stderr);
+    let refused = bench.ralph(&repo, &["run", "--provider", "dockr"]).exits(2);
+    assert!(refused.stderr.contains("docker-sandbox"), "{}", refused.stderr);
+    assert!(bench.runs().is_empty());
+}
+
+#[test]
+fn an_agent_that_is_not_in_the_image_is_named() {
+    let Some(bench) = bench() else { return };
+    let agent = json!({"name": "claude", "command_argv": ["claude", "-p"]});
+    let repo = bench.repo(agent, "true");
+    let refused = bench.ralph(&repo, &["run"]).exits(4);
+    assert!(
+        refused.stderr.contains("`claude`") && refused.stderr.contains("sandbox_image"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+}
+
+#[test]
+fn an_agent_cannot_touch_git_or_reach_out() {
+    let Some(bench) = bench() else { return };
+    let script = "git rev-parse HEAD >/dev/null && echo sees-git > part.txt; \
+        (echo x > .git/hooks/pre-commit) 2>/dev/null && echo wrote-hook >> part.txt; \
+        (echo x > \"$(git rev-parse --git-common-dir)/config\") 2>/dev/null && echo wrote-config >> part.txt; \
+        git commit -q --allow-empty -m x 2>/dev/null && echo committed >> part.txt; \
+        wget -q -O - http://198.51.100.7/ 2>/dev/null; wget -q -O - http://nowhere.example/ 2>/dev/null; \
+        echo '<promise>COMPLETE</promise>'";
+    let repo = bench.repo(Bench::shell_agent(script), "test -s part.txt");
+    let done = bench.ralph(&repo, &["run", "--json"]).exits(0).json();
+    let part = repo.git(&["show", &format!("{}:part.txt", done["branch"].as_str().unwrap())]);
+    assert_eq!(part, "sees-git");
+    let refused: Vec<_> = bench.events_named("egress_refused").iter().map(|e| e["host"].clone()).collect();
+    assert!(
+        refused.contains(&json!("nowhere.example")) && refused.contains(&json!("198.51.100.7")),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,10 @@
+//! Runs whose commands happen somewhere else: in containers of a real engine, and on clouds whose stand-ins run commands for
+//! real. The binary is the real one, and so is everything between it and the provider's wire.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start processes")]
+
+mod agents;
+mod bench;
+mod clouds;
+mod docker;
+mod stories;

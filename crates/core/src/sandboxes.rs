@@ -1,0 +1,33 @@
+//! The life of a run's sandboxes as the journal tells it.
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use ralph_domain::event::EventBody;
+use ralph_domain::outcome::EndReason;
+use ralph_domain::ports::{Dismissal, SandboxNews};
+
+impl Driver {
+    /// Journals what happened to the sandboxes since the last time.
+    pub(crate) fn tell_sandboxes(&mut self) -> Result<(), DriveError> {
+        let news = self.keeper.as_ref().map(|keeper| keeper.news()).unwrap_or_default();
+        for news in news {
+            match news {
+                SandboxNews::Ready(made) => self.ctx.record(EventBody::SandboxReady(made)).map(drop)?,
+                SandboxNews::Gone(gone) => self.ctx.record(EventBody::SandboxGone(gone)).map(drop)?,
+                SandboxNews::Notice(words) => {
+                    let words = self.ctx.redactor.text(&words).into_owned();
+                    self.ctx.notice(words)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The run ends here, for now or for good. A sandbox that cannot be removed must not turn success into failure.
+    pub(crate) fn dismiss_sandboxes(&mut self) {
+        let Some(keeper) = &self.keeper else { return };
+        let done = self.ctx.state.finished.as_ref().is_some_and(|end| end.reason == EndReason::Completed);
+        keeper.dismiss(if done { Dismissal::Succeeded } else { Dismissal::Unfinished });
+        self.tell_sandboxes().ok();
+    }
+}

@@ -1,0 +1,288 @@
+//! One folder and the sandbox that works on it: made when needed, made again when lost.
+
+use super::mirror::Mirror;
+use super::{HostedOptions, is_of_run, part_of};
+use ralph_domain::event::{SandboxFate, SandboxGone, SandboxReady};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{
+    Dismissal, ManagedSandbox, Sandbox, SandboxError, SandboxKeeper, SandboxNews, SandboxProvider,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Sandboxes lost in a row, without a command between that went well, before it is given up.
+const LOSSES_MAX: u32 = 5;
+/// How often and how long one is looked for that seems lost.
+const ATTACH_TRIES: u32 = 40;
+const ATTACH_PAUSE_MS: u8 = 250;
+/// News that wait to be journalled.
+const NEWS_MAX: usize = 100;
+
+/// What the sandboxes of one run share.
+pub(super) struct Shop {
+    options: HostedOptions,
+    news: Mutex<Vec<SandboxNews>>,
+}
+
+impl Shop {
+    pub(super) fn new(options: HostedOptions) -> Self {
+        Self { options, news: Mutex::new(Vec::new()) }
+    }
+
+    fn tell(&self, news: SandboxNews) {
+        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < NEWS_MAX && !all.contains(&news) {
+            all.push(news);
+        }
+    }
+
+    fn gone(&self, id: &str, fate: SandboxFate) {
+        self.tell(SandboxNews::Gone(SandboxGone { id: id.to_owned(), fate }));
+    }
+}
+
+/// One way into a sandbox.
+pub(super) struct Connection {
+    /// Of which sandbox, counted from the first one.
+    generation: u64,
+    pub(super) sandbox: Box<dyn Sandbox>,
+}
+
+/// One folder and its sandbox.
+pub(super) struct Cell {
+    shop: Arc<Shop>,
+    host: PathBuf,
+    run: RunId,
+    kind: &'static str,
+    /// For a clean checkout: it goes with its last user.
+    temporary: bool,
+    mirror: Option<Mirror>,
+    now: Mutex<Now>,
+}
+
+struct Now {
+    provider: Box<dyn SandboxProvider>,
+    sandbox: Option<Box<dyn ManagedSandbox>>,
+    generation: u64,
+    losses: u32,
+}
+
+impl Cell {
+    pub(super) fn new(
+        shop: &Arc<Shop>,
+        folder: &Path,
+        run: RunId,
+        temporary: bool,
+    ) -> Result<Self, SandboxError> {
+        let host = folder.canonicalize().map_err(|error| SandboxError::File {
+            verb: "open",
+            path: folder.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let maker = &shop.options.maker;
+        let provider = maker.provider(&host)?;
+        // A clean checkout is looked at, and thrown away: nothing of it comes back.
+        let back = (!temporary).then(|| Arc::clone(&shop.options.ignored));
+        let mirror = (!maker.mounts()).then(|| Mirror::new(&host, back));
+        let kind = provider.name();
+        let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0 });
+        Ok(Self { shop: Arc::clone(shop), host, run, kind, temporary, mirror, now })
+    }
+
+    /// Another folder of the same run.
+    pub(super) fn beside(&self, folder: &Path) -> Result<Self, SandboxError> {
+        let run = part_of(&self.shop.options.spec.run, folder);
+        let cell = Self::new(&self.shop, folder, run, true)?;
+        {
+            // One that a killed process left behind has another folder of the same name.
+            let now = cell.now();
+            for old in now.provider.list()?.into_iter().filter(|old| old.run.as_ref() == Some(&cell.run)) {
+                now.provider.destroy(&old.id)?;
+            }
+        }
+        Ok(cell)
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn host(&self) -> &Path {
+        &self.host
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    pub(super) fn mirror(&self) -> Option<&Mirror> {
+        self.mirror.as_ref()
+    }
+
+    pub(super) fn is_mirrored(&self) -> bool {
+        self.mirror.is_some()
+    }
+
+    pub(super) fn variables(&self, argv: &[String]) -> Vec<(String, String)> {
+        (self.shop.options.variables)(argv)
+    }
+
+    pub(super) fn notice(&self, words: String) {
+        self.shop.tell(SandboxNews::Notice(words));
+    }
+
+    pub(super) fn tidy(&self) {
+        self.shop.options.maker.tidy(&self.host);
+    }
+
+    /// A way into the sandbox, which is made where there is none; `own` where it still leads there.
+    pub(super) fn connect(&self, own: Option<Connection>) -> Result<Connection, SandboxError> {
+        let mut now = self.now();
+        if now.sandbox.is_none() {
+            let spec =
+                ralph_domain::ports::SandboxSpec { run: self.run.clone(), ..self.shop.options.spec.clone() };
+            let made = now.provider.create(&spec)?;
+            if let Some(mirror) = &self.mirror {
+                mirror.forget();
+            }
+            let hourly = self.shop.options.hourly.or_else(|| now.provider.hourly(&spec.resources));
+            let (provider, id) = (self.kind.to_owned(), made.id().to_owned());
+            self.shop.tell(SandboxNews::Ready(SandboxReady { provider, id, hourly }));
+            now.sandbox = Some(made);
+            now.generation += 1;
+        }
+        let generation = now.generation;
+        match (own, &now.sandbox) {
+            (Some(own), _) if own.generation == generation => Ok(own),
+            (_, Some(sandbox)) => Ok(Connection { generation, sandbox: sandbox.lane()? }),
+            (_, None) => Err(SandboxError::Broken("there is no sandbox".to_owned())),
+        }
+    }
+
+    /// A command went well: whatever was lost before is made up for.
+    pub(super) fn held(&self) {
+        self.now().losses = 0;
+    }
+
+    /// A command could not be brought to its end. Where the sandbox is gone or was stopped, the next command goes on in
+    /// another one or in it again; an error where neither is so.
+    pub(super) fn lost(&self, connection: &Connection, why: &str) -> Result<(), SandboxError> {
+        let broken = || SandboxError::Broken(why.to_owned());
+        let mut now = self.now();
+        if now.generation != connection.generation || now.sandbox.is_none() {
+            // Another command saw it first.
+            return Ok(());
+        }
+        now.losses += 1;
+        if now.losses > LOSSES_MAX {
+            return Err(broken());
+        }
+        let id = now.sandbox.as_ref().map(|sandbox| sandbox.id().to_owned()).unwrap_or_default();
+        match attach(&*now.provider, &id) {
+            Ok(Some(again)) => {
+                self.notice(format!("a command in the sandbox {id} was cut off: {why}"));
+                now.sandbox = Some(again);
+                now.generation += 1;
+            }
+            Ok(None) => {
+                self.shop.gone(&id, SandboxFate::Lost);
+                now.sandbox = None;
+            }
+            Err(_) => return Err(broken()),
+        }
+        if let Some(mirror) = &self.mirror {
+            mirror.forget();
+        }
+        Ok(())
+    }
+
+    /// Removes the sandbox; what cannot be removed is told.
+    fn destroy(&self) {
+        let mut now = self.now();
+        let Some(sandbox) = now.sandbox.take() else { return };
+        let id = sandbox.id().to_owned();
+        match sandbox.destroy() {
+            Ok(()) => self.shop.gone(&id, SandboxFate::Destroyed),
+            Err(error) => self.notice(format!(
+                "the sandbox {id} could not be removed ({error}); `ralph sandbox rm {id}` tries it again"
+            )),
+        }
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        if self.temporary {
+            self.destroy();
+        }
+    }
+}
+
+/// Looks for a sandbox that seems lost. One that is just being removed answers strangely for a moment.
+fn attach(provider: &dyn SandboxProvider, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
+    let mut tries = 0;
+    loop {
+        match provider.attach(id) {
+            Err(_) if tries < ATTACH_TRIES => tries += 1,
+            found => return found,
+        }
+        nix::poll::poll(&mut [], ATTACH_PAUSE_MS).ok();
+    }
+}
+
+/// Looks after the sandboxes of a run.
+pub struct Keeper {
+    cell: Arc<Cell>,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").field("run", &self.cell.run).finish_non_exhaustive()
+    }
+}
+
+impl Keeper {
+    pub(super) fn new(cell: Arc<Cell>) -> Self {
+        Self { cell }
+    }
+
+    /// What a killed process left of this run's clean checkouts.
+    fn clear_parts(&self) {
+        let now = self.cell.now();
+        let run = self.cell.run.as_str();
+        for left in now.provider.list().unwrap_or_default() {
+            let ours = left.run.as_ref().is_some_and(|name| name.as_str() != run && is_of_run(name, run));
+            if ours && now.provider.destroy(&left.id).is_ok() {
+                self.cell.shop.gone(&left.id, SandboxFate::Destroyed);
+            }
+        }
+    }
+}
+
+impl SandboxKeeper for Keeper {
+    fn news(&self) -> Vec<SandboxNews> {
+        std::mem::take(&mut *self.cell.shop.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn dismiss(&self, end: Dismissal) {
+        let shop = &self.cell.shop;
+        self.clear_parts();
+        if !shop.options.keep && end == Dismissal::Succeeded {
+            return self.cell.destroy();
+        }
+        let now = self.cell.now();
+        let Some(sandbox) = &now.sandbox else { return };
+        if shop.options.keep {
+            return shop.gone(sandbox.id(), SandboxFate::Kept);
+        }
+        if now.provider.capabilities().stop_start {
+            match sandbox.stop() {
+                Ok(()) => shop.gone(sandbox.id(), SandboxFate::Stopped),
+                Err(error) => shop.tell(SandboxNews::Notice(format!(
+                    "the sandbox {} could not be stopped: {error}",
+                    sandbox.id()
+                ))),
+            }
+        }
+    }
+}

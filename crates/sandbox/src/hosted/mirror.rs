@@ -1,0 +1,267 @@
+//! A folder of this machine and its copy in a sandbox, kept the same: changes go in before a command and come out after it.
+//!
+//! This side is the truth. Git's folder and the run's records never leave it; what git ignores (packages, build results)
+//! never comes back. Where both sides changed a file at once, this side's stays.
+
+use super::host::{self, Stamp};
+use super::inside;
+use super::tar::{Body, Member, Writer};
+use ralph_domain::ports::{Sandbox, SandboxError, WriteMode};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One archive on its way at most, but for a file that is larger by itself.
+const BATCH: u64 = 16 * 1024 * 1024;
+/// Larger files do not go in an archive, but by themselves.
+const ALONE: u64 = 32 * 1024 * 1024;
+/// Larger files do not come back.
+const FILE_MAX: u64 = 64 * 1024 * 1024;
+/// Folders that are left out of the list inside.
+const PRUNED_MAX: usize = 64;
+
+/// Says which of these paths git ignores. Folders end with `/`.
+pub type Ignored = Arc<dyn Fn(&[String]) -> BTreeSet<String> + Send + Sync>;
+
+/// One folder and its copy.
+pub(super) struct Mirror {
+    host: PathBuf,
+    /// Whether changes come back, and which do not.
+    back: Option<Ignored>,
+    state: Mutex<State>,
+}
+
+/// What both sides were when they were last the same.
+#[derive(Default)]
+struct State {
+    begun: bool,
+    host: BTreeMap<String, Stamp>,
+    inside: BTreeMap<String, String>,
+    /// Paths that git ignores, and whole folders of such.
+    ignored: BTreeSet<String>,
+    pruned: BTreeSet<String>,
+}
+
+impl Mirror {
+    pub(super) fn new(host: &Path, back: Option<Ignored>) -> Self {
+        Self { host: host.to_owned(), back, state: Mutex::new(State::default()) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The copy is another one now; the next push begins anew.
+    pub(super) fn forget(&self) {
+        *self.state() = State::default();
+    }
+
+    /// Brings the copy up to date; `named` are files of the run's records that the next command is told of.
+    pub(super) fn push(&self, sandbox: &dyn Sandbox, named: &[String]) -> Result<(), SandboxError> {
+        let mut state = self.state();
+        let now = host::scan(&self.host)?;
+        let begin = !state.begun;
+        let mut gone: Vec<String> = if begin {
+            inside::sweep(sandbox)?;
+            let there = inside::list(sandbox, &BTreeSet::new())?;
+            let extra: Vec<String> = there.into_keys().filter(|path| !now.contains_key(path)).collect();
+            let ignored = self.ignored(&extra);
+            extra.into_iter().filter(|path| !ignored.contains(path)).collect()
+        } else {
+            state.host.keys().filter(|path| !now.contains_key(*path)).cloned().collect()
+        };
+        // The run's own repo inside is no copy of anything here.
+        gone.retain(|path| host::is_shared(path));
+        let changed: Vec<(String, u64)> = now
+            .iter()
+            .filter(|(path, stamp)| state.host.get(*path) != Some(stamp))
+            .map(|(path, stamp)| (path.clone(), stamp.size))
+            .chain(named.iter().map(|path| (path.clone(), 0)))
+            .collect();
+        inside::remove(sandbox, &gone)?;
+        self.send(sandbox, &changed)?;
+        for path in &gone {
+            state.inside.remove(path);
+        }
+        if !changed.is_empty() {
+            if changed.iter().any(|(path, _)| is_rule(path)) {
+                state.ignored.clear();
+                state.pruned.clear();
+            }
+            let there = inside::list(sandbox, &state.pruned)?;
+            for (path, _) in &changed {
+                if let Some(stamp) = there.get(path) {
+                    state.inside.insert(path.clone(), stamp.clone());
+                }
+            }
+        }
+        state.host = now;
+        state.begun = true;
+        if begin && self.back.is_some() {
+            inside::own_repo(sandbox)?;
+        }
+        Ok(())
+    }
+
+    fn send(&self, sandbox: &dyn Sandbox, files: &[(String, u64)]) -> Result<(), SandboxError> {
+        let mut archive = Writer::default();
+        for (path, _) in files {
+            let Some(member) = host::member(&self.host, path) else { continue };
+            match &member.body {
+                Body::File(bytes) if bytes.len() as u64 > ALONE => {
+                    sandbox.write(Path::new(path), bytes, WriteMode::Replace)?;
+                }
+                _ => archive.add(&member),
+            }
+            if archive.len() as u64 >= BATCH {
+                inside::unpack(sandbox, std::mem::take(&mut archive).finish())?;
+            }
+        }
+        if archive.len() == 0 { Ok(()) } else { inside::unpack(sandbox, archive.finish()) }
+    }
+
+    /// Brings back what changed inside; returns what a person may want to know of it.
+    pub(super) fn pull(&self, sandbox: &dyn Sandbox) -> Result<Vec<String>, SandboxError> {
+        if self.back.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut state = self.state();
+        if !state.begun {
+            return Ok(Vec::new());
+        }
+        let there = inside::list(sandbox, &state.pruned)?;
+        let mut notices = Vec::new();
+        let changed = self.changed(&mut state, &there, &mut notices);
+        let gone: Vec<String> = state
+            .inside
+            .keys()
+            .filter(|path| !there.contains_key(*path) && host::comes_back(path))
+            .cloned()
+            .collect();
+        for path in gone {
+            if self.untouched(&state, &path) {
+                host::take_away(&self.host, &path)?;
+                state.host.remove(&path);
+            }
+            state.inside.remove(&path);
+        }
+        for batch in batches(&changed) {
+            for member in inside::pack(sandbox, &batch)? {
+                self.take(&mut state, &there, &member, &mut notices);
+            }
+        }
+        Ok(notices)
+    }
+
+    /// What is new or other inside, and is wanted here.
+    fn changed(
+        &self,
+        state: &mut State,
+        there: &BTreeMap<String, String>,
+        notices: &mut Vec<String>,
+    ) -> Vec<(String, u64)> {
+        let mut changed: Vec<(String, u64)> = there
+            .iter()
+            .filter(|(path, stamp)| state.inside.get(*path) != Some(stamp) && host::comes_back(path))
+            .filter(|(path, _)| !state.ignored.contains(*path))
+            .map(|(path, stamp)| (path.clone(), inside::size(stamp)))
+            .collect();
+        if changed.iter().any(|(path, _)| is_rule(path)) {
+            state.ignored.clear();
+            state.pruned.clear();
+        }
+        let unknown: Vec<String> = changed
+            .iter()
+            .filter(|(path, _)| !state.host.contains_key(path) && !path.starts_with(".ralph/"))
+            .map(|(path, _)| path.clone())
+            .collect();
+        let ignored = self.ignored(&unknown);
+        if !ignored.is_empty() {
+            self.prune(state, &ignored);
+            changed.retain(|(path, _)| !ignored.contains(path));
+            state.ignored.extend(ignored);
+        }
+        changed.retain(|(path, size)| {
+            let fits = *size <= FILE_MAX;
+            if !fits {
+                notices.push(format!("`{path}` is larger than 64 MiB and stays inside the sandbox"));
+                state.inside.insert(path.clone(), there.get(path).cloned().unwrap_or_default());
+            }
+            fits
+        });
+        changed
+    }
+
+    /// Whether a file here is as it was when both sides were the same.
+    fn untouched(&self, state: &State, path: &str) -> bool {
+        state.host.get(path).copied() == host::stamp(&self.host, path)
+    }
+
+    fn take(
+        &self,
+        state: &mut State,
+        there: &BTreeMap<String, String>,
+        member: &Member,
+        notices: &mut Vec<String>,
+    ) {
+        let path = &member.path;
+        // An archive may name anything; only what was asked for is taken.
+        let Some(stamp) = there.get(path).filter(|_| host::comes_back(path)) else { return };
+        if !self.untouched(state, path) {
+            notices.push(format!("`{path}` was changed on both sides; the runner's own stays"));
+        } else if let Err(error) = host::put(&self.host, member) {
+            notices.push(format!("`{path}` could not be taken out of the sandbox: {error}"));
+        } else if let Some(now) = host::stamp(&self.host, path) {
+            state.host.insert(path.clone(), now);
+        }
+        state.inside.insert(path.clone(), stamp.clone());
+    }
+
+    fn ignored(&self, paths: &[String]) -> BTreeSet<String> {
+        match &self.back {
+            Some(ignored) if !paths.is_empty() => ignored(paths),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Whole folders that git ignores need not be listed again and again.
+    fn prune(&self, state: &mut State, ignored: &BTreeSet<String>) {
+        let mut folders: BTreeSet<String> = BTreeSet::new();
+        for path in ignored {
+            folders.extend(path.match_indices('/').map(|(at, _)| path[..=at].to_owned()));
+        }
+        let folders: Vec<String> = folders.into_iter().collect();
+        for folder in self.ignored(&folders) {
+            let name = folder.trim_end_matches('/').to_owned();
+            let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+            let below = |other: &String| folder.starts_with(&format!("{other}/"));
+            // A file that was added in spite of the rule keeps its folder on the list.
+            let holds =
+                state.host.range(folder.clone()..).next().is_some_and(|(path, _)| path.starts_with(&folder));
+            if plain && !holds && state.pruned.len() < PRUNED_MAX && !state.pruned.iter().any(below) {
+                state.pruned.insert(name);
+            }
+        }
+    }
+}
+
+/// Whether a file says what git ignores.
+fn is_rule(path: &str) -> bool {
+    path.rsplit('/').next() == Some(".gitignore")
+}
+
+fn batches(files: &[(String, u64)]) -> Vec<Vec<String>> {
+    let mut batches: Vec<Vec<String>> = Vec::new();
+    let mut room = 0u64;
+    for (path, size) in files {
+        if *size > room || batches.is_empty() {
+            batches.push(Vec::new());
+            room = BATCH.max(*size);
+        }
+        room -= (*size).min(room);
+        if let Some(last) = batches.last_mut() {
+            last.push(path.clone());
+        }
+    }
+    batches
+}

@@ -1,0 +1,226 @@
+//! A run whose commands happen in a sandbox of a provider, while its workspace is a folder of this machine.
+//!
+//! The folder is the truth: git, checkpoints, proofs and the journal work on it. A container or a microVM has it mounted; a
+//! cloud machine has a copy that is kept the same (`mirror`). So a sandbox can vanish at any moment: the next
+//! command gets another one, made from the folder.
+
+mod cell;
+mod host;
+mod inside;
+mod mirror;
+mod tar;
+
+pub use cell::Keeper;
+pub use mirror::Ignored;
+
+use crate::local::files;
+use cell::{Cell, Connection, Shop};
+use ralph_domain::id::RunId;
+use ralph_domain::money::Usd;
+use ralph_domain::ports::{
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
+    WriteMode,
+};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Says which variables of the user's a command gets, by its words: an agent's program its keys, others none of them.
+pub type Variables = Arc<dyn Fn(&[String]) -> Vec<(String, String)> + Send + Sync>;
+
+/// Makes providers whose sandboxes work on a folder of this machine.
+pub trait Maker: Send + Sync {
+    /// A provider for `folder`.
+    fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError>;
+    /// Whether its sandboxes have the folder itself, at the same path; otherwise they get a copy.
+    fn mounts(&self) -> bool;
+    /// Looks after the folder when a command has ended.
+    fn tidy(&self, folder: &Path) {
+        let _ = folder;
+    }
+}
+
+/// How the sandboxes of a run are made.
+pub struct HostedOptions {
+    /// What they are to be.
+    pub spec: SandboxSpec,
+    /// Who makes them.
+    pub maker: Box<dyn Maker>,
+    /// Whether they stay when the run has ended.
+    pub keep: bool,
+    /// What one costs per hour, over what the provider says.
+    pub hourly: Option<Usd>,
+    /// Variables for commands.
+    pub variables: Variables,
+    /// What git ignores in the workspace.
+    pub ignored: Ignored,
+}
+
+/// The sandbox of a run, somewhere else.
+pub struct HostedSandbox {
+    cell: Arc<Cell>,
+    kind: &'static str,
+    root: PathBuf,
+    /// This handle's own way to run commands; taken out while one runs.
+    own: RefCell<Option<Connection>>,
+}
+
+impl std::fmt::Debug for HostedSandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostedSandbox")
+            .field("kind", &self.kind)
+            .field("root", &self.root)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HostedSandbox {
+    /// Makes the sandbox of a run over `workspace`, or finds it again; and the one who looks after it.
+    pub fn start(workspace: &Path, options: HostedOptions) -> Result<(Self, Keeper), SandboxError> {
+        let run = options.spec.run.clone();
+        let shop = Arc::new(Shop::new(options));
+        let cell = Arc::new(Cell::new(&shop, workspace, run, false)?);
+        let sandbox = Self::open(&cell)?;
+        Ok((sandbox, Keeper::new(cell)))
+    }
+
+    fn open(cell: &Arc<Cell>) -> Result<Self, SandboxError> {
+        let connection = cell.connect(None)?;
+        let root =
+            if cell.is_mirrored() { connection.sandbox.root().to_owned() } else { cell.host().to_owned() };
+        Ok(Self { cell: Arc::clone(cell), kind: cell.kind(), root, own: RefCell::new(Some(connection)) })
+    }
+
+    fn handle(&self) -> Self {
+        Self {
+            cell: Arc::clone(&self.cell),
+            kind: self.kind,
+            root: self.root.clone(),
+            own: RefCell::new(None),
+        }
+    }
+
+    fn run(
+        &self,
+        connection: &Connection,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let inside = &*connection.sandbox;
+        let mut request = request.clone();
+        request.env.splice(0..0, self.cell.variables(&request.argv));
+        let Some(mirror) = self.cell.mirror() else {
+            let outcome = inside.exec(&request, sink);
+            self.cell.tidy();
+            return outcome;
+        };
+        let named = self.translate(&mut request, inside.root());
+        mirror.push(inside, &named)?;
+        let outcome = inside.exec(&request, sink)?;
+        for notice in mirror.pull(inside)? {
+            self.cell.notice(notice);
+        }
+        Ok(outcome)
+    }
+
+    /// Words that name a place in the workspace name it as it stands inside; returns such files of the run's records.
+    fn translate(&self, request: &mut ExecRequest, root: &Path) -> Vec<String> {
+        let mut named = Vec::new();
+        let (Some(here), Some(there)) = (self.cell.host().to_str(), root.to_str()) else { return named };
+        let words = request.argv.iter_mut().chain(request.env.iter_mut().map(|(_, value)| value));
+        for word in words {
+            if let Some(rest) =
+                word.strip_prefix(here).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            {
+                let path = rest.trim_start_matches('/').to_owned();
+                if path.starts_with(".ralph/") && self.cell.host().join(&path).is_file() {
+                    named.push(path);
+                }
+                *word = format!("{there}{rest}");
+            }
+        }
+        named
+    }
+}
+
+impl Sandbox for HostedSandbox {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        let own = self.own.borrow_mut().take();
+        let connection = self.cell.connect(own)?;
+        match self.run(&connection, request, sink) {
+            Err(SandboxError::Broken(why)) => {
+                self.cell.lost(&connection, &why)?;
+                Ok(ExecOutcome { end: ExecEnd::GuardLost, duration: Duration::ZERO, survivors: 0 })
+            }
+            other => {
+                self.cell.held();
+                *self.own.borrow_mut() = Some(connection);
+                other
+            }
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        match files::read(self.cell.host(), path)? {
+            // What git ignores is only there.
+            None if self.cell.is_mirrored() => {
+                let own = self.own.borrow_mut().take();
+                let connection = self.cell.connect(own)?;
+                let found = connection.sandbox.read(path);
+                *self.own.borrow_mut() = Some(connection);
+                found
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
+        files::write(self.cell.host(), path, bytes, mode)
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), SandboxError> {
+        files::remove(self.cell.host(), path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
+        files::list(self.cell.host(), path)
+    }
+
+    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(Box::new(self.handle()))
+    }
+
+    /// Another folder gets a sandbox of its own, fresh from the image: nothing that an agent installed or changed is in it.
+    /// It goes with its last user.
+    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        if root == self.root || root == self.cell.host() {
+            return Ok(Box::new(self.handle()));
+        }
+        let cell = self.cell.beside(root)?;
+        Ok(Box::new(Self::open(&Arc::new(cell))?))
+    }
+}
+
+/// The name under which a provider knows a further sandbox of a run.
+fn part_of(run: &RunId, folder: &Path) -> RunId {
+    let part = folder
+        .extension()
+        .and_then(|ext| ext.to_str())
+        .filter(|ext| ext.bytes().all(|b| b.is_ascii_alphabetic()));
+    RunId::new(format!("{run}-{}", part.unwrap_or("proof")))
+}
+
+/// Whether `name` stands for a sandbox of `run`: the one it works in, or a further one.
+pub fn is_of_run(name: &RunId, run: &str) -> bool {
+    let rest = name.as_str().strip_prefix(run);
+    rest.is_some_and(|rest| rest.is_empty() || ["-proof", "-critic"].contains(&rest))
+}
