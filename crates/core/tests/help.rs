@@ -113,7 +113,7 @@ fn the_doctor_reads_the_record_is_mended_once_and_its_word_goes_through_the_inbo
     let diagnosed = events
         .iter()
         .find_map(|e| match &e.body {
-            EventBody::Diagnosed { by, usage, .. } => Some((by.clone(), usage.clone())),
+            EventBody::Diagnosed(news) => Some((news.by.clone(), news.usage.clone())),
             _ => None,
         })
         .unwrap();
@@ -148,7 +148,7 @@ fn a_doctor_whose_word_is_only_asked_for_changes_nothing_and_a_lost_model_leaves
     with_doctor(&mut machine, Scripted::saying(&[Err(ModelErrorKind::Auth)]), Apply::Ask);
     machine.run();
     let by = machine.events().iter().find_map(|e| match &e.body {
-        EventBody::Diagnosed { by, .. } => Some(by.clone()),
+        EventBody::Diagnosed(news) => Some(news.by.clone()),
         _ => None,
     });
     assert_eq!(by.as_deref(), Some("rules"));
@@ -167,7 +167,7 @@ fn the_doctor_comes_every_so_many_iterations_if_asked() {
         .events()
         .iter()
         .filter_map(|e| match &e.body {
-            EventBody::Diagnosed { iteration, .. } => Some(*iteration),
+            EventBody::Diagnosed(news) => Some(news.iteration),
             _ => None,
         })
         .collect();

@@ -383,38 +383,6 @@ pub fn judge(state: &RunState) -> Verdict {
     }
 }
 
-/// Budget warnings that are due and not yet given.
-pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
-    let budgets = &state.spec.settings.budgets;
-    let spent = state.spent();
-    budgets
-        .shares(spent)
-        .into_iter()
-        .filter(|(kind, share)| *share >= crate::budget::WARN_AT && !state.warned.contains(kind))
-        .filter(|(kind, _)| *kind != crate::budget::BudgetKind::Cost || spent.cost > crate::money::Usd::ZERO)
-        .map(|(budget, share)| {
-            use crate::budget::BudgetKind;
-            let used = match budget {
-                BudgetKind::Iterations => {
-                    format!("{} of {} iterations", spent.iterations, budgets.max_iterations)
-                }
-                BudgetKind::Time => {
-                    format!(
-                        "{} of {} working time",
-                        text::duration(spent.time),
-                        text::duration(budgets.max_wall_time)
-                    )
-                }
-                BudgetKind::Cost => format!("{} of {}", spent.cost, budgets.max_cost),
-                BudgetKind::Tokens => {
-                    format!("{} of {} tokens", spent.tokens, budgets.max_tokens.unwrap_or(0))
-                }
-            };
-            EventBody::BudgetWarning { budget, message: format!("{used} used ({:.0} %)", share * 100.0) }
-        })
-        .collect()
-}
-
 /// How a run would end now, were nothing left to hand over.
 pub fn ending(state: &RunState) -> Option<(EndReason, String)> {
     match between(state) {

@@ -2,8 +2,8 @@
 //! story in the same voice.
 
 use crate::event::{
-    ChecksState, EgressRefused, Event, EventBody, PrOccasion, ReviewOutcome, Rung, SandboxFate, SandboxGone,
-    SessionEnd,
+    ActionFinished, ChecksState, Criticised, Diagnosed, EgressRefused, Event, EventBody, PrOccasion,
+    ReviewOutcome, Rung, SandboxFate, SandboxGone, SessionEnd,
 };
 use crate::ports::StopCause;
 use crate::text::{count, duration, one_line};
@@ -78,8 +78,8 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             let tone = if matches!(end, SessionEnd::Completed) { Tone::Muted } else { Tone::Attention };
             (tone, text)
         }
-        EventBody::ActionStarted { .. } => return None,
-        EventBody::ActionFinished { number, ok, result, .. } => {
+        EventBody::ActionStarted(_) => return None,
+        EventBody::ActionFinished(ActionFinished { number, ok, result, .. }) => {
             let tone = if *ok { Tone::Muted } else { Tone::Attention };
             (tone, format!("action {number}: {result}"))
         }
@@ -174,11 +174,11 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             };
             (Tone::Attention, text)
         }
-        EventBody::Diagnosed { by, summary, .. } => {
+        EventBody::Diagnosed(Diagnosed { by, summary, .. }) => {
             (Tone::Attention, format!("doctor ({by}): {}", one_line(summary, 300)))
         }
-        EventBody::Criticised { objections, .. } if objections.is_empty() => return None,
-        EventBody::Criticised { by, objections, .. } => {
+        EventBody::Criticised(Criticised { objections, .. }) if objections.is_empty() => return None,
+        EventBody::Criticised(Criticised { by, objections, .. }) => {
             (Tone::Attention, format!("critic ({by}): {}", one_line(objections, 300)))
         }
         EventBody::ControlReceived { letter, .. } => {

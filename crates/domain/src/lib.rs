@@ -9,6 +9,7 @@
 //! to the driver by whoever wires them.
 
 pub mod budget;
+pub mod budget_warning;
 pub mod claim;
 pub mod config;
 pub mod control;

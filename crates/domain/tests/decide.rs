@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
+use ralph_domain::budget_warning::budget_warnings;
 use ralph_domain::config::{Completion, ConfigFile};
 use ralph_domain::control::{Control, Letter};
-use ralph_domain::decide::{Step, budget_warnings, consequences, decide, judge};
+use ralph_domain::decide::{Step, consequences, decide, judge};
 use ralph_domain::event::{CheckResult, Event, EventBody, FileChange, RefMove, SessionEnd, Verdict};
 use ralph_domain::id::{Digest, Seq};
 use ralph_domain::money::{Usage, Usd};

@@ -97,7 +97,7 @@ fn wait(handle: &RunHandle, from: Seq) -> bool {
     loop {
         let driven = handle.is_driven();
         let events = follower.poll().unwrap_or_default();
-        if events.iter().any(|e| matches!(e.body, EventBody::Diagnosed { .. })) {
+        if events.iter().any(|e| matches!(e.body, EventBody::Diagnosed(_))) {
             return true;
         }
         if !driven {
@@ -153,7 +153,7 @@ fn tell(
 fn last_word(handle: &RunHandle) -> (String, Usage) {
     let events = handle.follow(Seq(0)).poll().unwrap_or_default();
     let last = events.into_iter().rev().find_map(|event| match event.body {
-        EventBody::Diagnosed { by, usage, .. } => Some((by, usage)),
+        EventBody::Diagnosed(news) => Some((news.by, news.usage)),
         _ => None,
     });
     last.unwrap_or_else(|| ("rules".into(), Usage::free()))

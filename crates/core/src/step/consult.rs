@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use crate::help::{self, Record, StuckContext};
 use ralph_domain::config::{Apply, Profile};
 use ralph_domain::control::Control;
-use ralph_domain::event::{EventBody, SessionEnd};
+use ralph_domain::event::{Criticised, Diagnosed, EventBody, SessionEnd};
 use ralph_domain::ladder;
 use ralph_domain::model::ModelSink;
 use ralph_domain::money::Usage;
@@ -75,14 +75,14 @@ impl Driver {
             let controls = diagnosis.report.controls(&snapshot.spec.task.text);
             send(&self.ctx, iteration, controls)?;
         }
-        self.ctx.record(EventBody::Diagnosed {
+        self.ctx.record(EventBody::Diagnosed(Diagnosed {
             iteration,
             by: diagnosis.by,
             summary: one_line(&self.ctx.redactor.text(&diagnosis.report.summary), 1000),
             report: digest,
             usage: diagnosis.usage,
             suggestions: diagnosis.report.suggestions(),
-        })?;
+        }))?;
         self.ctx.read_inbox()?;
         self.ctx.flush()?;
         self.ctx.boundary("diagnose.after");
@@ -117,7 +117,7 @@ impl Driver {
             },
         };
         let objections = self.ctx.redactor.text(&objections).into_owned();
-        self.ctx.record(EventBody::Criticised { iteration, by, objections, usage })?;
+        self.ctx.record(EventBody::Criticised(Criticised { iteration, by, objections, usage }))?;
         self.ctx.flush()?;
         self.ctx.boundary("criticise.after");
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::context::{Context, Live};
 use crate::error::DriveError;
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
 use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};
 use ralph_domain::redact::RedactStream;
 use ralph_domain::text::one_line;
@@ -103,21 +103,21 @@ impl SessionSink for Recorder<'_> {
             let what = one_line(&self.ctx.redactor.text(&action.what), 200);
             let (iteration, number) = (self.iteration, action.number);
             let action = one_line(&action.action, 60);
-            self.record(EventBody::ActionStarted { iteration, number, action, what });
+            self.record(EventBody::ActionStarted(ActionStarted { iteration, number, action, what }));
         }
     }
 
     fn action_finished(&mut self, action: &ActionEnd) {
         self.last_output = self.ctx.clock.elapsed();
         if action.number <= ACTION_EVENTS_MAX {
-            self.record(EventBody::ActionFinished {
+            self.record(EventBody::ActionFinished(ActionFinished {
                 iteration: self.iteration,
                 number: action.number,
                 ok: action.ok,
                 result: one_line(&self.ctx.redactor.text(&action.result), 200),
                 exit_code: action.exit_code,
                 duration_ms: action.duration.as_millis() as u64,
-            });
+            }));
         }
     }
 

@@ -11,8 +11,8 @@ impl EventBody {
             Self::Prepared { .. } => "prepared",
             Self::IterationStarted { .. } => "iteration_started",
             Self::SessionEnded { .. } => "session_ended",
-            Self::ActionStarted { .. } => "action_started",
-            Self::ActionFinished { .. } => "action_finished",
+            Self::ActionStarted(_) => "action_started",
+            Self::ActionFinished(_) => "action_finished",
             Self::EgressRefused(_) => "egress_refused",
             Self::SandboxReady(_) => "sandbox_ready",
             Self::SandboxGone(_) => "sandbox_gone",
@@ -33,8 +33,8 @@ impl EventBody {
             Self::Gutter { .. } => "gutter",
             Self::Stuck { .. } => "stuck",
             Self::Mitigated { .. } => "mitigated",
-            Self::Diagnosed { .. } => "diagnosed",
-            Self::Criticised { .. } => "criticised",
+            Self::Diagnosed(_) => "diagnosed",
+            Self::Criticised(_) => "criticised",
             Self::ControlReceived { .. } => "control_received",
             Self::ControlRefused { .. } => "control_refused",
             Self::SpecChanged { .. } => "spec_changed",
@@ -69,8 +69,8 @@ impl EventBody {
             Self::RunCreated { .. }
                 | Self::Prepared { .. }
                 | Self::SessionEnded { .. }
-                | Self::Diagnosed { .. }
-                | Self::Criticised { .. }
+                | Self::Diagnosed(_)
+                | Self::Criticised(_)
                 | Self::CooldownSet { .. }
                 | Self::ControlReceived { .. }
                 | Self::SpecChanged { .. }

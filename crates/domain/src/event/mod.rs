@@ -1,12 +1,14 @@
 //! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
 //! added; readers skip what they do not know.
 
+mod aside;
 mod hand_back;
 mod handover;
 mod kind;
 mod parts;
 mod sandbox;
 
+pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed};
 pub use hand_back::Handed;
 pub use handover::{
     ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
@@ -127,32 +129,9 @@ pub enum EventBody {
         findings: Option<String>,
     },
     /// A managed action of a session begins.
-    ActionStarted {
-        /// Its iteration.
-        iteration: u32,
-        /// Its place in the session, from 1.
-        number: u32,
-        /// What it is: `run`, `patch`, `write`, … or a tool's name.
-        action: String,
-        /// On what, in one line.
-        what: String,
-    },
+    ActionStarted(ActionStarted),
     /// It is over.
-    ActionFinished {
-        /// Its iteration.
-        iteration: u32,
-        /// Its place in the session.
-        number: u32,
-        /// Whether it worked.
-        ok: bool,
-        /// What came of it, in one line.
-        result: String,
-        /// Exit code of a command.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        exit_code: Option<i32>,
-        /// How long it took.
-        duration_ms: u64,
-    },
+    ActionFinished(ActionFinished),
     /// The fence kept a command from reaching somebody.
     EgressRefused(EgressRefused),
     /// The run has a sandbox to work in.
@@ -315,32 +294,9 @@ pub enum EventBody {
         substitute: Option<(AgentName, String)>,
     },
     /// The doctor has read the run; the report is in `diagnostics.md`.
-    Diagnosed {
-        /// Iterations when it did.
-        iteration: u32,
-        /// The profile that spoke, or `rules`.
-        by: String,
-        /// In one sentence.
-        summary: String,
-        /// Digest of the report.
-        report: Digest,
-        /// What it used.
-        usage: Usage,
-        /// What follows: `applied` or `offered`.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        suggestions: Vec<String>,
-    },
+    Diagnosed(Diagnosed),
     /// A critic looked at the last changes and failures; its objections go into the next prompt.
-    Criticised {
-        /// The last iteration it looked at.
-        iteration: u32,
-        /// The agent or profile that spoke.
-        by: String,
-        /// The objections; empty where it had none or could not speak.
-        objections: String,
-        /// What it used.
-        usage: Usage,
-    },
+    Criticised(Criticised),
     /// A person intervened.
     ControlReceived {
         /// What and who.

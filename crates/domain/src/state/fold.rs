@@ -4,7 +4,7 @@ use super::{
     ChangeFacts, Current, Finished, Gutter, HISTORY, IterationSummary, NeedsHuman, ProofFacts, Published,
     RunState, SessionFacts, Stage, TOUCHED, WaitFacts,
 };
-use crate::event::{Event, EventBody, Rung, SessionEnd, Verdict};
+use crate::event::{Criticised, Diagnosed, Event, EventBody, Rung, SessionEnd, Verdict};
 use crate::outcome::HumanReason;
 use crate::select::Cooldown;
 use crate::stuck::{Signals, Trace};
@@ -184,7 +184,7 @@ impl RunState {
                     self.nudge(detail.clone());
                 }
             }
-            EventBody::Diagnosed { iteration, summary, usage, .. } => {
+            EventBody::Diagnosed(Diagnosed { iteration, summary, usage, .. }) => {
                 self.diagnosed_at = Some(*iteration);
                 self.doctor_asked = false;
                 self.spent_beside(usage);
@@ -192,7 +192,7 @@ impl RunState {
                     self.nudge(format!("A doctor read the record of this run: {summary}"));
                 }
             }
-            EventBody::Criticised { iteration, objections, usage, by } => {
+            EventBody::Criticised(Criticised { iteration, objections, usage, by }) => {
                 self.criticised_at = Some(*iteration);
                 self.spent_beside(usage);
                 if !objections.is_empty() {
@@ -294,8 +294,8 @@ impl RunState {
                 self.branch_kept.clone_from(&handed.branch_kept);
             }
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
-            EventBody::ActionStarted { .. }
-            | EventBody::ActionFinished { .. }
+            EventBody::ActionStarted(_)
+            | EventBody::ActionFinished(_)
             | EventBody::EgressRefused(_)
             | EventBody::SandboxReady(_)
             | EventBody::SandboxGone(_)
