@@ -190,6 +190,10 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
+    if out.live && settings.isolation != Isolation::None && !args.worktree && args.clone.is_none() {
+        // A large tree takes a while.
+        out.say("making a twin of your tree for the agent");
+    }
     let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
     let in_place = placed.place == Place::InPlace;
     let repo =
