@@ -167,11 +167,15 @@ impl HandBack {
             return Ok(Vec::new());
         }
         let agreed = self.agreed()?;
-        let now = self.agent.now()?;
         let theirs = self.user.now()?;
+        let wanted = differences(&agreed, &theirs.entries);
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.agent.now()?;
         let mut changes = BTreeMap::new();
         let mut ways = Vec::new();
-        for change in differences(&agreed, &theirs.entries) {
+        for change in wanted {
             let guarded = self.agent.session()?.protected.guards(&crate::entry::text(change.path));
             let ours = find(&now.entries, change.path);
             if is_apart(change.path) || guarded || is_nested(change.old, change.new) {

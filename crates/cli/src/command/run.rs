@@ -272,6 +272,10 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
+    if out.live && settings.isolation != Isolation::None && !args.worktree && args.clone.is_none() {
+        // A large tree takes a while.
+        out.say("making a twin of your tree for the agent");
+    }
     let extent = place::extent(args, loaded.file.clone.as_ref(), &chosen)?;
     let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen, &extent)?;
     let in_place = placed.place == Place::InPlace;
@@ -312,9 +316,11 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
 fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
     let dir = RalphDir::of(spec.home());
     if let Some(last) = dir.runs().pop() {
-        // Its process may have been killed before it could do so.
-        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last)) {
-            tidy_up(&last);
+        // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
+        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last))
+            && handed_state(&last).is_some_and(|state| state.finished.is_some())
+        {
+            ralph_git::twin::remove(&last.origin, &last.run_id, &last.workspace);
         }
         let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
     }
@@ -327,26 +333,28 @@ pub fn finish(driver: Driver, out: &Out) -> u8 {
     let spec = driver.state().spec.clone();
     ralph_sandbox::let_go_of_code();
     let result = driver.run();
-    let state = tidy_up(&spec);
+    let state = handed_state(&spec);
     summary(&result, &spec, state.as_ref(), out);
     if out.json {
         out.value(&result);
     }
+    // Last, as a large tree takes its time.
+    tidy_up(&spec, state.as_ref());
     result.reason.exit_code()
 }
 
-/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
-/// version of a file was kept, the twin stays, too. Returns what is known of the run.
-fn tidy_up(spec: &RunSpec) -> Option<RunState> {
-    if !spec.hands_back() {
-        return None;
-    }
+/// What is known of a run whose agent works on a twin.
+fn handed_state(spec: &RunSpec) -> Option<RunState> {
     let dir = RalphDir::of(spec.home());
-    let state = ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()?;
-    if state.finished.is_some() && state.kept_back.is_empty() {
+    spec.hands_back().then(|| ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()).flatten()
+}
+
+/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+/// version of a file was kept, the twin stays, too.
+fn tidy_up(spec: &RunSpec, state: Option<&RunState>) {
+    if state.is_some_and(|state| state.finished.is_some() && state.kept_back.is_empty()) {
         ralph_git::twin::remove(&spec.origin, &spec.run_id, &spec.workspace);
     }
-    Some(state)
 }
 
 /// A plain `ralph run` where an unfinished run of the same task lies goes on with it: a restart is no new start.

@@ -96,7 +96,7 @@ pub fn object(facts: &Facts) -> Value {
         "dropped": state.dropped,
         "needs": needs,
         "branch": facts.branch(),
-        "workspace": state.spec.workspace,
+        "workspace": state.spec.home(),
         "run_dir": facts.entry.run_dir().path(),
         "last_event_at": facts.last_event,
         "finished": finished,
