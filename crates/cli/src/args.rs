@@ -103,10 +103,14 @@ pub enum Command {
     Probe(command::probe::ProbeArgs),
     /// List the model profiles, or try one.
     Models(command::models::ModelsArgs),
+    /// Send a test message to everyone who is told of runs.
+    Notify(command::notify::NotifyArgs),
     /// Bring the files back to what they were before a run.
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.
     Demo(command::demo::DemoArgs),
+    /// Put the dashboard into a sandbox of a cloud.
+    Deploy(command::deploy::DeployArgs),
     /// Print a completion script for your shell.
     Completions(command::completions::CompletionsArgs),
     /// Print or install the manual pages.

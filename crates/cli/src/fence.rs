@@ -32,8 +32,13 @@ fn choose(report: &FenceReport, asked: Isolation, spec: FenceSpec) -> Result<Fen
     })
 }
 
-/// The fence of a run, as its spec says.
-pub fn of_run(home: &StateHome, spec: &RunSpec, refusals: &Refusals) -> Result<Fence, CommandError> {
+/// The fence of a run, as its spec says; `shown` can be read behind it, too.
+pub fn of_run(
+    home: &StateHome,
+    spec: &RunSpec,
+    refusals: &Refusals,
+    shown: Vec<PathBuf>,
+) -> Result<Fence, CommandError> {
     if spec.settings.isolation == Isolation::None {
         return Ok(Fence::None);
     }
@@ -43,6 +48,7 @@ pub fn of_run(home: &StateHome, spec: &RunSpec, refusals: &Refusals) -> Result<F
         fence.git = GitAccess::Commit;
     }
     fence.read_only = own_programs(spec);
+    fence.read_only.extend(shown);
     let mut endpoints = Vec::new();
     for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
         endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the home of `.env`")]
 
 use crate::error::CommandError;
+use ralph_domain::config::SLACK_VARIABLE;
 use ralph_domain::redact::Redactor;
 use ralph_journal::layout::StateHome;
 use std::path::{Path, PathBuf};
@@ -79,11 +80,18 @@ pub fn actor() -> String {
 /// Completes the environment from a folder's `.env`: known keys only, and never over what is set.
 pub fn load_dotenv(folder: &Path) {
     for (key, value) in parse_dotenv(&std::fs::read_to_string(folder.join(".env")).unwrap_or_default()) {
-        if DOTENV_KEYS.contains(&key.as_str()) && std::env::var_os(&key).is_none() {
+        // Where words are sent is the user's choice: a `.env` that comes with the repo has no say in it.
+        let foreign = || key == SLACK_VARIABLE && is_tracked(folder);
+        if DOTENV_KEYS.contains(&key.as_str()) && std::env::var_os(&key).is_none() && !foreign() {
             // SAFETY: called once at the start of a command, before this process has a second thread.
             unsafe { std::env::set_var(key, value) };
         }
     }
+}
+
+fn is_tracked(folder: &Path) -> bool {
+    ralph_git::Repo::discover(folder)
+        .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 
 /// A redactor for every secret this process can see: its environment, and all of the folder's `.env`.

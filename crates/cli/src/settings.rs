@@ -4,7 +4,7 @@
 use crate::error::CommandError;
 use crate::host;
 use ralph_agents::presets;
-use ralph_domain::config::{AgentConfig, ConfigFile, Isolation};
+use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig};
 use ralph_domain::id::Digest;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
@@ -33,12 +33,26 @@ pub fn load(top: &Path) -> Result<Loaded, CommandError> {
     let repo_digest = repo.as_ref().map(|(text, _)| Digest::of(text.as_bytes()));
     let user = user.map(|(_, file)| file).unwrap_or_default();
     let repo = repo.map(|(_, file)| file).unwrap_or_default();
+    if repo.notify.is_some() {
+        return Err(CommandError::usage(format!(
+            "`{}` says who is to be told, but only you can say that",
+            repo_path.display()
+        ))
+        .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")
+        .hint("move `notify` to your own `~/.config/ralph/config.json`, or give `--notify`"));
+    }
     Ok(Loaded {
         user_isolation: user.isolation,
         repo_isolation: repo.isolation,
         file: user.overlaid(repo),
         repo_digest,
     })
+}
+
+/// Who is to be told, as the user's own file says; `None` where it says nothing.
+pub fn user_notify() -> Result<Option<Vec<NotifyConfig>>, CommandError> {
+    let Some(path) = host::user_config() else { return Ok(None) };
+    Ok(read(&path)?.and_then(|(_, file)| file.notify))
 }
 
 fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, CommandError> {

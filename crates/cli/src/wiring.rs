@@ -1,28 +1,29 @@
 //! Putting the pieces together: which backend stands behind each port of a run.
 
-use crate::command::run::thinking;
+use crate::command::run::{from_repo, thinking};
 use crate::error::CommandError;
 use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
-use crate::{fence, host, models};
+use crate::{fence, handover, host, models};
 use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
 use ralph_core::{CancelFlag, Helpers, Observer, Refusals};
 use ralph_domain::config::{AgentKind, Expect};
+use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
-use ralph_domain::ports::Agent;
+use ralph_domain::ports::{Agent, Workspace};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
-use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_domain::spec::{Place, RunSpec};
+use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions, twin};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::{Holder, RunLock};
 use ralph_journal::registry::{self, Registration};
 use ralph_sandbox::{LocalOptions, LocalSandbox};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub fn helper_entry() -> Option<ExitCode> {
 /// Where the journal of a run is kept.
 pub fn places(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Places {
     Places {
-        dir: RalphDir::of(&spec.workspace).run(&spec.run_id),
+        dir: RalphDir::of(spec.home()).run(&spec.run_id),
         seal: Some(home.seal(&spec.run_id)),
         spare: Some(repo.run_folder(&spec.run_id)),
     }
@@ -47,10 +48,15 @@ pub fn places(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Places {
 
 /// Takes the folder's lock for a run.
 pub fn lock(spec: &RunSpec) -> Result<RunLock, CommandError> {
+    lock_folder(spec.home(), &spec.run_id)
+}
+
+/// Takes a folder's lock.
+pub fn lock_folder(folder: &Path, run_id: &RunId) -> Result<RunLock, CommandError> {
     use ralph_domain::ports::Clock as _;
     let holder =
-        Holder { pid: std::process::id(), run_id: spec.run_id.clone(), since: SystemClock::default().now() };
-    Ok(RunLock::take(&RalphDir::of(&spec.workspace).lock(), &holder, LOCK_PATIENCE)?)
+        Holder { pid: std::process::id(), run_id: run_id.clone(), since: SystemClock::default().now() };
+    Ok(RunLock::take(&RalphDir::of(folder).lock(), &holder, LOCK_PATIENCE)?)
 }
 
 /// Writes the run into the registry, so that it can be found from anywhere.
@@ -59,7 +65,7 @@ pub fn register(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Result<(), Com
         run_id: spec.run_id.clone(),
         title: spec.task.title.clone(),
         origin: spec.origin.clone(),
-        workspace: spec.workspace.clone(),
+        workspace: spec.home().to_owned(),
         created_at: spec.created_at,
         spare: Some(repo.run_folder(&spec.run_id)),
     };
@@ -76,6 +82,7 @@ pub fn parts(
     out: &Out,
 ) -> Result<Parts, CommandError> {
     let places = places(home, spec, &repo);
+    let other = handover::connect(spec, &repo)?;
     let redactor = Arc::new(host::redactor(&spec.origin));
     let lock_fd = lock
         .fd()
@@ -85,27 +92,38 @@ pub fn parts(
     options.lock_fd = Some(lock_fd);
     options.env_remove = thinking::own_keys(&spec.settings);
     let refusals = Refusals::default();
-    options.fence = fence::of_run(home, spec, &refusals)?;
-    let sandbox = LocalSandbox::start(&spec.workspace, options)?;
+    // The twin of a run that is over is gone; whoever still reads that run needs none.
+    let twin = spec.hands_back() && spec.workspace.is_dir();
+    let folder = if twin { &spec.workspace } else { spec.home() };
+    let shown = if twin { seen_by_twin(spec, &repo) } else { Vec::new() };
+    options.fence = fence::of_run(home, spec, &refusals, shown)?;
+    let sandbox = LocalSandbox::start(folder, options)?;
     let identity =
         repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
-    let workspace = GitWorkspace::new(
-        repo,
-        spec.run_id.clone(),
-        WorkspaceOptions {
-            branch: spec.branch.clone(),
-            allow_agent_commits: spec.settings.allow_agent_commits,
-            commit_state: spec.settings.commit_state,
-            ..WorkspaceOptions::new(identity)
+    let options = WorkspaceOptions {
+        branch: spec.branch.clone(),
+        allow_agent_commits: spec.settings.allow_agent_commits,
+        commit_state: spec.settings.commit_state,
+        sparse: match &spec.place {
+            Place::Clone { sparse, .. } => sparse.clone(),
+            Place::InPlace | Place::Worktree => Vec::new(),
         },
-    )?;
+        ..WorkspaceOptions::new(identity)
+    };
+    let run_id = spec.run_id.clone();
+    let workspace: Box<dyn Workspace> = if twin {
+        let agents = Repo::discover(&spec.workspace).map_err(from_repo)?;
+        Box::new(HandBack::new(agents, repo, run_id, options)?)
+    } else {
+        Box::new(GitWorkspace::new(repo, run_id, options)?)
+    };
     let thinker = Thinker::new(spec, &redactor);
     Ok(Parts {
-        dir: RalphDir::of(&spec.workspace),
+        dir: RalphDir::of(folder),
         places,
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
         sandbox: Box::new(sandbox),
-        workspace: Box::new(workspace),
+        workspace,
         agents: agents(spec, &thinker)?,
         custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
@@ -114,7 +132,17 @@ pub fn parts(
         cancel,
         helpers: thinker.helpers(),
         refusals,
+        forge: other.forge,
+        push_to: other.push_to,
+        notifiers: Vec::new(),
     })
+}
+
+/// What the twin's own files lead to in the user's folder, for reading only: the objects of the repo, and the run's logs.
+fn seen_by_twin(spec: &RunSpec, user: &Repo) -> Vec<PathBuf> {
+    let mut shown = twin::object_folders(user);
+    shown.push(RalphDir::of(spec.home()).run(&spec.run_id).path().to_owned());
+    shown
 }
 
 fn observer(out: &Out) -> Box<dyn Observer> {

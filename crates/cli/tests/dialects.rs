@@ -227,8 +227,8 @@ fn a_bad_task_is_refused_before_anything_is_made() {
     assert_eq!(repo.latest(), "");
     let task = json!({"task": "x", "acceptance_criteria": [{"type": "pr_checks_pass"}, {"type": "file_exists", "path": "a"}]});
     repo.write("other.json", &task.to_string());
-    let refused = repo.ralph(&[RUN, &["other.json"]].concat());
-    assert!(refused.code != Some(0) && refused.stderr.contains("forge"), "{}", refused.stderr);
+    let refused = repo.ralph(&[RUN, &["other.json"]].concat()).exits(2);
+    assert!(refused.stderr.contains("`C1` needs a pull request"), "{}", refused.stderr);
 }
 
 #[test]

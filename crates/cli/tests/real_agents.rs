@@ -183,20 +183,21 @@ fn faults_of_qwen() {
     );
 }
 
-/// The same behind the fence, in a worktree: the CLI finds its own parts, its login and the model's server.
+/// The same behind the fence, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
 fn works_behind_the_fence(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new(cli, &programs);
     let repo = machine.repo("repo");
     let url = server.base_url("ok", cli);
-    let done = machine.ralph(&repo, &url, &["run", "--worktree", "--json"]);
+    let done = machine.ralph(&repo, &url, &["run", "--json"]);
     if done.code == Some(4) && done.stderr.contains("cannot fence") {
         ralph_testkit::skip(&done.stderr);
         return;
     }
     let run = done.exits(0).json();
     assert_eq!(run["files_changed"], serde_json::json!(["hello.txt"]), "{run}");
+    assert!(repo.dir.join("hello.txt").is_file(), "the result is in the user's own tree");
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
     }
     let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
     let entry = ctx.redactor.text(&entry);
-    let folder = ctx.dir.join("changelog");
+    let folder = ctx.home.join("changelog");
     for file in [format!("{}.md", current.agent), "global.md".into()] {
         let path = folder.join(file);
         // A restart may judge the same iteration again; its entry is the last one then.

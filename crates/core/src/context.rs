@@ -4,7 +4,7 @@ use crate::error::DriveError;
 use jiff::Timestamp;
 use ralph_domain::describe::describe;
 use ralph_domain::event::{Event, EventBody};
-use ralph_domain::ports::{Clock, CustomCheck, Stream};
+use ralph_domain::ports::{Clock, CustomCheck, Notifier, Stream};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_journal::artifacts;
@@ -73,7 +73,10 @@ impl CancelFlag {
 pub(crate) struct Context {
     pub state: RunState,
     pub journal: Journal,
+    /// The `.ralph/` of the agent's files: what sessions read and write.
     pub dir: RalphDir,
+    /// The `.ralph/` of the run itself; the same one unless the agent works on a twin.
+    pub home: RalphDir,
     pub run: RunDir,
     pub clock: Arc<dyn Clock>,
     pub redactor: Arc<Redactor>,
@@ -85,6 +88,8 @@ pub(crate) struct Context {
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// What a fence kept from being reached.
     pub refusals: crate::refusals::Refusals,
+    /// Who tells people.
+    pub notifiers: Vec<Box<dyn Notifier>>,
     activity: String,
     errors: String,
 }
@@ -108,6 +113,7 @@ impl Context {
         Self {
             state,
             journal,
+            home: run.ralph_dir().unwrap_or_else(|| dir.clone()),
             dir,
             run,
             clock,
@@ -117,13 +123,21 @@ impl Context {
             proof_dir,
             custom_checks: BTreeMap::new(),
             refusals: crate::refusals::Refusals::default(),
+            notifiers: Vec::new(),
             activity: String::new(),
             errors: String::new(),
         }
     }
 
-    /// Journals what happened, folds it in and tells the observer.
+    /// Journals what happened, folds it in, tells the observer, and people where it is an occasion for that.
     pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
+        let event = self.record_only(body)?;
+        self.tell()?;
+        Ok(event)
+    }
+
+    /// Journals what happened, folds it in and tells the observer.
+    pub fn record_only(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
         if let Some((_, sentence)) = describe(&event) {
@@ -147,14 +161,14 @@ impl Context {
     /// Writes the logs for people, the snapshot and the cooldowns. They follow the journal; nothing depends on them.
     pub fn flush(&mut self) -> Result<(), DriveError> {
         if !self.activity.is_empty() {
-            artifacts::append_log(&self.dir.activity_log(), &self.activity)?;
+            artifacts::append_log(&self.home.activity_log(), &self.activity)?;
             self.activity.clear();
         }
         if !self.errors.is_empty() {
             artifacts::append_log(&self.dir.errors_log(), &self.errors)?;
             self.errors.clear();
         }
-        snapshot::save(&self.dir, &self.state, self.journal.bytes())?;
+        snapshot::save(&self.home, &self.state, self.journal.bytes())?;
         Ok(())
     }
 
@@ -180,7 +194,7 @@ impl Context {
             })
             .collect();
         let text = serde_json::to_vec_pretty(&map).unwrap_or_default();
-        artifacts::write_atomic(&self.dir.cooldowns(), &text)?;
+        artifacts::write_atomic(&self.home.cooldowns(), &text)?;
         Ok(())
     }
 

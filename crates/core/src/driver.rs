@@ -13,7 +13,7 @@ use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{Agent, Clock, CustomCheck, Sandbox, Workspace};
+use ralph_domain::ports::{Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, Workspace};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
@@ -52,6 +52,12 @@ pub struct Parts {
     pub helpers: Helpers,
     /// What a fence around the sandbox keeps from being reached.
     pub refusals: Refusals,
+    /// The code host, where there is one.
+    pub forge: Option<Box<dyn Forge>>,
+    /// Where branches are pushed to without one.
+    pub push_to: Option<GitRemote>,
+    /// Who tells people of this run.
+    pub notifiers: Vec<Box<dyn Notifier>>,
 }
 
 /// Drives one run.
@@ -61,6 +67,8 @@ pub struct Driver {
     pub(crate) workspace: Box<dyn Workspace>,
     pub(crate) agents: Vec<Box<dyn Agent>>,
     pub(crate) helpers: Helpers,
+    pub(crate) forge: Option<Box<dyn Forge>>,
+    pub(crate) push_to: Option<GitRemote>,
     /// The profile that the doctor uses this time, where a person named one.
     pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
@@ -135,12 +143,15 @@ impl Driver {
         );
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
+        ctx.notifiers = parts.notifiers;
         Self {
             ctx,
             sandbox: parts.sandbox,
             workspace: parts.workspace,
             agents: parts.agents,
             helpers: parts.helpers,
+            forge: parts.forge,
+            push_to: parts.push_to,
             doctor_profile: None,
             spec_version: 1,
         }
@@ -187,12 +198,16 @@ impl Driver {
                 Step::Wait { reason, until } => self.wait(&reason, until)?,
                 Step::Mitigate { rung } => self.mitigate(rung)?,
                 Step::Prove => self.prove()?,
+                Step::Push => self.push()?,
                 Step::Publish => self.publish()?,
+                Step::LookAtChecks => self.look_at_checks()?,
+                Step::LookAtReview => self.look_at_review()?,
                 Step::AskPerson(need) => {
                     self.ctx.record(EventBody::NeedsHuman { reason: need.reason, message: need.message })?;
                 }
                 Step::Finish { reason, summary } => {
                     self.ctx.boundary("finish.before");
+                    self.hand_back(None)?;
                     self.ctx.record(EventBody::Finished { reason, summary })?;
                     self.ctx.boundary("finish.after");
                 }

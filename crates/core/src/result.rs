@@ -43,7 +43,7 @@ impl Driver {
             elapsed_seconds: state.elapsed().as_secs_f64(),
             summary,
             branch: self.result_branch(),
-            pr_url: state.published.as_ref().and_then(|p| p.pr_url.clone()),
+            pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
             files_changed: files,
             error,
         }

@@ -2,6 +2,7 @@
 
 use crate::config::{Completion, Role, RunWhen};
 use crate::event::{EventBody, Rung, SessionEnd, Verdict};
+use crate::handover;
 use crate::id::AgentName;
 use crate::ladder;
 use crate::outcome::{EndReason, HumanReason};
@@ -72,8 +73,14 @@ pub enum Step {
     AwaitPerson,
     /// The final check.
     Prove,
+    /// Push what there is so far.
+    Push,
     /// Hand over.
     Publish,
+    /// Look at the checks of the pull request.
+    LookAtChecks,
+    /// Look at the review of the pull request.
+    LookAtReview,
     /// End the run.
     Finish {
         /// Why.
@@ -112,7 +119,13 @@ pub fn decide(state: &RunState) -> Step {
     if let Some(current) = &state.current {
         return within(state, current);
     }
-    between(state)
+    match between(state) {
+        // What there is is handed over before the run ends, as the draft that it is.
+        Step::Finish { reason, summary } => {
+            handover::farewell(state, reason).unwrap_or(Step::Finish { reason, summary })
+        }
+        step => step,
+    }
 }
 
 fn within(state: &RunState, current: &Current) -> Step {
@@ -131,16 +144,21 @@ fn between(state: &RunState) -> Step {
     if let Some(alarm) = &state.alarm {
         return Step::AskPerson(alarm.clone());
     }
+    if state.handover.closed || state.handover.merged && state.proof.as_ref().is_none_or(|p| !p.passed) {
+        let how =
+            if state.handover.closed { "closed without a merge" } else { "merged before it was proven" };
+        return finish(EndReason::Stopped, format!("The pull request was {how}."));
+    }
     if let Some(proof) = &state.proof
         && proof.passed
     {
-        return match state.published {
-            None => Step::Publish,
-            Some(_) => finish(EndReason::Completed, success_summary(state)),
-        };
+        return handover::after_proof(state, || success_summary(state));
     }
     if state.candidate {
         return Step::Prove;
+    }
+    if handover::push_is_due(state) {
+        return Step::Push;
     }
     if let Some(question) = &state.question {
         return Step::AskPerson(question.clone());
@@ -395,6 +413,14 @@ pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
             EventBody::BudgetWarning { budget, message: format!("{used} used ({:.0} %)", share * 100.0) }
         })
         .collect()
+}
+
+/// How a run would end now, were nothing left to hand over.
+pub fn ending(state: &RunState) -> Option<(EndReason, String)> {
+    match between(state) {
+        Step::Finish { reason, summary } => Some((reason, summary)),
+        _ => None,
+    }
 }
 
 fn finish(reason: EndReason, summary: String) -> Step {

@@ -1,7 +1,7 @@
 //! Events in words: one sentence each, for logs, screens and messages. One place, so that every reader tells the same
 //! story in the same voice.
 
-use crate::event::{Event, EventBody, Rung, SessionEnd};
+use crate::event::{ChecksState, Event, EventBody, PrOccasion, ReviewOutcome, Rung, SessionEnd};
 use crate::ports::StopCause;
 use crate::text::{count, duration, one_line};
 use std::time::Duration;
@@ -95,6 +95,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
             }
             (if dirty_touched.is_empty() { Tone::Muted } else { Tone::Attention }, text)
         }
+        EventBody::HandedBack(handed) => (Tone::Attention, handed.words()?),
         EventBody::CheckFinished { result, .. } => {
             let time = duration(Duration::from_millis(result.duration_ms));
             let tests = result.tests.map_or_else(String::new, |t| {
@@ -207,10 +208,69 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::ProofVoided { reason } => {
             (Tone::Attention, format!("the final check is made again: {reason}"))
         }
+        EventBody::Pushed(news) => match &news.commit {
+            Some(commit) => (Tone::Muted, format!("pushed {} to {}", commit.short(), news.branch)),
+            None => (Tone::Muted, "pushed the state of the run".into()),
+        },
+        EventBody::PrWritten(news) => {
+            let text = match (news.why, news.draft) {
+                (PrOccasion::Opened, _) => format!("pull request opened as a draft: {}", news.url),
+                (PrOccasion::Progress, _) => format!("pull request updated: {}", news.url),
+                (PrOccasion::Proven, false) => format!("pull request ready for review: {}", news.url),
+                (PrOccasion::Proven, true) => {
+                    format!("pull request holds the proof (still a draft): {}", news.url)
+                }
+                (PrOccasion::Stopped, _) => {
+                    format!("pull request says how far it came (a draft): {}", news.url)
+                }
+            };
+            (if news.why == PrOccasion::Proven { Tone::Good } else { Tone::Plain }, text)
+        }
+        EventBody::HandoverFailed(news) => {
+            let next = match &news.retry_at {
+                Some(at) => format!("; next try at {}", at.strftime("%H:%M:%S UTC")),
+                None => String::new(),
+            };
+            (Tone::Attention, format!("handover: {}{next}", one_line(&news.reason, 300)))
+        }
+        EventBody::ChecksSeen(news) => match news.state {
+            ChecksState::None => (Tone::Attention, "the pull request has no checks".into()),
+            ChecksState::Pending => return None,
+            ChecksState::Passed => (Tone::Good, "the checks of the pull request are green".into()),
+            ChecksState::Failed => {
+                (Tone::Bad, format!("checks of the pull request failed: {}", news.failing.join(", ")))
+            }
+        },
+        EventBody::ReviewSeen(news) => {
+            let by = news.by.as_deref().unwrap_or("somebody");
+            match news.state {
+                ReviewOutcome::Waiting => return None,
+                ReviewOutcome::Approved => (Tone::Good, format!("approved by {by}")),
+                ReviewOutcome::ChangesRequested => (Tone::Attention, format!("{by} asks for changes")),
+                ReviewOutcome::Closed => (Tone::Bad, "the pull request was closed without a merge".into()),
+                ReviewOutcome::Merged => (Tone::Good, "the pull request was merged".into()),
+            }
+        }
+        EventBody::OverlapFound(news) if news.prs.is_empty() => {
+            (Tone::Muted, "no other pull request touches the same files any more".into())
+        }
+        EventBody::OverlapFound(news) => {
+            let list: Vec<String> =
+                news.prs.iter().map(|pr| format!("#{} ({})", pr.number, pr.files.join(", "))).collect();
+            (Tone::Attention, format!("other pull requests touch the same files: {}", list.join("; ")))
+        }
+        EventBody::Moved(news) => (Tone::Attention, format!("going on here, from {}", news.from)),
         EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
         EventBody::Finished { reason, summary } => {
             let tone = if *reason == crate::outcome::EndReason::Completed { Tone::Good } else { Tone::Bad };
             (tone, summary.clone())
+        }
+        EventBody::Notified(told) => {
+            let (by, occasion) = (&told.by, told.occasion.as_str());
+            match &told.why {
+                None => (Tone::Muted, format!("told by {by}: {occasion}")),
+                Some(why) => (Tone::Attention, format!("nobody was told by {by} of {occasion}: {why}")),
+            }
         }
         EventBody::Notice { message } => (Tone::Muted, message.clone()),
         EventBody::Unknown => return None,

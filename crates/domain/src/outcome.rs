@@ -81,6 +81,14 @@ pub enum HumanReason {
     Tampered,
     /// An agent asks for a decision, or several say that the task cannot be done.
     AgentAsks,
+    /// The result cannot be pushed, or its pull request not be written.
+    Publish,
+    /// Other pull requests touch the same files.
+    Overlap,
+    /// The checks of the pull request did not finish in time.
+    Checks,
+    /// Nobody approved the pull request in time.
+    Review,
     /// The final check lacks something that only a person can give it.
     Setup,
 }
@@ -88,7 +96,7 @@ pub enum HumanReason {
 impl HumanReason {
     /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
     pub fn needs_approval(self) -> bool {
-        !matches!(self, Self::Stuck | Self::AgentAsks | Self::Setup)
+        matches!(self, Self::RefsMoved | Self::Tampered)
     }
 }
 

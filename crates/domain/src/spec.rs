@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::id::{Digest, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Task {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum Place {
-    /// The user's own working tree.
+    /// The user's own working tree; behind a fence on a twin of it.
     InPlace,
     /// A linked worktree of the user's repo.
     Worktree,
@@ -80,6 +80,9 @@ pub enum Place {
     Clone {
         /// From where.
         from: String,
+        /// The only folders that it has, where it is a sparse one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sparse: Vec<String>,
     },
 }
 
@@ -125,6 +128,15 @@ impl RunSpec {
     /// Whether iterations are committed on the branch too.
     pub fn commits_on_branch(&self) -> bool {
         self.branch.is_some()
+    }
+    /// Whether the agent works on a twin of the user's tree, whose files are handed back.
+    pub fn hands_back(&self) -> bool {
+        self.place == Place::InPlace && self.workspace != self.origin
+    }
+    /// The folder that the run belongs to, with its run folder in `.ralph/`: the user's own for a run in place, wherever
+    /// the agent works.
+    pub fn home(&self) -> &Path {
+        if self.place == Place::InPlace { &self.origin } else { &self.workspace }
     }
 }
 

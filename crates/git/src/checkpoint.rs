@@ -62,7 +62,7 @@ impl GitWorkspace {
     ) -> Result<Checkpoint> {
         let iteration = request.iteration;
         let with_state = match self.options.commit_state {
-            true => Some(crate::state_dir::with_state(work, self.snapshot.top(), &mut self.objects)?),
+            true => Some(crate::state_dir::with_state(work, &self.state_top(), &mut self.objects)?),
             false => None,
         };
         let work = with_state.as_ref().unwrap_or(work);
@@ -274,7 +274,7 @@ impl GitWorkspace {
         self.update_user_index(&paths, work)
     }
 
-    fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &Work) -> Result<()> {
+    pub(crate) fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &Work) -> Result<()> {
         if paths.is_empty() || !self.repo.git_dir.join("index").exists() {
             return Ok(());
         }

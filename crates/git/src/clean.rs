@@ -53,7 +53,14 @@ impl Settings {
     }
 }
 
-pub(crate) fn checkout(repo: &Repo, settings: &Settings, commit: &str, into: &Path) -> Result<()> {
+/// `sparse` are the only folders to bring, from whoever made the clone: what its own files say may be an agent's word.
+pub(crate) fn checkout(
+    repo: &Repo,
+    settings: &Settings,
+    commit: &str,
+    into: &Path,
+    sparse: &[String],
+) -> Result<()> {
     if commit.starts_with('-') {
         return Err(Error::refused(format!("`{commit}` names no commit"), ""));
     }
@@ -72,8 +79,11 @@ pub(crate) fn checkout(repo: &Repo, settings: &Settings, commit: &str, into: &Pa
     for (key, value) in &settings.0 {
         git.call(["config", "--add", key, value]).run()?;
     }
+    if !sparse.is_empty() {
+        crate::extent::limit(&git, sparse).run()?;
+    }
     git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
-    refuse_missing_filters(&git)
+    refuse_missing_filters(&git, !sparse.is_empty())
 }
 
 /// A whole repo: objects are linked or copied, so that it stands alone, and tags come along for `git describe`. No program
@@ -106,7 +116,7 @@ fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
 
 /// What a checkout holds that its commit does not, read anew: git itself believes the names of objects, so one that was
 /// overwritten in the repo's folder would go unnoticed.
-pub(crate) fn verify(commit: &str, into: &Path) -> Result<Vec<String>> {
+pub(crate) fn verify(commit: &str, into: &Path, sparse: bool) -> Result<Vec<String>> {
     let git = Git::in_folder(into);
     let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
     let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
@@ -131,8 +141,16 @@ pub(crate) fn verify(commit: &str, into: &Path) -> Result<Vec<String>> {
         ));
     }
     let refreshed = git.call(["update-index", "--really-refresh"]).index(&index).accept(&[1]).run()?;
-    for line in refreshed.text().lines().filter(|line| line.ends_with(": needs update")).take(20) {
+    for line in refreshed.text().lines().filter(|line| line.ends_with(": needs update")).take(if sparse {
+        usize::MAX
+    } else {
+        20
+    }) {
         let path = line.trim_end_matches(": needs update");
+        // What a sparse checkout leaves out is not there, and not wrong.
+        if sparse && into.join(path).symlink_metadata().is_err() {
+            continue;
+        }
         found.push(format!(
             "`{path}` in the clean checkout is not what its commit says: its object was overwritten"
         ));
@@ -142,8 +160,11 @@ pub(crate) fn verify(commit: &str, into: &Path) -> Result<Vec<String>> {
 }
 
 /// Without its filter git checks out pointers instead of files, and says nothing.
-fn refuse_missing_filters(git: &Git) -> Result<()> {
-    let grep = ["grep", "-h", "-I", "--no-color", "-e", "filter=", "HEAD", "--", ":(glob)**/.gitattributes"];
+fn refuse_missing_filters(git: &Git, sparse: bool) -> Result<()> {
+    let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
+    // Of a sparse clone only what is checked out counts; the rest may not be there at all.
+    grep.extend((!sparse).then_some("HEAD"));
+    grep.extend(["--", ":(glob)**/.gitattributes"]);
     let output = git.call(grep).accept(&[1]).run()?;
     let text = output.text();
     let filters: BTreeSet<&str> = text

@@ -71,22 +71,31 @@ pub struct Git {
     git_dir: Option<PathBuf>,
     folder: PathBuf,
     timeout: Duration,
+    /// Where new objects go, where that is not the repo's own folder.
+    objects: Option<PathBuf>,
 }
 
 impl Git {
     /// Git in a folder; it looks for the repo itself.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { git_dir: None, folder: folder.into(), timeout: DEFAULT_TIMEOUT }
+        Self { git_dir: None, folder: folder.into(), timeout: DEFAULT_TIMEOUT, objects: None }
     }
 
     /// Git on a known repo. Naming both keeps an edited `core.worktree` or `core.bare` without effect.
     pub fn in_repo(git_dir: impl Into<PathBuf>, work_tree: impl Into<PathBuf>) -> Self {
-        Self { git_dir: Some(git_dir.into()), folder: work_tree.into(), timeout: DEFAULT_TIMEOUT }
+        let git_dir = Some(git_dir.into());
+        Self { git_dir, folder: work_tree.into(), timeout: DEFAULT_TIMEOUT, objects: None }
     }
 
     /// The same with another deadline per command.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same with another folder for objects, which borrows from the repo's own.
+    pub(crate) fn with_objects(mut self, folder: PathBuf) -> Self {
+        self.objects = Some(folder);
         self
     }
 
@@ -199,6 +208,7 @@ impl Call {
             .env("SSH_ASKPASS_REQUIRE", "force")
             .env("GCM_INTERACTIVE", "never")
             .env("GIT_LITERAL_PATHSPECS", "0")
+            .envs(self.git.objects.iter().map(|folder| ("GIT_OBJECT_DIRECTORY", folder)))
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(stdin)
             .stdout(Stdio::piped())

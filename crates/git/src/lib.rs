@@ -2,8 +2,8 @@
 //!
 //! [`Git`] starts git without hooks, prompts or surprises. [`Repo`] finds the repo around a folder. [`GitWorkspace`] is the
 //! `Workspace` port: a start snapshot, one commit per iteration on `refs/ralph/<run>/work`, changes, moved refs, protected
-//! files, clean checkouts. [`place`] makes the branch, worktree or clone that a run works in, and [`restore`] brings the
-//! user's files back to the start.
+//! files, clean checkouts. [`place`] makes the branch, worktree or clone that a run works in, [`twin`] the agent's own copy
+//! of the user's tree, whose results [`HandBack`] hands back; [`restore`] brings the user's files back to the start.
 //!
 //! What must stay true: the user's index, stash, `HEAD`, branches and unfinished changes are never touched, unless the run
 //! was asked to commit on its own branch. Snapshots go through a private index under `.git/ralph/<run>/`; a look at an
@@ -16,18 +16,24 @@ pub mod command;
 mod diff;
 mod entry;
 mod error;
+mod extent;
 mod git_error;
 mod guard;
+mod hand_back;
 mod history;
 mod index;
+mod left_over;
+mod mirror;
 mod object;
 mod oid;
+mod one_file;
 pub mod place;
 mod protected;
 mod pump;
 mod push;
 mod record;
 mod refs;
+mod relocate;
 mod repo;
 pub mod restore;
 mod session;
@@ -36,14 +42,20 @@ mod state_dir;
 mod state_ref;
 mod store;
 mod survey;
+pub mod twin;
+mod twin_refs;
 mod watch;
 mod work_tree;
 mod workspace;
 
 pub use command::{Git, GitError, GitFailure};
 pub use error::Error;
+pub use extent::{Extent, sparse_folder};
+pub use hand_back::HandBack;
+pub use left_over::LeftOut;
 pub use object::Identity;
 pub use oid::ObjectFormat;
-pub use push::{fetch, path_remote};
+pub use push::{fetch, path_remote, remote_branches};
+pub use relocate::read_files;
 pub use repo::{RefFormat, Repo, RepoError};
 pub use workspace::{GitWorkspace, LARGE_FILE_LIMIT, WorkspaceOptions};

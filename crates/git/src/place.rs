@@ -3,8 +3,10 @@
 
 use crate::command::{Call, Git};
 use crate::error::{Error, Result};
+use crate::extent::{self, Extent};
 use crate::repo::Repo;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -99,7 +101,18 @@ pub fn add_worktree(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
 /// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
 /// that nothing done in it can harm the source's objects.
 pub fn clone(from: &str, into: &Path, branch: &str) -> Result<Repo> {
-    let source = Source::new(from);
+    clone_part(from, into, branch, &Extent::default())
+}
+
+/// The same with only a part of the repo: its last commits, or some folders.
+pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Result<Repo> {
+    let mut source = Source::new(from);
+    // Git leaves nothing out of a copy of a path, only of what a server sends.
+    if !extent.is_whole() && Path::new(&source.clean).exists() {
+        let path = Path::new(&source.clean).canonicalize();
+        let path = path.map_err(|e| Error::file("find", Path::new(&source.clean), e))?;
+        source.clean = format!("file://{}", path.display());
+    }
     if let Ok(found) = Repo::discover(into)
         && same_folder(&found.top, into)
     {
@@ -116,12 +129,19 @@ pub fn clone(from: &str, into: &Path, branch: &str) -> Result<Repo> {
     }
     let folder = into.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
-    let args = ["clone", "-q", "--no-hardlinks", "--template=", "--", &source.clean].map(AsRef::as_ref);
+    let head = ["clone", "-q", "--no-hardlinks", "--template="].map(str::to_owned);
+    let args = head.into_iter().chain(extent.arguments()).chain(["--".to_owned(), source.clean.clone()]);
+    let args: Vec<OsString> = args.map(OsString::from).collect();
     let absolute = std::path::absolute(&partial).map_err(|e| Error::file("find", &partial, e))?;
     // A relative path is meant from here, not from the new folder.
     let here = std::env::current_dir().map_err(|e| Error::file("find", Path::new("."), e))?;
-    source.with_secret(Git::in_folder(here).call(args.into_iter().chain([absolute.as_os_str()]))).run()?;
+    let args = args.iter().map(OsString::as_os_str).chain([absolute.as_os_str()]);
+    source.with_secret(Git::in_folder(here).call(args)).run()?;
     let made = rediscover(&partial)?;
+    if !extent.sparse.is_empty() {
+        // What these folders hold is fetched now, while the login is at hand.
+        source.with_secret(extent::limit(&made.git(), &extent.sparse)).run()?;
+    }
     made.git().call(["config", "--local", MARK, &source.clean]).run()?;
     if made.branch.as_deref() != Some(branch) {
         create_branch_in_place(&made, branch)?;
@@ -161,6 +181,11 @@ impl Source {
         .env("RALPH_GIT_USER", user)
         .env("RALPH_GIT_PASSWORD", password)
     }
+}
+
+/// An address without the login that it may hold.
+pub(crate) fn without_login(url: &str) -> String {
+    Source::new(url).clean
 }
 
 /// `%41` → `A`, as URLs write special characters.

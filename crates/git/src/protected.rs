@@ -49,6 +49,11 @@ impl Protected {
         Ok(store::load::<Self>(&path)?.map(|loaded| Self { path, ..loaded }))
     }
 
+    /// Whether a path is one of them.
+    pub(crate) fn guards(&self, path: &str) -> bool {
+        covers(&self.patterns, path)
+    }
+
     /// Protected paths that differ from the baseline.
     pub(crate) fn changes(&self, top: &Path, start: &[Entry], now: &[Entry]) -> Vec<ProtectedChange> {
         let mut found = BTreeMap::new();

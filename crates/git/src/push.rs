@@ -3,9 +3,11 @@
 
 use crate::command::{Call, Git, GitError, GitFailure};
 use crate::error::{Error, Result};
+use crate::oid::ObjectFormat;
 use crate::repo::Repo;
-use ralph_domain::id::CommitId;
+use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,13 +15,18 @@ use std::path::{Path, PathBuf};
 struct Room(PathBuf);
 
 impl Room {
-    fn over(repo: &Repo) -> Result<Self> {
+    fn empty(format: ObjectFormat) -> Result<Self> {
         let base = std::env::temp_dir();
         let path = nix::unistd::mkdtemp(&base.join("ralph-push-XXXXXX"))
             .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
         let room = Self(path);
-        let format = format!("--object-format={}", repo.object_format.as_str());
+        let format = format!("--object-format={}", format.as_str());
         Git::in_folder(&room.0).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
+        Ok(room)
+    }
+
+    fn over(repo: &Repo) -> Result<Self> {
+        let room = Self::empty(repo.object_format)?;
         let alternates = room.0.join("objects/info/alternates");
         let objects = repo.common_dir.join("objects");
         if let Some(folder) = alternates.parent() {
@@ -48,8 +55,9 @@ impl Drop for Room {
 
 /// Hands a login to git through the environment, for the host of the remote and no other.
 pub(crate) fn with_login(call: Call, remote: &GitRemote) -> Call {
-    let call = call.config("credential.helper=");
+    // Without a login of its own, a remote is reached as the user's own settings say.
     let Some((user, secret)) = &remote.login else { return call };
+    let call = call.config("credential.helper=");
     let Some((scheme, rest)) = remote.url.split_once("://") else { return call };
     let host = rest.split('/').next().unwrap_or(rest);
     call.config(format!(
@@ -85,6 +93,8 @@ pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<P
             let lines = output.text();
             let refused: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix("!\t")).collect();
             Ok(match refused.is_empty() {
+                // An answer that got lost makes git's web transport ask again, and the second time finds the work done.
+                false if is_there(&room, remote, pushes) => PushEnd::Pushed,
                 false => PushEnd::Rejected { reason: refused.join("; ").replace('\t', " ") },
                 true => end_of(&output.stderr),
             })
@@ -104,6 +114,9 @@ fn end_of(words: &str) -> PushEnd {
         "authentication failed",
         "could not read username",
         "could not read password",
+        "unable to get password",
+        // What hosts say of a repo that the credentials may not see.
+        "repository not found",
         "permission denied",
         "error: 401",
         "error: 403",
@@ -116,27 +129,75 @@ fn end_of(words: &str) -> PushEnd {
     }
 }
 
+/// Whether a commit of this repo carries the trailer of the run.
+pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> {
+    let known = repo.git().call(["cat-file", "commit", commit.as_str()]).accept(&[128]).run()?;
+    let trailer = format!("Ralph-Run: {run}");
+    Ok(known.code == 0 && known.text().lines().any(|line| line == trailer))
+}
+
 /// What a ref names on the remote.
 pub(crate) fn remote_ref(remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
-    let call = Git::in_folder(std::env::temp_dir()).call(["ls-remote", "--", &remote.url, name]);
-    let output = with_login(call, remote).run()?.text();
-    let found = output.lines().find_map(|line| {
-        let (commit, found) = line.split_once('\t')?;
-        (found == name).then(|| CommitId::new(commit))
-    });
-    Ok(found)
+    // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
+    let room = Room::empty(ObjectFormat::Sha1)?;
+    Ok(remote_refs(&room, remote, &[name])?.remove(name))
+}
+
+fn remote_refs(room: &Room, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
+    let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
+    let output = with_login(room.git().call(args), remote).run()?.text();
+    // A name matches the end of longer ones, too; whoever asks takes the whole name.
+    let found = output.lines().filter_map(|line| line.split_once('\t'));
+    Ok(found.map(|(commit, name)| (name.to_owned(), CommitId::new(commit))).collect())
+}
+
+/// Whether every ref names on the remote what it is to name.
+fn is_there(room: &Room, remote: &GitRemote, pushes: &[Push]) -> bool {
+    let names: Vec<&str> = pushes.iter().map(|push| push.name.as_str()).collect();
+    remote_refs(room, remote, &names)
+        .is_ok_and(|found| pushes.iter().all(|push| found.get(&push.name) == Some(&push.commit)))
 }
 
 /// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
 pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
+    let room = Room::over(repo)?;
+    let objects = repo.common_dir.join("objects");
+    let refs = |git: Git| -> Result<String> {
+        let call = git.call(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        Ok(call.env("GIT_OBJECT_DIRECTORY", &objects).run()?.text())
+    };
+    // With the repo's own refs, only what is missing comes over.
+    let before = refs(repo.git())?;
+    let packed = room.0.join("packed-refs");
+    fs::write(&packed, format!("{before}\n").trim_start()).map_err(|e| Error::file("write", &packed, e))?;
     let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--"]
         .map(String::from);
     let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
-    with_login(repo.git().call(args), remote).run()?;
+    with_login(room.git().call(args).env("GIT_OBJECT_DIRECTORY", &objects), remote).run()?;
+    let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
+    let moved: Vec<(&str, &str)> =
+        after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
+    // Nobody's work tree is left behind its branch.
+    let checked_out = repo.current_branch()?.map(|branch| format!("refs/heads/{branch}"));
+    if let Some(name) = checked_out.filter(|branch| moved.iter().any(|(_, name)| name == branch)) {
+        let reason = format!("refusing to fetch into `{name}`, which is checked out");
+        return Err(Error::refused(reason, "fetch into another ref, then merge"));
+    }
+    let moved: String = moved.iter().map(|(commit, name)| format!("update {name} {commit}\n")).collect();
+    if !moved.is_empty() {
+        repo.git().call(["update-ref", "--stdin"]).stdin(moved).run()?;
+    }
     Ok(())
 }
 
 /// A path that is a repo, as a remote.
 pub fn path_remote(path: &Path) -> GitRemote {
     GitRemote { url: path.display().to_string(), login: None }
+}
+
+/// The branches of a remote.
+pub fn remote_branches(remote: &GitRemote) -> Result<Vec<String>> {
+    let call = Git::in_folder(std::env::temp_dir()).call(["ls-remote", "--heads", "--", &remote.url]);
+    let output = with_login(call, remote).run()?.text();
+    Ok(output.lines().filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned())).collect())
 }

@@ -179,7 +179,7 @@ impl GitWorkspace {
         Ok(State { entries: Arc::new(entries), tree })
     }
 
-    fn read_state(&mut self, tree: &str) -> Result<State> {
+    pub(crate) fn read_state(&mut self, tree: &str) -> Result<State> {
         let (entries, trees) = read_tree(&self.git, tree)?;
         self.objects.know(trees);
         // The root is not among the trees that git lists; writing it again finds it there.

@@ -75,6 +75,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// Lets what it reads go into other objects than the repo's.
+    pub(crate) fn keep_objects_in(&mut self, folder: &Path) {
+        self.git = self.git.clone().with_objects(folder.to_owned());
+        self.rules.git = self.git.clone();
+    }
+
     /// Copies the user's index with its time: git tells by it which entries it must compare by content.
     fn seed(&mut self) -> Result<()> {
         let mut user = match File::open(&self.user_index) {

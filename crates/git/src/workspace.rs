@@ -41,6 +41,10 @@ pub struct WorkspaceOptions {
     pub commit_state: bool,
     /// Untracked files above this many bytes are left out.
     pub large_file_limit: u64,
+    /// The folder whose `.ralph/` is the run's, where that is not the one of the files.
+    pub state_top: Option<PathBuf>,
+    /// The only folders that the workspace has, where it is a sparse clone; a clean checkout has the same.
+    pub sparse: Vec<String>,
 }
 
 impl WorkspaceOptions {
@@ -52,6 +56,8 @@ impl WorkspaceOptions {
             allow_agent_commits: false,
             commit_state: false,
             large_file_limit: LARGE_FILE_LIMIT,
+            state_top: None,
+            sparse: Vec::new(),
         }
     }
 }
@@ -133,6 +139,11 @@ impl GitWorkspace {
         self.snapshot.refresh(&mut self.objects, &head)
     }
 
+    /// The folder whose `.ralph/` is committed, where it is.
+    pub(crate) fn state_top(&self) -> PathBuf {
+        self.options.state_top.clone().unwrap_or_else(|| self.repo.top.clone())
+    }
+
     pub(crate) fn session(&self) -> Result<&Session> {
         self.session.as_ref().ok_or_else(not_begun)
     }
@@ -212,12 +223,13 @@ impl Workspace for GitWorkspace {
     }
 
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
-        clean::checkout(&self.repo, &self.settings, commit.as_str(), into)
+        clean::checkout(&self.repo, &self.settings, commit.as_str(), into, &self.options.sparse)
             .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        clean::verify(commit.as_str(), folder).map_err(|e| e.during("look at the clean checkout"))
+        clean::verify(commit.as_str(), folder, !self.options.sparse.is_empty())
+            .map_err(|e| e.during("look at the clean checkout"))
     }
 
     fn damage(&self) -> Option<String> {
@@ -246,6 +258,11 @@ impl Workspace for GitWorkspace {
 
     fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError> {
         push::push(&self.repo, remote, pushes).map_err(|e| e.during(&format!("push to {}", remote.url)))
+    }
+
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
+        push::owns(&self.repo, &self.run, commit)
+            .map_err(|e| e.during(&format!("look at {}", commit.short())))
     }
 
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {

@@ -79,6 +79,11 @@ impl RunDir {
     pub fn path(&self) -> &Path {
         &self.0
     }
+    /// The `.ralph/` that it lies in, where it does.
+    pub fn ralph_dir(&self) -> Option<RalphDir> {
+        let dir = self.0.parent().filter(|runs| runs.ends_with("runs"))?.parent()?;
+        dir.ends_with(".ralph").then(|| RalphDir(dir.to_owned()))
+    }
     /// The journal.
     pub fn events(&self) -> PathBuf {
         self.0.join("events.jsonl")

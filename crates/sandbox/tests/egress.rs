@@ -146,6 +146,10 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
     let lane = net.sandbox.lane().unwrap();
     let mut answer = String::new();
     let mut sink = Sink::asking(|| {
+        // It is asked again while the server ends.
+        if answer.contains("served") {
+            return ControlFlow::Break(StopCause::Cancelled);
+        }
         let mut client = TcpStream::connect(published.address).unwrap();
         client.write_all(b"GET /page.txt HTTP/1.0\r\n\r\n").unwrap();
         answer.clear();
@@ -162,4 +166,38 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
     drop(sink);
     assert!(answer.contains("200 OK") && answer.ends_with("served\n"), "{answer}");
     assert!(net.sandbox.egress().unwrap().reach(8123).is_err(), "the server is gone");
+}
+
+#[test]
+fn a_server_of_another_command_is_reached_through_the_proxy_and_the_hosts_own_is_not() {
+    let host = server();
+    let Some(net) = net(Isolation::Bwrap, &[], Vec::new(), "127.0.0.1", host) else { return };
+    if !net.sh("command -v python3").outcome.end.success() {
+        println!("skipped: no python3 for a server");
+        return;
+    }
+    let lane = net.sandbox.lane().unwrap();
+    let ask = |port: u16| {
+        let done =
+            net.sh(&format!("curl -sS -m 10 --noproxy '' -x $http_proxy http://localhost:{port}/page.txt"));
+        format!("{}{}", done.stdout, done.stderr)
+    };
+    let mut answer = String::new();
+    let mut of_host = String::new();
+    let mut sink = Sink::asking(|| {
+        if !answer.ends_with("served\n") {
+            answer = ask(8124);
+            of_host = ask(host.port());
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break(StopCause::Cancelled)
+    });
+    let mut request = sh("echo served > page.txt; exec python3 -m http.server --bind 127.0.0.1 8124");
+    request.timeout = Some(std::time::Duration::from_secs(30));
+    lane.exec(&request, &mut sink).unwrap();
+    drop(sink);
+    assert_eq!(answer, "served\n");
+    assert!(of_host.contains("not on the list"), "{of_host}");
+    assert_eq!(*net.dialled.lock().unwrap(), Vec::<SocketAddr>::new(), "nothing of the host was dialled");
+    assert!(net.refusals.lock().unwrap().iter().any(|r| r.port == host.port()), "and it is told");
 }

@@ -1,11 +1,12 @@
 //! What tests of `ralph` stand on: a user's machine in a temporary folder, fixture repos, and the real binary run in it;
-//! a scripted model server ([`model_server`]), clouds that run on this machine ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]); one suite for every sandbox ([`conformance`]).
+//! a scripted model server ([`model_server`]), clouds that run on this machine ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]), a GitHub of its own ([`fake_github`]); one suite for every sandbox ([`conformance`]).
 
 pub mod conformance;
 pub mod env;
 pub mod fake_cloud;
 pub mod fake_daytona;
 pub mod fake_e2b;
+pub mod fake_github;
 pub mod fake_vercel;
 pub mod model_server;
 pub mod repo;

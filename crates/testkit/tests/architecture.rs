@@ -30,11 +30,12 @@ const ROWS: &[Row] = &[
     Row { name: "sandbox", uses: &["git", "domain"], tests_use: &["testkit"] },
     Row { name: "agents", uses: &["git", "domain"], tests_use: &["sandbox", "testkit"] },
     Row { name: "providers", uses: &["domain"], tests_use: &["testkit"] },
+    Row { name: "notify", uses: &["domain"], tests_use: &["testkit"] },
     Row { name: "forge", uses: &["git", "domain"], tests_use: &["testkit"] },
     Row { name: "core", uses: &["journal", "git", "domain"], tests_use: &["agents", "sandbox", "testkit"] },
     Row {
         name: "server",
-        uses: &["core", "journal", "git", "sandbox", "agents", "providers", "forge", "domain"],
+        uses: &["core", "journal", "git", "sandbox", "agents", "providers", "forge", "notify", "domain"],
         tests_use: &["testkit"],
     },
     Row { name: "tui", uses: &["core", "journal", "git", "domain"], tests_use: &["testkit"] },
@@ -50,6 +51,7 @@ const ROWS: &[Row] = &[
             "agents",
             "providers",
             "forge",
+            "notify",
             "domain",
         ],
         tests_use: &["testkit"],
@@ -66,6 +68,7 @@ const ROWS: &[Row] = &[
             "agents",
             "providers",
             "forge",
+            "notify",
             "domain",
         ],
         tests_use: &[],
@@ -302,7 +305,8 @@ fn the_documentation_names_every_event_kind() {
     let variants = body.lines().take_while(|line| *line != "}").filter_map(|line| line.strip_prefix("    "));
     let kinds: Vec<String> = variants
         .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
-        .map(|line| snake_case(line.trim_end_matches([' ', '{', ','])))
+        .filter_map(|line| line.split([' ', '{', ',', '(']).next())
+        .map(snake_case)
         .filter(|kind| kind != "unknown")
         .collect();
     assert!(kinds.len() >= 30, "the variants of `EventBody` were not found: {kinds:?}");

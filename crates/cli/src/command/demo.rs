@@ -5,6 +5,7 @@ use crate::command::run::{self, RunArgs};
 use crate::error::CommandError;
 use crate::output::Out;
 use clap::Parser as _;
+use ralph_domain::config::Isolation;
 use ralph_git::Git;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,14 @@ pub fn run(args: DemoArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
     }
     make(&dir, args.fast)?;
     out.say(format!("a small repo with failing tests is in {}", dir.display()));
-    let argv = ["run", "--isolation", "none", "--branch", "ralph/demo"];
+    let isolation = match crate::fence::settle(Isolation::Auto) {
+        Ok(_) => "auto",
+        Err(_) => {
+            out.say("this machine cannot fence agents off (`ralph doctor` says why); the demo's own agent does no harm");
+            "none"
+        }
+    };
+    let argv = ["run", "--isolation", isolation, "--branch", "ralph/demo"];
     let run_args = RunArgs::try_parse_command(&argv)?;
     // The demo is there to be watched: its steps show even where stderr is no terminal.
     let mut out = *out;

@@ -77,15 +77,10 @@ fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (Stri
             "set up, no task yet".into(),
             "`ralph init --task` writes one to fill in (or `--json-task`, `--plan`, `--prompt`)".into(),
         ),
-        [task] => {
-            ("ready".into(), format!("`ralph run --isolation none` starts the loop on {}", task.main_file()))
-        }
+        [task] => ("ready".into(), format!("`ralph run` starts the loop on {}", task.main_file())),
         several => {
             let names: Vec<&str> = several.iter().map(|task| task.main_file()).collect();
-            (
-                format!("ready, with {}", names.join(" and ")),
-                format!("`ralph run --isolation none {}`", names[0]),
-            )
+            (format!("ready, with {}", names.join(" and ")), format!("`ralph run {}`", names[0]))
         }
     }
 }

@@ -267,7 +267,7 @@ fn next_steps(profile: Profile, draft: &Draft, top: &Path, has_commit: bool) -> 
                 .to_owned(),
         );
     }
-    steps.push("`ralph run --isolation none` starts the loop".to_owned());
+    steps.push("`ralph run` starts the loop".to_owned());
     steps
 }
 

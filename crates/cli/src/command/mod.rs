@@ -5,6 +5,7 @@ pub mod completions;
 pub mod control;
 pub mod convert;
 pub mod demo;
+pub mod deploy;
 pub mod diagnose;
 pub mod doctor;
 pub mod home;
@@ -14,6 +15,7 @@ pub mod list;
 pub mod logs;
 pub mod man;
 pub mod models;
+pub mod notify;
 pub mod probe;
 pub mod restore;
 pub mod resume;
@@ -61,8 +63,10 @@ pub fn run(args: Cli, out: &Out) -> Result<u8, CommandError> {
         Command::Doctor(args) => doctor::run(args, &folder, out),
         Command::Probe(args) => probe::run(args, &folder, out),
         Command::Models(args) => models::run(args, &folder, out),
+        Command::Notify(args) => notify::run(args, &folder, out),
         Command::Restore(args) => restore::run(args, &folder, out),
         Command::Diagnose(args) => diagnose::run(args, &folder, out),
+        Command::Deploy(args) => deploy::run(args, &folder, out),
         Command::Demo(args) => demo::run(args, &folder, out),
         Command::Completions(args) => completions::run(args, &folder, out),
         Command::Man(args) => man::run(args, &folder, out),

@@ -1,34 +1,50 @@
 //! `ralph resume`: unpause a living run, continue a dead one.
 
+mod elsewhere;
+
 use crate::command::run::{finish, from_repo};
 use crate::error::CommandError;
+use crate::notify::{self, Wish};
 use crate::output::Out;
 use crate::{find, host, signals, wiring};
 use ralph_core::Driver;
+use ralph_core::clock::SystemClock;
 use ralph_domain::control::Control;
+use ralph_domain::ports::Notifier;
 use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::journal::Places;
-use ralph_journal::layout::StateHome;
+use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{JournalError, snapshot};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A run that is paused goes on; one whose process has ended is continued from its journal, with its iteration count,
 /// cost, cooldowns and budgets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph resume            the latest run of this folder
-  ralph resume k3f9       by the end of its id")]
+  ralph resume k3f9       by the end of its id
+  ralph resume --from origin RUN   a run of another machine, from the state it pushed")]
 pub struct ResumeArgs {
     /// The run; the latest of this folder if left out.
     pub run: Option<String>,
+    /// Bring the run here first, from the state that it pushed to this remote (a name, an address or a folder).
+    #[arg(long, value_name = "REMOTE", requires = "run")]
+    pub from: Option<String>,
+    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
+    pub notify: Vec<notify::Wish>,
 }
 
 /// Runs the command.
 pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    go_on(args.run.as_deref(), folder, out)
+    if let (Some(from), Some(run)) = (&args.from, &args.run) {
+        elsewhere::bring(from, run, folder, out)?;
+    }
+    go_on(args.run.as_deref(), &args.notify, folder, out)
 }
 
 /// A run that nobody drives, locked for this process.
@@ -75,7 +91,7 @@ pub fn open(entry: &Registration) -> Result<Opened, CommandError> {
 }
 
 /// Goes on with a run.
-pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = find::run(folder, name)?;
     let handle = find::handle(&entry);
     if handle.is_driven() {
@@ -88,8 +104,12 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
     }
     let opened = open(&entry)?;
     let Opened { home, spec, repo, places, lock } = opened;
+    let notifiers = notify::notifiers(wishes)?;
     if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
         if let Some(end) = &state.finished {
+            if ralph_core::is_outstanding(&state, &notifiers) {
+                return tell_of_the_end(spec, places, notifiers, out);
+            }
             return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary))
                 .hint("`ralph run --new` starts another one"));
         }
@@ -107,11 +127,38 @@ pub fn go_on(name: Option<&str>, folder: &Path, out: &Out) -> Result<u8, Command
             }
         }
     }
+    if spec.hands_back() && !spec.workspace.is_dir() {
+        return Err(CommandError::environment(format!(
+            "the agent's folder of run {} is gone: `{}`",
+            spec.run_id,
+            spec.workspace.display()
+        ))
+        .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
+    }
     ralph_journal::inbox::send(&places.dir, &host::actor(), Control::Resume)?;
     wiring::register(&home, &spec, &repo)?;
-    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
     Ok(finish(driver, out))
+}
+
+/// The last process ended a run and died before it could tell anybody.
+fn tell_of_the_end(
+    spec: RunSpec,
+    places: Places,
+    notifiers: Vec<Box<dyn Notifier>>,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let run_id = spec.run_id.clone();
+    let (dir, redactor) = (RalphDir::of(&spec.workspace), Arc::new(host::redactor(&spec.origin)));
+    let clock = Arc::new(SystemClock::default());
+    let told = ralph_core::catch_up(places, dir, spec, redactor, clock, notifiers)?;
+    out.say(format!("run {run_id} is over; people are told of it now (`ralph show {run_id}` shows it)"));
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": run_id, "told": told }));
+    }
+    Ok(0)
 }
 
 fn inbox_has_approval(places: &Places, from: u64) -> bool {

@@ -1,5 +1,6 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
+mod issue;
 mod many;
 mod options;
 mod place;
@@ -7,18 +8,20 @@ mod report;
 mod task;
 pub mod thinking;
 
-use self::report::{announce, summary};
+use self::report::{announce, summary, tell_left_out};
 use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, signals, wiring};
-use crate::{models, settings};
+use crate::{find, handover, host, signals, wiring};
+use crate::{models, notify, settings};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::dialect::Publish;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{RunSpec, Task};
+use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::state::RunState;
 use ralph_git::{Repo, RepoError};
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
@@ -26,11 +29,12 @@ use std::path::{Path, PathBuf};
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph run --worktree                             the loop on PROMPT.md beside your own tree, fenced off
-  ralph run --isolation none                       in place, with all your rights
-  ralph run --isolation none --branch fix-router   commit each iteration on a branch
-  ralph run --isolation none --verify 'cargo test' --agents claude,codex
-  ralph run --resume                               go on with the latest run of this folder")]
+  ralph run                         the loop on PROMPT.md: the agent is fenced off, you see each iteration's result here
+  ralph run --branch fix-router     commit each iteration on a branch
+  ralph run --verify 'cargo test' --agents claude,codex
+  ralph run --worktree              beside your own tree
+  ralph run --isolation none        with all your rights, for agents and repos you trust
+  ralph run --resume                go on with the latest run of this folder")]
 pub struct RunArgs {
     /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
     /// only one. Several run side by side, each in a clone of its own.
@@ -87,6 +91,18 @@ pub struct RunArgs {
     /// Work in a fresh clone of this repo.
     #[arg(long, value_name = "URL|PATH")]
     pub clone: Option<String>,
+    /// What becomes of the proven work: stays here, is pushed, or becomes a pull request.
+    #[arg(long, value_name = "none|push|pr", value_parser = publish)]
+    pub publish: Option<Publish>,
+    /// Work on an issue of the code host: its text is the task, the pull request is linked to it.
+    #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["files", "prompt"])]
+    pub issue: Option<String>,
+    /// Clone only the last N commits.
+    #[arg(long, value_name = "N", requires = "clone", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Clone only this folder, and the files beside and above it; may be given several times.
+    #[arg(long, value_name = "FOLDER", requires = "clone")]
+    pub sparse: Vec<String>,
     /// How strongly the agent is fenced from the rest of the machine.
     #[arg(long, value_name = "HOW", value_parser = isolation)]
     pub isolation: Option<Isolation>,
@@ -96,6 +112,9 @@ pub struct RunArgs {
     /// The strongest fence that works here, or an error.
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
+    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
+    pub notify: Vec<notify::Wish>,
 }
 
 /// Reads the value of `--isolation`.
@@ -109,11 +128,21 @@ pub fn isolation(text: &str) -> Result<Isolation, String> {
     }
 }
 
+/// Reads the value of `--publish`.
+fn publish(text: &str) -> Result<Publish, String> {
+    match text {
+        "none" => Ok(Publish::None),
+        "push" => Ok(Publish::Push),
+        "pr" => Ok(Publish::Pr),
+        _ => Err("one of none, push, pr".into()),
+    }
+}
+
 /// Runs the loop.
 pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return resume::go_on(name, folder, out);
+        return resume::go_on(name, &args.notify, folder, out);
     }
     let work =
         || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
@@ -147,6 +176,15 @@ impl RunArgs {
         flag("--ticket", self.ticket.clone());
         self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
         self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
+        flag(
+            "--publish",
+            self.publish.map(|publish| match publish {
+                Publish::None => "none".to_owned(),
+                Publish::Push => "push".to_owned(),
+                Publish::Pr => "pr".to_owned(),
+            }),
+        );
+        self.notify.iter().for_each(|wish| flag("--notify", Some(notify::written(wish))));
         if self.strict_budget {
             flags.push("--strict-budget".into());
         }
@@ -165,55 +203,76 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     host::load_dotenv(&top);
     let home = host::state_home()?;
     let origin = Repo::discover(&top).map_err(from_repo)?;
-    let mut chosen = task::choose(
-        folder,
-        &top,
-        args.files.first().or(args.prompt.as_ref()).map(PathBuf::as_path),
-        args.ticket.as_deref(),
-    )?;
-    let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let loaded = settings::load(&origin.top)?;
+    let issue = match &args.issue {
+        Some(named) => Some(issue::fetch(named, &origin, &loaded.file)?),
+        None => None,
+    };
+    let named = args.files.first().or(args.prompt.as_ref()).or(issue.as_ref().map(|issue| &issue.file));
+    let ticket = args.ticket.clone().or_else(|| issue.as_ref().map(|issue| issue.number.to_string()));
+    let mut chosen = task::choose(folder, &top, named.map(PathBuf::as_path), ticket.as_deref())?;
+    let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
     let isolation = options::isolation(args, &loaded)?;
     let models = models::load(&origin.top)?;
-    let settings = options::resolve(
+    let mut settings = options::resolve(
         args,
         loaded.clone(),
         std::mem::take(&mut chosen.settings),
         (&models, &chosen.model),
         (isolation, &origin.top),
     )?;
+    let wanted = args.publish.is_some() || args.issue.is_some() || loaded.file.publish.is_some();
+    if let Some(issue) = &issue {
+        settings.handover.issue = Some(issue.number);
+        if args.publish.is_none() && loaded.file.publish.is_none() {
+            settings.handover.publish = Publish::Pr;
+        }
+        if chosen.branch.is_none() {
+            chosen.branch = Some(issue.branch());
+        }
+    }
+    let url = match args.clone.as_deref().filter(|from| handover::is_elsewhere(from)) {
+        Some(from) => Some(from.to_owned()),
+        None => handover::remote_url(&origin, &settings.handover.remote),
+    };
+    handover::settle(&mut settings, &task, url.as_deref(), &origin, wanted, out)?;
     if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
         return Ok(code);
     }
     let clock = SystemClock::default();
     let now = clock.now();
     let run_id = ralph_core::run_id::new(now);
-    let (place, workspace, branch) = place::make(args, &origin, &home, &run_id, &settings, &chosen)?;
-    let repo = if workspace == origin.top {
-        origin.clone()
-    } else {
-        Repo::discover(&workspace).map_err(from_repo)?
-    };
+    let extent = place::extent(args, loaded.file.clone.as_ref(), &chosen)?;
+    let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen, &extent)?;
+    let in_place = placed.place == Place::InPlace;
+    let repo =
+        if in_place { origin.clone() } else { Repo::discover(&placed.workspace).map_err(from_repo)? };
     repo.exclude_ralph_dir().map_err(CommandError::from)?;
-    let config_digest = if workspace == origin.top { loaded.repo_digest } else { None };
-    let spec = RunSpec {
+    let config_digest = if in_place { loaded.repo_digest } else { None };
+    let mut spec = RunSpec {
         version: 1,
         spec_version: 1,
         run_id,
         created_at: now,
         task,
         settings,
-        place,
-        workspace,
+        place: placed.place,
+        workspace: placed.workspace,
         origin: origin.top,
-        branch,
+        branch: placed.branch,
         config_digest,
     };
-    let lock = wiring::lock(&spec)?;
+    handover::name_branch(&mut spec, &repo, chosen.branch.as_deref())?;
+    let lock = match placed.lock {
+        Some(lock) => lock,
+        None => wiring::lock(&spec)?,
+    };
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, &models.prices, out);
-    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    tell_left_out(&placed.left_out, out);
+    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    parts.notifiers = notify::notifiers(&args.notify)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
 }
@@ -221,8 +280,12 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
 /// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
 /// old one is kept with its run.
 fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
-    let dir = RalphDir::of(&spec.workspace);
+    let dir = RalphDir::of(spec.home());
     if let Some(last) = dir.runs().pop() {
+        // Its process may have been killed before it could do so.
+        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last)) {
+            tidy_up(&last);
+        }
         let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
     }
     crate::state_files::write_missing(&dir)?;
@@ -234,11 +297,26 @@ pub fn finish(driver: Driver, out: &Out) -> u8 {
     let spec = driver.state().spec.clone();
     ralph_sandbox::let_go_of_code();
     let result = driver.run();
-    summary(&result, &spec, out);
+    let state = tidy_up(&spec);
+    summary(&result, &spec, state.as_ref(), out);
     if out.json {
         out.value(&result);
     }
     result.reason.exit_code()
+}
+
+/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+/// version of a file was kept, the twin stays, too. Returns what is known of the run.
+fn tidy_up(spec: &RunSpec) -> Option<RunState> {
+    if !spec.hands_back() {
+        return None;
+    }
+    let dir = RalphDir::of(spec.home());
+    let state = ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()?;
+    if state.finished.is_some() && state.kept_back.is_empty() {
+        ralph_git::twin::remove(&spec.origin, &spec.run_id, &spec.workspace);
+    }
+    Some(state)
 }
 
 /// A plain `ralph run` where an unfinished run of the same task lies goes on with it: a restart is no new start.
@@ -262,10 +340,12 @@ fn continue_unfinished(
     if state.finished.is_some() {
         return Ok(None);
     }
-    let same = ralph_core::is_same_task(&state.spec.task, task) && state.spec.settings == *settings;
+    let mut before = state.spec.settings.clone();
+    before.handover.branch = None;
+    let same = ralph_core::is_same_task(&state.spec.task, task) && before == *settings;
     if same {
         out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
-        return resume::go_on(Some(id.as_str()), &origin.top, out).map(Some);
+        return resume::go_on(Some(id.as_str()), &args.notify, &origin.top, out).map(Some);
     }
     Err(CommandError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
         .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))

@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::handover::text;
 use ralph_domain::event::EventBody;
 use ralph_domain::ports::CheckpointRequest;
 use ralph_journal::artifacts;
@@ -28,7 +29,11 @@ impl Driver {
         if !moves.is_empty() {
             self.ctx.record(EventBody::RefsMoved { moves })?;
         }
-        let mut message = format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id);
+        let mut message = text::commit_message(&self.ctx.state, iteration, agent.as_str())
+            .map(|text| without_trailers(&text))
+            .unwrap_or_else(|| {
+                format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id)
+            });
         if let Some(wanted) = wanted {
             message = format!("{message}\n\n{}", without_trailers(&wanted));
         }
@@ -41,6 +46,7 @@ impl Driver {
             on_branch,
         })?;
         self.ctx.boundary("checkpoint.committed");
+        self.hand_back(checkpoint.commit.clone())?;
         let patch = match (&before, &checkpoint.commit) {
             (Some(before), Some(_)) => {
                 self.workspace.patch(before.as_str(), checkpoint.tree.as_str(), PATCH_MAX)?

@@ -34,7 +34,11 @@ impl Driver {
             &folder.join("test_output.txt"),
             test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes(),
         )?;
-        artifacts::write(&folder.join("pr_state.json"), b"{\"forge\":null,\"pr\":null}\n")?;
+        let pr_state = serde_json::json!({
+            "forge": self.forge.as_ref().map(|forge| forge.kind()),
+            "pr": &self.ctx.state.handover.pr,
+        });
+        artifacts::write(&folder.join("pr_state.json"), format!("{pr_state}\n").as_bytes())?;
         let receipt = receipt::receipt(&self.ctx.state, &current, verdict, self.ctx.clock.now());
         artifacts::write(
             &folder.join("metrics.json"),

@@ -3,11 +3,11 @@
 pub(crate) mod checkpoint;
 pub(crate) mod consult;
 pub(crate) mod evidence;
+mod hand_back;
 pub(crate) mod judge;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
-pub(crate) mod publish;
 pub(crate) mod recorder;
 pub(crate) mod tick;
 pub(crate) mod verify;

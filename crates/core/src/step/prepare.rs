@@ -33,7 +33,7 @@ impl Driver {
 
     /// `.ralph/iterations` leads to the current run's.
     fn link_iterations(&self) {
-        let link = self.ctx.dir.join("iterations");
+        let link = self.ctx.home.join("iterations");
         let target =
             std::path::Path::new("runs").join(self.ctx.state.spec.run_id.as_str()).join("iterations");
         if std::fs::read_link(&link).is_ok_and(|found| found == target) {

@@ -259,14 +259,21 @@ impl Driver {
     /// The work commit in a folder of its own; `false` where the run was stopped meanwhile.
     fn prove_clean(&mut self, subject: &Subject, found: &mut Findings) -> Result<bool, DriveError> {
         let parent = self.ctx.proof_dir.clone();
-        remove_dir(&parent)?;
+        // A git of an earlier process that was killed may still write there for a moment: this check gets a folder of its own,
+        // and what is left of that one goes with it.
+        let left_over = remove_dir(&parent);
         // The folder has the name of the workspace: some tools take a project's name from it.
         let name =
             self.ctx.state.spec.workspace.file_name().unwrap_or_else(|| "checkout".as_ref()).to_owned();
-        let folder = parent.join(self.ctx.state.iterations.to_string()).join(name);
+        let number = format!("{}-{}", self.ctx.state.iterations, self.ctx.journal.seq().0);
+        let own = parent.join(number);
+        let folder = own.join(name);
         make_dir(&folder)?;
         let done = self.prove_in(&folder, subject, found);
-        remove_dir(&parent)?;
+        remove_dir(&own)?;
+        if remove_dir(&parent).is_err() {
+            left_over?;
+        }
         done
     }
 

@@ -34,6 +34,7 @@ impl Driver {
         skipped: Vec<String>,
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
+        self.take_in()?;
         let agent = self
             .agents
             .iter()

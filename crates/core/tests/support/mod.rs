@@ -187,6 +187,9 @@ impl Machine {
             observer: Box::new(Silent),
             helpers: self.helpers.clone(),
             refusals: ralph_core::Refusals::default(),
+            forge: None,
+            push_to: None,
+            notifiers: Vec::new(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

@@ -5,9 +5,12 @@
 //! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
 
 mod agent;
+mod clone;
+mod handover;
 mod help;
 mod models;
 mod models_file;
+mod notify;
 mod parse;
 mod policy;
 mod settings;
@@ -17,9 +20,12 @@ pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
     RateLimitDetection,
 };
+pub use clone::CloneConfig;
+pub use handover::{Handover, Overlap, PrConfig};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
+pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{CommandLine, Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig, join_argv};
 pub use settings::Settings;
@@ -130,6 +136,42 @@ pub struct ConfigFile {
     /// Cooldown after a rate limit that names no reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_cooldown_seconds: Option<u64>,
+    /// What becomes of the work: `none`, `push` or `pr`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish: Option<crate::dialect::Publish>,
+    /// How the pull request looks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pr: Option<PrConfig>,
+    /// The git remote that names the code host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// Folder of a local forge, used in place of the remote's host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_forge: Option<String>,
+    /// What happens where other open pull requests touch the same files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
+    /// End only when the checks of the pull request are green.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_checks: Option<bool>,
+    /// Longest wait for the checks of the pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci_timeout_minutes: Option<f64>,
+    /// Longest wait for an approval of the pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_timeout_hours: Option<f64>,
+    /// First wait between two looks at the code host; later ones are longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll_seconds: Option<f64>,
+    /// The message of each iteration's commit, a template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_template: Option<String>,
+    /// Who is told while nobody watches. Counts only from the user's own config, never from a repo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Vec<NotifyConfig>>,
+    /// How much of a repo `--clone` brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clone: Option<CloneConfig>,
 }
 
 #[cfg(test)]

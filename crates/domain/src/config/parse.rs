@@ -53,6 +53,18 @@ pub const TOP_KEYS: &[&str] = &[
     "roles",
     "isolation",
     "default_cooldown_seconds",
+    "publish",
+    "pr",
+    "remote",
+    "local_forge",
+    "overlap",
+    "wait_for_checks",
+    "ci_timeout_minutes",
+    "review_timeout_hours",
+    "poll_seconds",
+    "commit_template",
+    "notify",
+    "clone",
 ];
 
 impl ConfigFile {
@@ -173,6 +185,16 @@ impl ConfigFile {
         }
         if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
             return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
+        if self.clone.as_ref().is_some_and(|clone| clone.depth == Some(0)) {
+            return Err((
+                "clone",
+                "`depth` of `clone` must be at least 1".into(),
+                "leave it out for the whole history".into(),
+            ));
+        }
+        if let Some((fault, hint)) = self.notify.iter().flatten().find_map(super::NotifyConfig::fault) {
+            return Err(("notify", fault, hint.into()));
         }
         let names = || self.agents.iter().flatten().map(|a| &a.name);
         for role in self.roles.iter().flatten() {

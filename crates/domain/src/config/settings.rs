@@ -1,8 +1,8 @@
 //! From files to settings: layers are merged, defaults filled in, and the result is what a run is frozen with.
 
 use super::{
-    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Isolation,
-    Models, OnStuck, RoleConfig, StuckConfig, VerifierConfig,
+    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
+    Isolation, Models, OnStuck, PrConfig, RoleConfig, StuckConfig, VerifierConfig,
 };
 use crate::budget::Budgets;
 use crate::id::AgentName;
@@ -46,7 +46,19 @@ impl ConfigFile {
             roles,
             isolation,
             default_cooldown_seconds,
+            publish,
+            remote,
+            local_forge,
+            overlap,
+            wait_for_checks,
+            ci_timeout_minutes,
+            review_timeout_hours,
+            poll_seconds,
+            commit_template,
+            notify,
+            clone,
         );
+        self.pr = merge_pr(self.pr, over.pr);
         self.agents = merge_by(self.agents, over.agents, |a| a.name.as_str().to_owned());
         self.verifiers = merge_by(self.verifiers, over.verifiers, |v| v.name.clone());
         if let Some(more) = over.protected_paths {
@@ -56,7 +68,8 @@ impl ConfigFile {
     }
 
     /// The settings of a run, with every default filled in.
-    pub fn resolve(self) -> Settings {
+    pub fn resolve(mut self) -> Settings {
+        let handover = Handover::of(&mut self);
         let verifiers = self.verifiers.unwrap_or_default();
         let required = self.required_verifiers.unwrap_or_else(|| {
             if verifiers.iter().any(|v| v.name == "tests") {
@@ -118,8 +131,21 @@ impl ConfigFile {
             isolation: self.isolation.unwrap_or_default(),
             default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
             models: Models::default(),
+            handover,
         }
     }
+}
+
+/// Key by key: a task may give a title without repeating the labels of the configuration.
+fn merge_pr(below: Option<PrConfig>, above: Option<PrConfig>) -> Option<PrConfig> {
+    let (Some(below), Some(above)) = (&below, &above) else { return above.or(below) };
+    Some(PrConfig {
+        draft: above.draft.or(below.draft),
+        labels: if above.labels.is_empty() { below.labels.clone() } else { above.labels.clone() },
+        title_template: above.title_template.clone().or_else(|| below.title_template.clone()),
+        body_template: above.body_template.clone().or_else(|| below.body_template.clone()),
+        base: above.base.clone().or_else(|| below.base.clone()),
+    })
 }
 
 fn merge_by<T>(below: Option<Vec<T>>, above: Option<Vec<T>>, key: impl Fn(&T) -> String) -> Option<Vec<T>> {
@@ -191,6 +217,9 @@ pub struct Settings {
     /// Model profiles.
     #[serde(default)]
     pub models: Models,
+    /// How the result is handed over.
+    #[serde(default)]
+    pub handover: Handover,
 }
 
 impl Settings {

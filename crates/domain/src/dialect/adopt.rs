@@ -1,7 +1,7 @@
 //! From a task file to what the engine needs: the task as the spec keeps it, and the settings its file stands for.
 
 use super::{Dialect, Files, TaskFile};
-use crate::config::{Completion, ConfigFile, Expect, VerifierConfig};
+use crate::config::{Completion, ConfigFile, Expect, PrConfig, VerifierConfig};
 use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
 
@@ -19,6 +19,17 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     });
     settings.commit_author = settings.commit_author.or_else(|| file.git.commit_author.clone());
     settings.commit_email = settings.commit_email.or_else(|| file.git.commit_email.clone());
+    settings.publish = settings.publish.or(file.git.publish);
+    let pr = PrConfig {
+        draft: file.pr.draft,
+        labels: file.pr.labels.clone(),
+        title_template: file.pr.title_template.clone(),
+        body_template: file.pr.body_template.clone(),
+        base: file.git.base_branch.clone(),
+    };
+    if pr != PrConfig::default() {
+        settings.pr = Some(pr);
+    }
     // A plan's own prompt has the agent commit its stories.
     settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
     let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);

@@ -15,6 +15,7 @@ impl EventBody {
             Self::ActionFinished { .. } => "action_finished",
             Self::EgressRefused { .. } => "egress_refused",
             Self::Checkpointed { .. } => "checkpointed",
+            Self::HandedBack(_) => "handed_back",
             Self::CheckFinished { .. } => "check_finished",
             Self::ProtectedChanged { .. } => "protected_changed",
             Self::Claimed { .. } => "claimed",
@@ -44,7 +45,15 @@ impl EventBody {
             Self::ProofFinished { .. } => "proof_finished",
             Self::ProofVoided { .. } => "proof_voided",
             Self::Published { .. } => "published",
+            Self::Pushed(_) => "pushed",
+            Self::PrWritten(_) => "pr_written",
+            Self::HandoverFailed(_) => "handover_failed",
+            Self::ChecksSeen(_) => "checks_seen",
+            Self::ReviewSeen(_) => "review_seen",
+            Self::OverlapFound(_) => "overlap_found",
+            Self::Moved(_) => "moved",
             Self::Finished { .. } => "finished",
+            Self::Notified(_) => "notified",
             Self::Notice { .. } => "notice",
             Self::Unknown => "unknown",
         }
@@ -67,6 +76,9 @@ impl EventBody {
                 | Self::NeedsHuman { .. }
                 | Self::ProofFinished { .. }
                 | Self::Published { .. }
+                | Self::PrWritten(_)
+                | Self::ReviewSeen(_)
+                | Self::Moved(_)
                 | Self::Finished { .. }
         )
     }

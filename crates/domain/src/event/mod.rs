@@ -1,12 +1,17 @@
 //! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
 //! added; readers skip what they do not know.
 
+mod hand_back;
+mod handover;
 mod kind;
 mod parts;
 
-pub use parts::{CheckResult, FileChange, RefMove, Rung, SessionEnd, Verdict};
-
-use parts::{is_zero, is_zero_u32};
+pub use hand_back::Handed;
+pub use handover::{
+    ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
+    ReviewOutcome, ReviewSeen,
+};
+pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, SessionEnd, Verdict};
 
 use crate::budget::BudgetKind;
 use crate::config::Role;
@@ -49,7 +54,7 @@ pub enum EventBody {
         /// Its process id.
         pid: u32,
         /// Bytes of a torn last line that were set aside.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "parts::is_zero")]
         torn_bytes: u64,
     },
     /// The workspace is ready.
@@ -101,10 +106,10 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<Digest>,
         /// Processes left behind and ended.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         survivors: u32,
         /// Tool uses that were denied.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         denials: u32,
         /// Ids of criteria that the agent says are met, where it says so outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -181,6 +186,8 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
+    /// The agent's files went into the user's own tree.
+    HandedBack(Handed),
     /// One verifier has run.
     CheckFinished {
         /// Its iteration.
@@ -418,7 +425,7 @@ pub enum EventBody {
         #[serde(default)]
         duration_ms: u64,
         /// Changes to tests that a person should look at.
-        #[serde(default, skip_serializing_if = "is_zero_u32")]
+        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         weakened: u32,
         /// What only a person can mend, where that is why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -439,6 +446,20 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pr_url: Option<String>,
     },
+    /// Branch and state are on the remote.
+    Pushed(Pushed),
+    /// A pull request was opened or changed.
+    PrWritten(PrWritten),
+    /// The code host or the remote did not do what was asked.
+    HandoverFailed(HandoverFailed),
+    /// The checks of the pushed commit were looked at.
+    ChecksSeen(ChecksSeen),
+    /// The review of the pull request was looked at.
+    ReviewSeen(ReviewSeen),
+    /// Other open pull requests touch the same files.
+    OverlapFound(OverlapFound),
+    /// The run goes on elsewhere.
+    Moved(Moved),
     /// The run is over.
     Finished {
         /// Why.
@@ -446,6 +467,8 @@ pub enum EventBody {
         /// In one sentence.
         summary: String,
     },
+    /// Somebody was told, or could not be.
+    Notified(Notified),
     /// Something a person may want to know.
     Notice {
         /// The sentence.

@@ -1,7 +1,7 @@
 //! What events are made of: ends of sessions, changed files, moved refs, check results, verdicts.
 
-use crate::id::{Digest, TreeId};
-use crate::ports::StopCause;
+use crate::id::{Digest, Seq, TreeId};
+use crate::ports::{Occasion, StopCause};
 use crate::test_report::TestCounts;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -230,4 +230,20 @@ pub(super) fn is_zero(n: &u64) -> bool {
 }
 pub(super) fn is_zero_u32(n: &u32) -> bool {
     *n == 0
+}
+
+/// A message to people that was sent, or could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notified {
+    /// The event it tells of.
+    pub of: Seq,
+    /// What it is about.
+    pub occasion: Occasion,
+    /// Who sent it: the notifier's name.
+    pub by: String,
+    /// Whether it got through.
+    pub ok: bool,
+    /// Why not, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }

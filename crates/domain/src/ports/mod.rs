@@ -24,10 +24,12 @@ pub use provider::{
     SandboxSpec,
 };
 pub use sandbox::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream, WriteMode,
+    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream,
+    WriteMode,
 };
 pub use workspace::{
-    Baseline, Checkpoint, CheckpointRequest, Lease, Push, PushEnd, StateFile, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Push, PushEnd, StateFile, Workspace,
+    WorkspaceError,
 };
 
 use jiff::Timestamp;

@@ -1,6 +1,7 @@
 //! The port to whoever is told of a run while nobody watches it.
 
 use crate::id::RunId;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Tells people.
@@ -33,9 +34,31 @@ pub enum Occasion {
     Failure,
 }
 
+impl Occasion {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Start, Self::NeedsHuman, Self::Gutter, Self::LimitWait, Self::Success, Self::Failure];
+
+    /// As the configuration writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::NeedsHuman => "needs_human",
+            Self::Gutter => "gutter",
+            Self::LimitWait => "limit_wait",
+            Self::Success => "success",
+            Self::Failure => "failure",
+        }
+    }
+}
+
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notification {
+    /// The same for the same occasion, however often it is sent: who gets it twice can tell.
+    pub id: String,
+    /// When it happened.
+    pub at: Timestamp,
     /// What it is about.
     pub occasion: Occasion,
     /// The run.

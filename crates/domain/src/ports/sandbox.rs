@@ -31,6 +31,25 @@ pub trait Sandbox: Send {
     fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// The same kind of sandbox over another folder, for clean checkouts.
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
+    /// Where this process and fenced commands can meet; `None` where commands see the machine as it is.
+    fn exchange(&self) -> Option<Exchange> {
+        None
+    }
+    /// An address on this machine that leads to `port` of whichever command listens there, as long as the sandbox lives;
+    /// `None` where a port in there is one of this machine anyway.
+    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        let _ = port;
+        Ok(None)
+    }
+}
+
+/// A folder that this process and fenced commands can both write. Whatever is in it may be the work of a hostile command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its place for this process.
+    pub outside: PathBuf,
+    /// Its place for commands.
+    pub inside: PathBuf,
 }
 
 /// How a file is written.

@@ -58,8 +58,21 @@ pub trait Workspace: Send {
         message: &str,
         at: Timestamp,
     ) -> Result<CommitId, WorkspaceError>;
+    /// Brings what the user has changed in their own tree meanwhile into the agent's, where that is another one. Returns
+    /// the files. What both have changed stays as it is on both sides.
+    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
+        Ok(Vec::new())
+    }
+    /// Hands the agent's files as they are now back into the user's own tree, where that is another one. What the user
+    /// has changed meanwhile is told and never overwritten.
+    fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
+        let _ = at;
+        Ok(HandedBack::default())
+    }
     /// Pushes refs, all or none. Never forces without a lease; no hook runs.
     fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError>;
+    /// Whether a commit was made by this run; `false` where it is not known here at all.
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError>;
     /// What a ref names on the remote; `None` where there is none.
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError>;
 }
@@ -169,6 +182,17 @@ pub struct Checkpoint {
     pub protected: Vec<ProtectedChange>,
     /// Whether an earlier process had already made this commit.
     pub reused: bool,
+}
+
+/// What came of handing files back into the user's own tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HandedBack {
+    /// Files written or removed there just now.
+    pub written: Vec<String>,
+    /// Files that the user has changed, too: theirs stay, the agent's are in the work commit.
+    pub conflicts: Vec<String>,
+    /// The branch that did not move along, as the user has moved it meanwhile.
+    pub branch_kept: Option<String>,
 }
 
 /// Git could not do what was asked.

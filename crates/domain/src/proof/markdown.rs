@@ -151,7 +151,7 @@ fn weakened(out: &mut String, proof: &Proof) {
 }
 
 /// Text that is shown as it is. Entities instead of backslashes: they hold inside tables, too.
-fn plain(text: &str, max: usize) -> String {
+pub fn plain(text: &str, max: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text::one_line(text, max).chars() {
         match c {

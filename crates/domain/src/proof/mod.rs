@@ -2,7 +2,7 @@
 
 mod markdown;
 
-pub use markdown::evidence_markdown;
+pub use markdown::{evidence_markdown, plain};
 
 use crate::event::CheckResult;
 use crate::id::{AgentName, CommitId, RunId, TreeId};

@@ -11,6 +11,7 @@ impl RunState {
             Control::Pause => self.paused_by = Some(letter.from.clone()),
             Control::Resume => {
                 self.paused_by = None;
+                self.handover.try_again();
                 if self.needs_human.as_ref().is_some_and(|n| !n.reason.needs_approval()) {
                     self.person_answered();
                 }

@@ -19,6 +19,7 @@ impl RunState {
         self.seq = event.seq;
         self.now = self.now.max(event.at);
         let at = event.at;
+        self.note_occasion(event);
         match &event.body {
             EventBody::RunCreated { spec, .. } => {
                 self.started_at = at;
@@ -144,7 +145,9 @@ impl RunState {
                 self.wait = Some(WaitFacts { reason: reason.clone(), until: *until, since: at });
             }
             EventBody::WaitEnded { waited_ms } => {
-                if self.wait.take().is_some_and(|wait| wait.until.is_some()) {
+                // Waits for the code host have limits of their own.
+                let proven = self.proof.as_ref().is_some_and(|proof| proof.passed);
+                if self.wait.take().is_some_and(|wait| wait.until.is_some()) && !proven {
                     self.totals.waited_ms += waited_ms;
                 }
             }
@@ -268,10 +271,26 @@ impl RunState {
                     pr_url: pr_url.clone(),
                 });
             }
+            EventBody::Pushed(news) => self.pushed(news),
+            EventBody::PrWritten(news) => self.pr_written(news),
+            EventBody::HandoverFailed(news) => self.handover_failed(news),
+            EventBody::ChecksSeen(news) => self.checks_seen(news, at),
+            EventBody::ReviewSeen(news) => self.review_seen(news, at),
+            EventBody::OverlapFound(news) => self.overlap_found(news),
+            EventBody::Moved(news) => {
+                self.baseline = Some(news.baseline.clone());
+                self.spec_digest = Some(news.spec.clone());
+                // Letters of the old place stay there.
+                self.inbox = 0;
+            }
             EventBody::Finished { reason, summary } => {
                 self.current = None;
                 self.wait = None;
                 self.finished = Some(Finished { reason: *reason, summary: summary.clone(), at });
+            }
+            EventBody::HandedBack(handed) => {
+                self.kept_back.clone_from(&handed.conflicts);
+                self.branch_kept.clone_from(&handed.branch_kept);
             }
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
             EventBody::ActionStarted { .. }
@@ -279,6 +298,7 @@ impl RunState {
             | EventBody::EgressRefused { .. }
             | EventBody::Restored { .. }
             | EventBody::Notice { .. }
+            | EventBody::Notified(_)
             | EventBody::Unknown => {}
         }
     }

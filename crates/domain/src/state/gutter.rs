@@ -19,7 +19,7 @@ impl RunState {
         self.criticised_at = None;
     }
 
-    pub(super) fn nudge(&mut self, text: String) {
+    pub(crate) fn nudge(&mut self, text: String) {
         self.nudges.push(text);
         if self.nudges.len() > NUDGES {
             self.nudges.remove(0);

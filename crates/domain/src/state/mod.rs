@@ -8,15 +8,18 @@ mod controls;
 mod facts;
 mod fold;
 mod gutter;
+mod telling;
 
 pub use facts::{
     AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
     Published, SessionFacts, Stage, Totals, WaitFacts,
 };
+pub use telling::{OpenOccasion, Telling};
 
 use crate::budget::{BudgetKind, Spent};
 use crate::control::Letter;
 use crate::event::{CheckResult, Rung};
+use crate::handover::HandoverFacts;
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
 use crate::outcome::EndReason;
 use crate::ports::Baseline;
@@ -85,6 +88,12 @@ pub struct RunState {
     pub met: BTreeSet<String>,
     /// Files changed since the start (bounded).
     pub touched: BTreeSet<String>,
+    /// Files that the user has changed, too, so that the agent's were not handed back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_back: Vec<String>,
+    /// The branch that the user has moved meanwhile, so that it was left there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_kept: Option<String>,
     /// The latest result of each verifier.
     pub checks: BTreeMap<String, CheckResult>,
     /// Money, tokens and time.
@@ -172,6 +181,9 @@ pub struct RunState {
     pub proof: Option<ProofFacts>,
     /// The tree on which a final check failed, and what failed: promising it again proves nothing.
     pub disproved: Option<(TreeId, Vec<String>)>,
+    /// What is known of pushes, pull request, checks and reviews.
+    #[serde(default)]
+    pub handover: HandoverFacts,
     /// What only a person can mend, from the last final check, and how many in a row said so.
     #[serde(default)]
     pub setup_hint: Option<(String, u32)>,
@@ -185,6 +197,9 @@ pub struct RunState {
     pub inbox: u64,
     /// Ids of the latest controls, so that none is carried out twice.
     pub letters: VecDeque<Letter>,
+    /// What people may want to be told of, and who was.
+    #[serde(default)]
+    pub telling: Telling,
 }
 
 impl RunState {
@@ -215,6 +230,8 @@ impl RunState {
             unclaimed: BTreeSet::new(),
             met: BTreeSet::new(),
             touched: BTreeSet::new(),
+            kept_back: Vec::new(),
+            branch_kept: None,
             checks: BTreeMap::new(),
             totals: Totals::default(),
             by_agent: BTreeMap::new(),
@@ -252,12 +269,14 @@ impl RunState {
             candidate: false,
             proof: None,
             disproved: None,
+            handover: HandoverFacts::default(),
             setup_hint: None,
             published: None,
             finished: None,
             wait: None,
             inbox: 0,
             letters: VecDeque::new(),
+            telling: Telling::default(),
         }
     }
 

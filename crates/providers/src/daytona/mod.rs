@@ -69,13 +69,13 @@ impl DaytonaOptions {
         }
     }
 
-    /// As the variables say that the vendor's SDK reads: `DAYTONA_API_KEY`, `DAYTONA_API_URL`, `DAYTONA_ORGANIZATION_ID`,
+    /// As the variables say that the vendor's SDK reads: `DAYTONA_API_KEY`, `DAYTONA_API_URL` (or `DAYTONA_SERVER_URL`), `DAYTONA_ORGANIZATION_ID`,
     /// `DAYTONA_TARGET`.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
         let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let variable = "DAYTONA_API_KEY";
         let mut options = Self::new(said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable })?);
-        if let Some(url) = said("DAYTONA_API_URL") {
+        if let Some(url) = said("DAYTONA_API_URL").or_else(|| said("DAYTONA_SERVER_URL")) {
             options.api_url = url;
         }
         options.organization = said("DAYTONA_ORGANIZATION_ID");

@@ -15,7 +15,7 @@ pub use provider::{LocalManaged, LocalProvider};
 use egress::Egress;
 use fence::{Fence, Runtime};
 use link::GuardLink;
-use ralph_domain::ports::{ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
+use ralph_domain::ports::{Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -248,5 +248,17 @@ impl Sandbox for LocalSandbox {
             root,
             shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }),
         }))
+    }
+
+    fn exchange(&self) -> Option<Exchange> {
+        self.shared.fence.as_ref().map(|fence| fence.exchange())
+    }
+
+    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        let Some(fence) = &self.shared.fence else { return Ok(None) };
+        let published = fence.publish(port);
+        let address = published
+            .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
+        Ok(address.map(|address| format!("http://{address}")))
     }
 }

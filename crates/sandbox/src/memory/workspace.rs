@@ -263,6 +263,10 @@ impl Workspace for MemoryWorkspace {
         })
     }
 
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
+        Ok(self.with(|history, _| history.commits.contains_key(commit.as_str())))
+    }
+
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         Ok(self.with(|history, _| history.remotes.get(&(remote.url.clone(), name.to_owned())).cloned()))
     }

@@ -23,8 +23,12 @@ pub enum Fault {
     StatusAfter(u16),
     /// The answer comes late.
     Slow(Duration),
-    /// The connection is closed without an answer.
+    /// The connection is closed without an answer; the request has no effect.
     Hangup,
+    /// The request has its effect, and the connection is closed without an answer.
+    HangupAfter,
+    /// This status instead, with these headers and words; the request has no effect.
+    Answer(u16, Vec<(String, String)>, String),
 }
 
 /// A request that came.
@@ -169,19 +173,21 @@ fn serve(stream: &TcpStream, shared: &Shared, handler: &Handler, spoil: &Spoil) 
                 handler(&request);
                 spoil(status, "spoilt by a test")
             }
+            Some(Fault::HangupAfter) => {
+                let status = handler(&request).status;
+                remember(shared, line, &request, status);
+                return Ok(());
+            }
+            Some(Fault::Answer(status, headers, words)) => headers
+                .into_iter()
+                .fold(spoil(status, &words), |reply, (name, value)| reply.header(&name, value)),
             Some(Fault::Slow(time)) => {
                 std::thread::sleep(time);
                 handler(&request)
             }
             None => handler(&request),
         };
-        let mut seen = lock(&shared.seen);
-        if seen.len() >= SEEN_MAX {
-            seen.pop_front();
-        }
-        let body = String::from_utf8_lossy(request.body.get(..4096).unwrap_or(&request.body)).into_owned();
-        seen.push_back(Seen { line, body, status: reply.status });
-        drop(seen);
+        remember(shared, line, &request, reply.status);
         if request.method == "HEAD" {
             reply.body.clear();
         }
@@ -191,6 +197,15 @@ fn serve(stream: &TcpStream, shared: &Shared, handler: &Handler, spoil: &Spoil) 
         }
     }
     Ok(())
+}
+
+fn remember(shared: &Shared, line: String, request: &Request, status: u16) {
+    let mut seen = lock(&shared.seen);
+    if seen.len() >= SEEN_MAX {
+        seen.pop_front();
+    }
+    let body = String::from_utf8_lossy(request.body.get(..4096).unwrap_or(&request.body)).into_owned();
+    seen.push_back(Seen { line, body, status });
 }
 
 fn send(mut stream: &TcpStream, reply: &Reply, keep: bool) -> io::Result<()> {

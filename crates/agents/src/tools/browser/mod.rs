@@ -1,5 +1,6 @@
 //! Browsers by name: real headless Chromium, one process each, started through the sandbox and gone with the run.
 
+mod folder;
 mod input;
 mod launch;
 mod page;

@@ -2,7 +2,7 @@
 
 use super::{Desk, Made, Tool, spec};
 use crate::tools::args::Args;
-use crate::tools::process::{Ready, Signal, Start};
+use crate::tools::process::{Ready, Signal, Start, address};
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
 use serde_json::json;
@@ -17,6 +17,13 @@ const BYTES: usize = 8 * 1024;
 const NAME_MAX: usize = 60;
 
 pub(super) struct StartProcess;
+
+/// Where people outside the fence see what is at `url` inside.
+fn preview(url: &str, desk: &Desk<'_>) -> Option<String> {
+    // A preview is for people: where none can be had, the process runs all the same.
+    let shown = desk.sandbox.shown_at(address::port(url)?).ok()??;
+    Some(format!(" (people see it at {shown})"))
+}
 
 impl Tool for StartProcess {
     fn spec(&self) -> ToolSpec {
@@ -74,8 +81,9 @@ impl Tool for StartProcess {
         match ready {
             Ready::Yes => {
                 let before = if replaced { "; the old one of this name is ended" } else { "" };
+                let preview = listed.url.as_deref().and_then(|url| preview(url, desk)).unwrap_or_default();
                 let place = listed.url.map(|url| format!(" at {url}")).unwrap_or_default();
-                let line = format!("`{name}` runs{place}{before}");
+                let line = format!("`{name}` runs{place}{preview}{before}");
                 Ok(Made { text: format!("{line}\n{output}"), line, ..Made::default() })
             }
             Ready::Ended(ended) => Err(format!("`{name}` {} before it was ready; {output}", ended.words())),

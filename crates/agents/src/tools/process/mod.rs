@@ -1,7 +1,7 @@
 //! Processes that outlive a tool call and a session: dev servers, watchers. One per name, under a lane of the sandbox,
 //! so that nothing of them outlives the run.
 
-mod address;
+pub(crate) mod address;
 mod background;
 mod idle;
 mod ready;

@@ -121,9 +121,9 @@ fn next_steps(dialect: Dialect, no_tests: bool, has_commit: bool) -> Vec<String>
     });
     steps.push("`ralph lint` checks it".into());
     steps.push(if has_commit {
-        "commit it, then `ralph run --isolation none` starts the loop".into()
+        "commit it, then `ralph run` starts the loop".into()
     } else {
-        "make a first commit (`git add -A && git commit -m start`), then `ralph run --isolation none`".into()
+        "make a first commit (`git add -A && git commit -m start`), then `ralph run`".into()
     });
     steps
 }

@@ -40,17 +40,10 @@ pub fn isolation(args: &RunArgs, loaded: &Loaded) -> Result<Isolation, CommandEr
     if wanted == Isolation::None {
         return Ok(Isolation::None);
     }
-    if !args.worktree && args.clone.is_none() {
-        let mut error = CommandError::environment(
-            "this version cannot fence an agent off that works in your own folder",
-        )
-        .hint("`--worktree` works beside your tree, fenced off; `--isolation none` works here with all your rights, for agents and repos you trust");
-        if repo_says_none && own.is_none() {
-            error = error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config");
-        }
-        return Err(error);
-    }
-    crate::fence::settle(wanted)
+    crate::fence::settle(wanted).map_err(|error| match repo_says_none && own.is_none() {
+        true => error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config"),
+        false => error,
+    })
 }
 
 /// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
@@ -82,6 +75,7 @@ pub fn resolve(
         required_verifiers: (!args.verify.is_empty())
             .then(|| verifiers_of(&args.verify).into_iter().map(|v| v.name).collect()),
         isolation: Some(isolation),
+        publish: args.publish,
         ..ConfigFile::default()
     };
     if args.max_iterations == Some(0) {

@@ -4,12 +4,14 @@ use super::RunArgs;
 use super::task::Chosen;
 use crate::error::CommandError;
 use crate::host;
-use ralph_domain::config::Settings;
+use crate::wiring;
+use ralph_domain::config::{CloneConfig, Isolation, Settings};
 use ralph_domain::id::RunId;
 use ralph_domain::spec::Place;
-use ralph_git::{Repo, place};
+use ralph_git::{Extent, LeftOut, Repo, place, sparse_folder, twin};
 use ralph_journal::layout::StateHome;
-use std::path::PathBuf;
+use ralph_journal::lock::RunLock;
+use std::path::{Path, PathBuf};
 
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
 fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, CommandError> {
@@ -26,6 +28,45 @@ fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, CommandError> {
     }
 }
 
+/// Where a run works.
+pub struct Placed {
+    pub place: Place,
+    /// The folder of the agent's files.
+    pub workspace: PathBuf,
+    /// The branch that the run commits on.
+    pub branch: Option<String>,
+    /// The lock of the user's folder, where it had to be taken before anything was copied from it.
+    pub lock: Option<RunLock>,
+    /// What of the user's tree the agent does not get.
+    pub left_out: LeftOut,
+}
+
+impl Placed {
+    fn new(place: Place, workspace: PathBuf, branch: Option<String>) -> Self {
+        Self { place, workspace, branch, lock: None, left_out: LeftOut::default() }
+    }
+}
+
+/// How much of the repo a clone brings: flags, then the configuration. Folders that the task itself needs come along.
+pub fn extent(args: &RunArgs, config: Option<&CloneConfig>, chosen: &Chosen) -> Result<Extent, CommandError> {
+    let named = match args.sparse.as_slice() {
+        [] => config.map_or(&[][..], |clone| &clone.sparse),
+        named => named,
+    };
+    let mut sparse = named.iter().map(|folder| sparse_folder(folder)).collect::<Result<Vec<_>, _>>()?;
+    if !sparse.is_empty() {
+        let source =
+            Path::new(&chosen.task.source).parent().and_then(Path::to_str).filter(|dir| !dir.is_empty());
+        let needed = chosen.task.working_dir.as_deref().into_iter().chain(source);
+        sparse.extend(needed.filter_map(|folder| sparse_folder(folder).ok()));
+        sparse.sort();
+        sparse.dedup();
+    }
+    let depth = args.depth.or(config.and_then(|clone| clone.depth));
+    Ok(Extent { depth, sparse, base: chosen.base.clone() })
+}
+
+/// The folder for the agent's files, made as the flags ask for it.
 pub fn make(
     args: &RunArgs,
     origin: &Repo,
@@ -33,38 +74,74 @@ pub fn make(
     run_id: &RunId,
     settings: &Settings,
     chosen: &Chosen,
-) -> Result<(Place, PathBuf, Option<String>), CommandError> {
-    let task_branch = &chosen.branch;
-    let own = || task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
+    extent: &Extent,
+) -> Result<Placed, CommandError> {
+    if args.worktree || args.clone.is_some() {
+        return beside(args, origin, home, run_id, chosen, extent);
+    }
+    let branch = in_place(args, origin, settings, chosen)?;
+    if settings.isolation == Isolation::None {
+        return Ok(Placed::new(Place::InPlace, origin.top.clone(), branch));
+    }
+    // Behind a fence the agent gets a twin of the tree. Nobody else may work on the tree while it is copied.
+    origin.exclude_ralph_dir()?;
+    let lock = wiring::lock_folder(&origin.top, run_id)?;
+    let here = Repo::discover(&origin.top).map_err(super::from_repo)?;
+    let made = twin::make(&here, run_id, branch.clone(), &home.workspace(run_id))?;
+    let placed = Placed::new(Place::InPlace, made.repo.top, branch);
+    Ok(Placed { lock: Some(lock), left_out: made.left_out, ..placed })
+}
+
+/// A worktree or a clone.
+fn beside(
+    args: &RunArgs,
+    origin: &Repo,
+    home: &StateHome,
+    run_id: &RunId,
+    chosen: &Chosen,
+    extent: &Extent,
+) -> Result<Placed, CommandError> {
+    check_branch_name(args, origin)?;
+    let own = || chosen.branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
+    if args.worktree {
+        let path = home.workspace(run_id);
+        let branch = args.branch.clone().unwrap_or_else(own);
+        let branch = place::free_branch_name(origin, &branch)?;
+        let made = place::add_worktree(&based_on(origin, chosen.base.as_deref())?, &path, &branch)?;
+        return Ok(Placed::new(Place::Worktree, made.top, Some(branch)));
+    }
+    let from = args.clone.as_deref().unwrap_or_default();
+    let path = home.workspace(run_id);
+    let branch = args.branch.clone().unwrap_or_else(own);
+    let made = place::clone_part(from, &path, &branch, extent)?;
+    if let Some(base) = &chosen.base {
+        // A fresh clone is ours alone: its new branch may start where the task says.
+        let start = based_on(&made, Some(base))?.head;
+        made.git().call(["checkout", "-q", "-B", &branch, &start]).run().map_err(ralph_git::Error::from)?;
+    }
+    // A URL may carry a password; the spec is written to disk.
+    let from = host::redactor(&origin.top).text(from).into_owned();
+    Ok(Placed::new(Place::Clone { from, sparse: extent.sparse.clone() }, made.top, Some(branch)))
+}
+
+fn check_branch_name(args: &RunArgs, origin: &Repo) -> Result<(), CommandError> {
     if let Some(name) = &args.branch
         && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
     {
         return Err(CommandError::usage(format!("`{name}` is not a valid branch name"))
             .hint("use letters, digits, `-`, `_`, `.` and `/`, for example `--branch fix-router`"));
     }
-    if args.worktree {
-        let path = home.workspace(run_id);
-        let branch = args.branch.clone().unwrap_or_else(own);
-        let branch = place::free_branch_name(origin, &branch)?;
-        let made = place::add_worktree(&based_on(origin, chosen.base.as_deref())?, &path, &branch)?;
-        return Ok((Place::Worktree, made.top, Some(branch)));
-    }
-    if let Some(from) = &args.clone {
-        let path = home.workspace(run_id);
-        let branch = args.branch.clone().unwrap_or_else(own);
-        let made = place::clone(from, &path, &branch)?;
-        if let Some(base) = &chosen.base {
-            // A fresh clone is ours alone: its new branch may start where the task says.
-            let start = based_on(&made, Some(base))?.head;
-            made.git()
-                .call(["checkout", "-q", "-B", &branch, &start])
-                .run()
-                .map_err(ralph_git::Error::from)?;
-        }
-        // A URL may carry a password; the spec is written to disk.
-        let from = host::redactor(&origin.top).text(from).into_owned();
-        return Ok((Place::Clone { from }, made.top, Some(branch)));
-    }
+    Ok(())
+}
+
+/// The branch of a run in the user's own folder, switched to where it is a new one.
+fn in_place(
+    args: &RunArgs,
+    origin: &Repo,
+    settings: &Settings,
+    chosen: &Chosen,
+) -> Result<Option<String>, CommandError> {
+    check_branch_name(args, origin)?;
     if let Some(branch) = &args.branch {
         if origin.branch.as_deref() != Some(branch) {
             let free = place::free_branch_name(origin, branch)?;
@@ -76,7 +153,7 @@ pub fn make(
             }
             place::create_branch_in_place(origin, branch)?;
         }
-        return Ok((Place::InPlace, origin.top.clone(), Some(branch.clone())));
+        return Ok(Some(branch.clone()));
     }
     if let Some(base) = &chosen.base
         && based_on(origin, Some(base))?.head != origin.head
@@ -87,18 +164,15 @@ pub fn make(
         ))
         .hint(format!("`git switch {base}` first, or work beside your tree with `--worktree`")));
     }
-    if let Some(branch) = task_branch {
+    if let Some(branch) = &chosen.branch {
         let branch = place::free_branch_name(origin, branch)?;
         place::create_branch_in_place(origin, &branch)?;
-        return Ok((Place::InPlace, origin.top.clone(), Some(branch)));
+        return Ok(Some(branch));
     }
-    let branch = match (settings.checkpoint_commits, &origin.branch) {
-        (false, _) => None,
-        (true, Some(branch)) => Some(branch.clone()),
-        (true, None) => {
-            return Err(CommandError::usage("`checkpoint_commits` needs a branch, but HEAD is detached")
-                .hint("`--branch NAME` makes one, or `git switch BRANCH` first"));
-        }
-    };
-    Ok((Place::InPlace, origin.top.clone(), branch))
+    match (settings.checkpoint_commits, &origin.branch) {
+        (false, _) => Ok(None),
+        (true, Some(branch)) => Ok(Some(branch.clone())),
+        (true, None) => Err(CommandError::usage("`checkpoint_commits` needs a branch, but HEAD is detached")
+            .hint("`--branch NAME` makes one, or `git switch BRANCH` first")),
+    }
 }

@@ -8,7 +8,10 @@ use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::{EndReason, RunResult};
 use ralph_domain::price::PriceTable;
 use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration};
+use ralph_git::LeftOut;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a person must know before money is spent.
@@ -38,8 +41,30 @@ pub fn announce(spec: &RunSpec, prices: &PriceTable, out: &Out) {
     }
 }
 
+/// What of the user's tree the agent does not get.
+pub fn tell_left_out(left: &LeftOut, out: &Out) {
+    let names = |paths: &[PathBuf]| {
+        let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
+        format!("{}{}", shown.join(", "), if paths.len() > shown.len() { ", …" } else { "" })
+    };
+    if !left.secrets.is_empty() {
+        out.say(format!(
+            "{} ignored files that look like secrets are not shown to the agent: {}",
+            out.err(Tone::Muted, "note:"),
+            names(&left.secrets)
+        ));
+    }
+    if !left.too_much.is_empty() {
+        out.say(format!(
+            "{} too much to copy, so the agent works without: {}",
+            out.err(Tone::Attention, "note:"),
+            names(&left.too_much)
+        ));
+    }
+}
+
 /// The end of a run, for people.
-pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
+pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out: &Out) {
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),
         EndReason::NeedsHuman => (Tone::Attention, Sign::Pause),
@@ -61,8 +86,26 @@ pub fn summary(result: &RunResult, spec: &RunSpec, out: &Out) {
     if let Some(branch) = &result.branch {
         row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
     }
-    if spec.workspace != spec.origin {
+    if spec.home() != spec.origin {
         row("folder", &spec.workspace.display().to_string());
+    }
+    let kept = state.map(|state| state.kept_back.as_slice()).unwrap_or_default();
+    if let Some(branch) = state.and_then(|state| state.branch_kept.as_ref()) {
+        let work = format!("refs/ralph/{}/work", spec.run_id);
+        row(
+            "yours",
+            &format!("the branch `{branch}` stayed where you moved it; the run's commits: git log {work}"),
+        );
+    }
+    if let Some(first) = kept.first() {
+        let name = if kept.len() == 1 { format!("`{first}`") } else { count(kept.len(), "file") };
+        row(
+            "yours",
+            &format!(
+                "{name} kept as you changed it; the agent's: git show refs/ralph/{}/work:{first}",
+                spec.run_id
+            ),
+        );
     }
     if let Some(dir) = &result.run_dir {
         if dir.join("proof.json").is_file() {

@@ -78,15 +78,6 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
         ))
         .hint("take `sandbox_provider` out, or set it to `local`"));
     }
-    if let Some(criterion) = file.criteria.iter().find(|c| c.check.needs_forge()) {
-        return Err(CommandError::environment(format!(
-            "{shown}:{}: criterion `{}` needs a forge ({}), and none is built in yet",
-            criterion.place.line,
-            criterion.id,
-            criterion.check.describe()
-        ))
-        .hint("take it out until then; every other criterion can be checked"));
-    }
     let vars = match ticket {
         Some(ticket) => file.vars().with("ticket_id", ticket),
         None => file.vars(),

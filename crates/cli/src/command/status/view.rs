@@ -216,7 +216,7 @@ pub fn places(facts: &Facts, out: &Out) {
     if let Some(url) = state.published.as_ref().and_then(|p| p.pr_url.as_deref()) {
         row(out, "pull request", url);
     }
-    row(out, "folder", &home_path(&state.spec.workspace));
+    row(out, "folder", &home_path(state.spec.home()));
     if dir.proof().is_file() {
         row(out, "evidence", &home_path(&dir.proof()));
     }

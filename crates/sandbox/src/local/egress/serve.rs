@@ -1,7 +1,7 @@
 //! The proxy's work for one client after another, each in a thread of its own.
 
 use super::head::{self, Wish};
-use super::policy::{EgressPolicy, Refusal};
+use super::policy::{EgressPolicy, Endpoint, Refusal};
 use super::pump::{self, Connection};
 use super::reach::Bridges;
 use std::collections::BTreeSet;
@@ -27,6 +27,32 @@ pub(super) struct Server {
     pub(super) over: AtomicBool,
     clients: AtomicUsize,
     told: Mutex<BTreeSet<Refusal>>,
+}
+
+/// Who was reached.
+enum Reached {
+    /// A server of the network.
+    Outside(TcpStream),
+    /// A server of the same fence.
+    Neighbour(UnixStream),
+}
+
+impl Reached {
+    /// Says `first` to it, then passes everything on.
+    fn carry<C: Client>(self, client: C, first: &[u8]) {
+        match self {
+            Self::Outside(mut server) => {
+                if server.write_all(first).is_ok() {
+                    pump::both(client, server);
+                }
+            }
+            Self::Neighbour(mut server) => {
+                if server.write_all(first).is_ok() {
+                    pump::both(client, server);
+                }
+            }
+        }
+    }
 }
 
 /// A client, on whichever kind of socket.
@@ -69,6 +95,13 @@ impl Server {
         }
     }
 
+    fn reach(&self, host: &str, port: u16) -> Result<Reached, (u16, String)> {
+        match self.neighbour(host, port) {
+            Some(server) => Ok(Reached::Neighbour(server)),
+            None => self.connect(host, port).map(Reached::Outside),
+        }
+    }
+
     fn connect(&self, host: &str, port: u16) -> Result<TcpStream, (u16, String)> {
         let addresses = self.policy.addresses(host, port).map_err(|reason| {
             self.refuse(host, port, &reason);
@@ -87,26 +120,32 @@ impl Server {
         Err(last)
     }
 
+    /// A port that a command of the same fence listens on. Names of this machine mean that and nothing else from in there,
+    /// unless the user named a server of the host; so a browser of one command sees the dev server of another.
+    fn neighbour(&self, host: &str, port: u16) -> Option<UnixStream> {
+        let local = Endpoint { host: host.to_owned(), port }.is_local();
+        if !local || port == super::INSIDE_PORT || self.policy.addresses(host, port).is_ok() {
+            return None;
+        }
+        self.bridges.reach(port).ok()
+    }
+
     fn serve<C: Client>(&self, mut client: C) {
         client.patience(REQUEST);
         let Ok(head) = head::read(&mut client) else { return };
         match head::wish(&head) {
             Err(why) => say_no(&mut client, 400, why),
-            Ok(Wish::Connect { host, port }) => match self.connect(&host, port) {
+            Ok(Wish::Connect { host, port }) => match self.reach(&host, port) {
                 Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
                 Ok(server) => {
                     if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
-                        pump::both(client, server);
+                        server.carry(client, &[]);
                     }
                 }
             },
-            Ok(Wish::Forward { host, port, head }) => match self.connect(&host, port) {
+            Ok(Wish::Forward { host, port, head }) => match self.reach(&host, port) {
                 Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
-                Ok(mut server) => {
-                    if server.write_all(&head).is_ok() {
-                        pump::both(client, server);
-                    }
-                }
+                Ok(server) => server.carry(client, &head),
             },
             Ok(Wish::Reach) => {
                 if let Some(control) = client.unix() {

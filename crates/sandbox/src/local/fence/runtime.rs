@@ -3,11 +3,17 @@
 use super::auth::Logins;
 use super::limits::Groups;
 use super::{Fence, FenceSpec, detect, hide, tools};
-use crate::local::egress::Egress;
-use ralph_domain::ports::SandboxError;
+use crate::local::egress::{Egress, Published};
+use ralph_domain::ports::{Exchange, SandboxError};
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Ports that are shown at a time.
+const PUBLISHED: usize = 32;
 
 /// Which kind of fence stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub(crate) struct Runtime {
     pub(super) hidden: Vec<PathBuf>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
+    /// Ports behind the fence that are ports of this machine, too.
+    published: Mutex<BTreeMap<u16, Published>>,
     logins: Logins,
 }
 
@@ -79,13 +87,51 @@ impl Runtime {
         };
         let program = real_program(program, &spec.folder).map_err(|error| broken("this program", error))?;
         let groups = Groups::make(&group_name(run_id), &spec.limits);
-        Ok(Some(Self { kind, spec, home, run_home, program, tools, hidden, groups, egress, logins }))
+        let published = Mutex::default();
+        Ok(Some(Self {
+            kind,
+            spec,
+            home,
+            run_home,
+            program,
+            tools,
+            hidden,
+            groups,
+            egress,
+            published,
+            logins,
+        }))
     }
 
     /// After each command: a renewed token is the user's.
     pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) {
         super::git::clean(unwanted);
         self.logins.copy_back();
+    }
+
+    /// The run's home, which this process and commands both can write.
+    pub(crate) fn exchange(&self) -> Exchange {
+        let inside = match self.kind {
+            Kind::Bwrap(_) => &self.home,
+            Kind::Landlock => &self.run_home,
+        };
+        Exchange { outside: self.run_home.clone(), inside: inside.clone() }
+    }
+
+    /// Makes a port behind the fence one of this machine, once; `None` where it is one already, or there is no way.
+    pub(crate) fn publish(&self, port: u16) -> std::io::Result<Option<SocketAddr>> {
+        let (Kind::Bwrap(_), Some(egress)) = (&self.kind, &self.egress) else { return Ok(None) };
+        let mut all = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&port) {
+            return Ok(Some(known.address));
+        }
+        if all.len() >= PUBLISHED {
+            return Err(std::io::Error::other("too many ports are shown already"));
+        }
+        let published = egress.publish(port)?;
+        let address = published.address;
+        all.insert(port, published);
+        Ok(Some(address))
     }
 
     /// The proxy, where there is one.

@@ -1,0 +1,70 @@
+//! The folder of one browser: its profile and the two pipes, seen from this side and from where the browser runs.
+//!
+//! Behind a fence the folder stands where a hostile command can write, too. So everything here is opened by way of
+//! descriptors and never through a link: what that command puts in the place of a pipe is not what we write to.
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
+use nix::unistd::mkfifoat;
+use ralph_domain::ports::Sandbox;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder of our own that goes with us.
+#[derive(Debug)]
+pub(super) struct Folder {
+    outside: PathBuf,
+    /// As the browser sees it.
+    pub(super) inside: PathBuf,
+    opened: OwnedFd,
+    /// Whether the browser runs behind a fence.
+    pub(super) fenced: bool,
+}
+
+impl Folder {
+    /// Makes one that commands of this sandbox can use.
+    pub(super) fn new(sandbox: &dyn Sandbox) -> std::io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ralph-browser-{}-{number}", std::process::id());
+        let exchange = sandbox.exchange();
+        let (base, inside) = match &exchange {
+            Some(exchange) => (exchange.outside.clone(), exchange.inside.join(&name)),
+            None => (std::env::temp_dir(), std::env::temp_dir().join(&name)),
+        };
+        let outside = base.join(&name);
+        // One that a killed process of the same number left behind.
+        remove(&outside);
+        let above = File::open(&base)?;
+        mkdirat(&above, name.as_str(), Mode::S_IRWXU)?;
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let opened = openat(&above, name.as_str(), flags, Mode::empty())?;
+        Ok(Self { outside, inside, opened, fenced: exchange.is_some() })
+    }
+
+    /// Makes a pipe, open for both ways, so that opening waits for nobody. Returns its path as the browser sees it.
+    pub(super) fn pipe(&self, name: &str) -> Result<(String, File), Errno> {
+        mkfifoat(&self.opened, name, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let opened = openat(&self.opened, name, flags, Mode::empty())?;
+        let about: FileStat = fstatat(&opened, "", AtFlags::AT_EMPTY_PATH)?;
+        if SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT != SFlag::S_IFIFO {
+            return Err(Errno::EPERM);
+        }
+        Ok((self.inside.join(name).to_string_lossy().into_owned(), File::from(opened)))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        remove(&self.outside);
+    }
+}
+
+fn remove(path: &Path) {
+    // Nothing depends on it; what cannot be removed lies in a folder for temporary files.
+    std::fs::remove_dir_all(path).ok();
+}

@@ -1,0 +1,115 @@
+//! `ralph notify`: see whether people can be told.
+
+use crate::command::list::table::{Cell, Table, columns};
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::{find, host, notify};
+use ralph_core::clock::SystemClock;
+use ralph_domain::describe::Tone;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{Clock as _, Notification, Notifier as _, Occasion};
+use ralph_notify::Herald;
+use serde_json::json;
+use std::path::Path;
+
+/// Notifications stand under `notify` in your own configuration; `SLACK_WEBHOOK_URL` alone is enough for Slack.
+#[derive(Debug, clap::Args)]
+pub struct NotifyArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: NotifyCommand,
+}
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub enum NotifyCommand {
+    /// Send a test message to everyone who would be told.
+    Test(TestArgs),
+}
+
+/// Sends one message each way and says what came of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph notify test
+  ralph notify test --notify desktop      one more way than your configuration has
+  ralph notify test --json                one JSON object: notifiers
+
+Exit code 4 where a message did not get through, or nobody is told at all.")]
+pub struct TestArgs {
+    /// Also this way: `slack`, `desktop`, `command:LINE`.
+    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
+    pub notify: Vec<notify::Wish>,
+}
+
+/// Runs the command.
+pub fn run(args: NotifyArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let NotifyCommand::Test(args) = args.command;
+    let top = find::top(folder);
+    host::load_dotenv(&top);
+    let heralds = notify::chosen(&args.notify)?;
+    if heralds.is_empty() {
+        return Err(CommandError::environment("nobody is told of a run: no notification is configured").hint(
+            "set SLACK_WEBHOOK_URL, or name one under `notify` in your own `~/.config/ralph/config.json` (docs/CONFIG.md)",
+        ));
+    }
+    let redactor = host::redactor(&top);
+    let message = test_message();
+    let sent = |herald: &Herald| herald.send(&message).map_err(|why| redactor.text(&why).into_owned());
+    let results: Vec<(Herald, Result<(), String>)> = heralds
+        .into_iter()
+        .map(|herald| {
+            let result = sent(&herald);
+            (herald, result)
+        })
+        .collect();
+    let all = results.iter().all(|(_, result)| result.is_ok());
+    if out.json {
+        let rows: Vec<_> = results
+            .iter()
+            .map(|(herald, result)| {
+                json!({
+                    "name": herald.name(),
+                    "kind": herald.kind(),
+                    "on": herald.occasions().collect::<Vec<_>>(),
+                    "ok": result.is_ok(),
+                    "why": result.as_ref().err(),
+                })
+            })
+            .collect();
+        out.value(&json!({ "notifiers": rows }));
+    } else {
+        print(&results, out);
+    }
+    Ok(if all { 0 } else { 4 })
+}
+
+fn print(results: &[(Herald, Result<(), String>)], out: &Out) {
+    let mut table = Table::new(2);
+    for (herald, result) in results {
+        let on: Vec<&str> = herald.occasions().map(Occasion::as_str).collect();
+        let (tone, word) = match result {
+            Ok(()) => (Tone::Good, "sent".to_owned()),
+            Err(why) => (Tone::Bad, format!("failed: {why}")),
+        };
+        table.row([Cell::new(herald.name()), Cell::new(on.join(", ")), Cell::toned(tone, word)]);
+    }
+    for line in table.lines(columns(), out) {
+        out.line(line);
+    }
+}
+
+fn test_message() -> Notification {
+    let at = SystemClock::default().now();
+    Notification {
+        id: format!("test-{}", at.as_millisecond()),
+        at,
+        occasion: Occasion::Success,
+        run_id: RunId::from("test"),
+        title: "a test message".into(),
+        text: "This is a test. What your runs have to tell reaches you here.".into(),
+        hint: None,
+        pr_url: None,
+        iterations: 0,
+        cost_usd: 0.0,
+    }
+}

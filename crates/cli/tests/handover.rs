@@ -1,0 +1,275 @@
+//! Handing over through the real binary: pushes, one pull request, checks, reviews, issues, and going on elsewhere.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and starts processes"
+)]
+
+use ralph_domain::ports::{CiState, Forge as _, PrState, ReviewState};
+use ralph_forge::LocalForge;
+use ralph_testkit::env::until;
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::{Value, json};
+
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+
+/// Session `n` writes part `n`; the third promises.
+const PARTS: &str = r#"
+i=$RALPH_ITERATION
+echo "part $i" > part$i.txt
+if [ $i -ge 3 ]; then echo '<promise>COMPLETE</promise>'; fi
+"#;
+const CHECK: &str = "test -f part1.txt && test -f part2.txt && test -f part3.txt";
+
+struct World<'a> {
+    repo: TestRepo<'a>,
+    forge: LocalForge,
+}
+
+/// A repo with a local forge beside it.
+fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<'a> {
+    let repo = TestRepo::with_task(env);
+    let folder = env.path("forge");
+    let mut config = json!({ "local_forge": folder, "publish": "pr", "poll_seconds": 0.05 });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        config[key] = value.clone();
+    }
+    repo.configure(&[repo.agent("stub", agent)], check, &config);
+    World { forge: LocalForge::open(&folder).unwrap(), repo }
+}
+
+impl World<'_> {
+    fn remote(&self, args: &[&str]) -> String {
+        let git = self.forge.root().join("repo.git").display().to_string();
+        self.repo.git(&[&["--git-dir", &git], args].concat())
+    }
+}
+
+#[test]
+fn one_pull_request_from_the_first_push_to_the_proof() {
+    let env = TestEnv::new(RALPH);
+    let world = world(
+        &env,
+        PARTS,
+        CHECK,
+        &json!({ "pr": { "labels": ["ralph"], "title_template": "[{{run_id}}] {{task_summary}}" } }),
+    );
+    let run = world.repo.run(&[]).exits(0).json();
+    let id = run["run_id"].as_str().unwrap();
+    let pr = world.forge.pr(1).unwrap();
+    assert_eq!((pr.state, pr.draft, pr.base.as_str()), (PrState::Open, false, "main"));
+    assert_eq!(pr.head, format!("ralph/{id}"));
+    assert_eq!(pr.title, format!("[{id}] Do the work"));
+    assert_eq!(run["pr_url"], pr.url);
+    assert_eq!(world.forge.open_prs().unwrap().len(), 1);
+    assert_eq!(world.forge.labels(1).unwrap(), ["ralph"]);
+    // What is handed over is what was proven, to the byte.
+    let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
+    assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
+    assert!(pr.body.contains("**Proven.**") && pr.body.contains(&pr.head_commit[..10]), "{}", pr.body);
+    let why: Vec<Value> = world.repo.events_named("pr_written").iter().map(|e| e["why"].clone()).collect();
+    assert_eq!(why, [json!("opened"), json!("proven")]);
+    assert_eq!(world.repo.events_named("pushed").len(), 3);
+    // The state travels, the start snapshot does not.
+    let refs = world.remote(&["for-each-ref", "--format=%(refname)"]);
+    assert!(refs.contains(&format!("refs/ralph/{id}/state")) && !refs.contains("/start"), "{refs}");
+    let files = world.remote(&["ls-tree", "-r", "--name-only", &format!("refs/ralph/{id}/state")]);
+    assert!(files.contains(&format!("runs/{id}/events.jsonl")), "{files}");
+    // The status of the proof is on the commit.
+    let checks = world.forge.checks(&pr.head_commit).unwrap();
+    assert_eq!(
+        checks.iter().map(|c| (c.name.as_str(), c.state)).collect::<Vec<_>>(),
+        [("ralph/proof", CiState::Passed)]
+    );
+}
+
+#[test]
+fn a_run_that_ends_without_success_leaves_an_honest_draft() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, "date +%s%N > part.txt", "false", &json!({ "max_iterations": 2 }));
+    let run = world.repo.run(&[]).exits(1).json();
+    let pr = world.forge.pr(1).unwrap();
+    assert!(pr.draft && pr.state == PrState::Open);
+    assert!(pr.body.starts_with("**Not finished.** The budget for iterations is used up"), "{}", pr.body);
+    assert!(!pr.body.contains("**Proven"), "{}", pr.body);
+    assert_eq!(run["pr_url"], pr.url);
+}
+
+#[test]
+fn nothing_is_published_unless_asked_and_a_task_that_needs_a_host_says_so() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    repo.run(&[]).exits(0);
+    assert!(repo.events_named("pushed").is_empty());
+    let refused = repo.run(&["--new", "--publish", "pr"]).exits(4);
+    assert!(refused.stderr.contains("the repo has no remote `origin`"), "{}", refused.stderr);
+    repo.git(&["remote", "add", "origin", "ssh://git@example.invalid/x.git"]);
+    let refused = repo.run(&["--new", "--publish", "pr"]).exits(4);
+    assert!(refused.stderr.contains("no known code host"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_plain_remote_takes_pushes() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let bare = env.path("bare.git");
+    repo.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
+    repo.git(&["remote", "add", "origin", bare.to_str().unwrap()]);
+    repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    // Somebody else's branch of that name is never touched.
+    repo.git(&["push", "-q", "origin", "main:refs/heads/mine"]);
+    let run = repo.run(&["--publish", "push", "--branch", "mine"]).exits(0).json();
+    assert_eq!(run["branch"], "mine");
+    let there = repo.git(&["ls-remote", "--heads", "origin"]);
+    let main = repo.git(&["rev-parse", "main"]);
+    assert!(there.lines().any(|line| line == format!("{main}\trefs/heads/mine")), "{there}");
+    assert!(there.contains("refs/heads/mine-v2"), "{there}");
+}
+
+#[test]
+fn red_checks_go_to_the_next_session_and_green_ones_end_the_run() {
+    let env = TestEnv::new(RALPH);
+    let agent = "cat > \"$PROMPTS/$RALPH_ITERATION\"; echo \"$RALPH_ITERATION\" > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({ "wait_for_checks": true }));
+    let prompts = env.path("prompts");
+    std::fs::create_dir(&prompts).unwrap();
+    let mut command = env.ralph_command(&world.repo.dir, &["run", "--isolation", "none", "--json"]);
+    let child = command.env("PROMPTS", &prompts).spawn().unwrap();
+    let first = until("the first pull request for review", || {
+        let pr = world.forge.pr(1).ok()?;
+        (!pr.draft).then_some(pr.head_commit)
+    });
+    world
+        .forge
+        .set_check(
+            &first,
+            "build",
+            CiState::Failed,
+            "1 of 9 fails",
+            Some("line 1\nassertion `left == right` failed\n"),
+        )
+        .unwrap();
+    let second = until("a second commit", || {
+        let pr = world.forge.pr(1).ok()?;
+        (!pr.draft && pr.head_commit != first).then_some(pr.head_commit)
+    });
+    world.forge.set_check(&second, "build", CiState::Pending, "", None).unwrap();
+    world.forge.set_check(&second, "build", CiState::Passed, "fine", None).unwrap();
+    TestEnv::wait(child).exits(0);
+    let prompt = std::fs::read_to_string(prompts.join("2")).unwrap();
+    assert!(prompt.contains("assertion `left == right` failed"), "{prompt}");
+    assert_eq!(world.forge.open_prs().unwrap().len(), 1);
+}
+
+#[test]
+fn a_review_is_waited_for_answered_and_ends_the_run() {
+    let env = TestEnv::new(RALPH);
+    let task = r#"{"version": 2, "task": "Write part.txt", "acceptance_criteria": [
+        {"id": "C1", "description": "part.txt is there", "type": "file_exists", "path": "part.txt"},
+        {"id": "C2", "description": "somebody approves", "type": "pr_approved"}],
+        "git": {"create_pr": true, "feature_branch": "feature/part"}}"#;
+    let agent = "cat > \"$PROMPTS/$RALPH_ITERATION\"; echo \"$RALPH_ITERATION\" > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({}));
+    std::fs::remove_file(world.repo.dir.join("PROMPT.md")).unwrap();
+    world.repo.write("ralph.json", task);
+    world.repo.git(&["add", "-A"]);
+    world.repo.git(&["commit", "-q", "-m", "task"]);
+    let prompts = env.path("prompts");
+    std::fs::create_dir(&prompts).unwrap();
+    let args = ["run", "--isolation", "none", "--json", "--worktree"];
+    let child = env.ralph_command(&world.repo.dir, &args).env("PROMPTS", &prompts).spawn().unwrap();
+    let ready = |not: &str| {
+        until("a pull request for review", || {
+            let pr = world.forge.pr(1).ok()?;
+            (!pr.draft && pr.head_commit != not).then_some(pr)
+        })
+    };
+    let first = ready("");
+    assert_eq!(first.head, "feature/part");
+    world
+        .forge
+        .review(1, "ann", ReviewState::ChangesRequested, "Please say more.", &[("part.txt", 1, "too short")])
+        .unwrap();
+    let second = ready(&first.head_commit);
+    let prompt = std::fs::read_to_string(prompts.join("2")).unwrap();
+    assert!(prompt.contains("Please say more.") && prompt.contains("part.txt:1: too short"), "{prompt}");
+    // A request for changes that was answered does not come back; an approval of the old commit does not count.
+    world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
+    TestEnv::wait(child).exits(0);
+    assert_eq!(world.forge.pr(1).unwrap().head_commit, second.head_commit);
+    assert_eq!(world.forge.open_prs().unwrap().len(), 1);
+}
+
+#[test]
+fn a_closed_pull_request_ends_the_run() {
+    let env = TestEnv::new(RALPH);
+    let world = world(
+        &env,
+        "date +%s%N > part.txt; sleep 0.2",
+        "false",
+        &json!({ "max_iterations": 50, "gutter_score": 1.0 }),
+    );
+    let child =
+        env.spawn(&world.repo.dir, &["run", "--isolation", "none", "--json", "--verify", "test -f never"]);
+    until("the pull request", || world.forge.pr(1).ok());
+    world.forge.close(1).unwrap();
+    std::fs::write(world.repo.dir.join(".ralph/x"), "").unwrap();
+    let done = TestEnv::wait(child);
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert!(done.stdout.contains("closed without a merge"), "{}", done.stdout);
+    assert_eq!(world.forge.pr(1).unwrap().state, PrState::Closed);
+}
+
+#[test]
+fn an_issue_is_a_task_and_hears_of_it() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({}));
+    let number =
+        world.forge.add_issue("Three parts, please", "Write `part1.txt` to `part3.txt`.", &[]).unwrap();
+    let run = world.repo.run(&["--issue", &number.to_string()]).exits(0).json();
+    let spec: Value = serde_json::from_str(&world.repo.run_file("spec.json")).unwrap();
+    assert!(spec["task"]["text"].as_str().unwrap().contains("Write `part1.txt`"), "{spec}");
+    let pr = world.forge.find_pr(&format!("ralph/issue-{number}/three-parts-please")).unwrap().unwrap();
+    assert!(pr.body.contains(&format!("Resolves #{number}")), "{}", pr.body);
+    let comments = world.forge.comments(number).unwrap();
+    assert_eq!(comments.len(), 1, "{comments:?}");
+    assert!(comments[0].body.contains("Proven") && comments[0].body.contains(&pr.url), "{comments:?}");
+    assert_eq!(run["pr_url"], pr.url);
+}
+
+#[test]
+fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({}));
+    let args = ["run", "--isolation", "none"];
+    let killed =
+        TestEnv::finish(env.ralph_command(&world.repo.dir, &args).env("RALPH_FAULT", "push.after#2"));
+    assert_eq!(killed.code, None, "{}", killed.stderr);
+    let id = world.repo.latest();
+    let spent = world.repo.events_named("iteration_ended").len();
+    assert_eq!(spent, 2);
+    // The machine is gone: neither the folder nor what was kept beside it is there.
+    std::fs::remove_dir_all(&world.repo.dir).unwrap();
+    std::fs::remove_dir_all(env.path("state")).unwrap();
+    let elsewhere = env.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let forge = world.forge.root().display().to_string();
+    let done = env.ralph(&elsewhere, &["--json", "resume", "--from", &forge, &id]).exits(0);
+    let run = done.json();
+    assert_eq!((run["iterations"].as_u64(), run["run_id"].as_str()), (Some(3), Some(id.as_str())));
+    let pr = world.forge.pr(1).unwrap();
+    assert!(!pr.draft && pr.body.contains("**Proven.**"), "{}", pr.body);
+    assert_eq!(world.forge.open_prs().unwrap().len(), 1);
+    let log = format!("--git-dir={forge}/repo.git");
+    let listed = TestEnv::finish(env.command("git", &elsewhere).args([
+        &log,
+        "log",
+        "--format=%s",
+        &pr.head,
+        "--not",
+        "main",
+    ]));
+    let subjects: Vec<&str> = listed.stdout.lines().collect();
+    assert_eq!(subjects.len(), 3, "one commit for each iteration: {subjects:?}");
+}

@@ -1,0 +1,145 @@
+//! Waiting for others: the checks of the code host, the review of a person. What they say goes to the next session.
+
+use super::{Try, pr::STATUS, reach};
+use crate::driver::Driver;
+use crate::error::DriveError;
+use jiff::{SignedDuration, Timestamp};
+use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, ReviewOutcome, ReviewSeen};
+use ralph_domain::handover::{Gate, next_look};
+use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState};
+use ralph_domain::text::{tail, tail_lines};
+
+/// Looks without any check before there are none: hosts start checks a little after the push.
+const NONE_AFTER: u32 = 3;
+/// Failing checks whose logs are fetched.
+const LOGS: usize = 3;
+/// Bytes of one log, and of everything that goes to the next session.
+const LOG_MAX: usize = 8 * 1024;
+const FEEDBACK_MAX: usize = 24 * 1024;
+
+impl Driver {
+    pub(crate) fn look_at_checks(&mut self) -> Result<(), DriveError> {
+        let tried = self.see_checks();
+        self.note(tried).map(|_| ())
+    }
+
+    pub(crate) fn look_at_review(&mut self) -> Result<(), DriveError> {
+        let tried = self.see_review();
+        self.note(tried).map(|_| ())
+    }
+
+    fn see_checks(&mut self) -> Try<()> {
+        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+        let Some(commit) = self.ctx.state.published.as_ref().map(|p| p.commit.clone()) else {
+            return Ok(Ok(()));
+        };
+        let mut checks = reach!(forge.checks(commit.as_str()));
+        checks.retain(|check| check.name != STATUS);
+        let failed: Vec<&CiCheck> = checks.iter().filter(|c| c.state == CiState::Failed).collect();
+        let pending = checks.iter().any(|c| c.state == CiState::Pending);
+        let looks = self.looks(Gate::Checks);
+        let state = match (checks.is_empty(), failed.is_empty(), pending) {
+            (true, ..) => ChecksState::None,
+            (_, false, _) => ChecksState::Failed,
+            (_, true, true) => ChecksState::Pending,
+            (_, true, false) => ChecksState::Passed,
+        };
+        let mut feedback = String::new();
+        for check in failed.iter().take(LOGS) {
+            let log = forge.check_log(check, LOG_MAX).unwrap_or_else(|error| format!("(no log: {error})"));
+            let link = check.url.as_deref().unwrap_or_default();
+            feedback.push_str(&format!(
+                "== check `{}`: {} {link}\n{}\n",
+                check.name,
+                check.summary,
+                tail_lines(log.trim(), 80)
+            ));
+        }
+        let feedback = self.ctx.redactor.text(tail(&feedback, FEEDBACK_MAX)).into_owned();
+        let failing: Vec<String> = failed.iter().map(|check| check.name.clone()).collect();
+        let again = match state {
+            ChecksState::Pending => true,
+            ChecksState::None => looks < NONE_AFTER,
+            ChecksState::Passed | ChecksState::Failed => false,
+        };
+        let next = again.then(|| self.next(Gate::Checks));
+        if state == ChecksState::Failed {
+            self.ctx.error_entry("checks of the pull request failed", &feedback);
+        }
+        self.ctx.record(EventBody::ChecksSeen(ChecksSeen { commit, state, failing, feedback, next }))?;
+        Ok(Ok(()))
+    }
+
+    fn see_review(&mut self) -> Try<()> {
+        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+        let Some(number) = self.ctx.state.handover.pr.as_ref().map(|pr| pr.number) else { return Ok(Ok(())) };
+        let pr = reach!(forge.pr(number));
+        let reviews = reach!(forge.reviews(number));
+        let answered = &self.ctx.state.handover.answered;
+        let commit = self.ctx.state.published.as_ref().map(|p| p.commit.as_str());
+        // An approval counts for what was looked at, not for what came later.
+        let seen = |review: &&Review| review.commit.is_none() || review.commit.as_deref() == commit;
+        let asks = reviews.iter().find(|r| r.state == ReviewState::ChangesRequested);
+        let approves = reviews.iter().filter(seen).find(|r| r.state == ReviewState::Approved);
+        let mut news = ReviewSeen {
+            state: ReviewOutcome::Waiting,
+            by: None,
+            answered: Vec::new(),
+            feedback: String::new(),
+            next: None,
+        };
+        match (pr.state, asks, approves) {
+            (PrState::Merged, ..) => news.state = ReviewOutcome::Merged,
+            (PrState::Closed, ..) => news.state = ReviewOutcome::Closed,
+            (PrState::Open, Some(review), _) if !answered.contains(&review.id) => {
+                let comments = reach!(forge.review_comments(number));
+                let fresh: Vec<&Comment> = comments.iter().filter(|c| !answered.contains(&c.id)).collect();
+                news.state = ReviewOutcome::ChangesRequested;
+                news.by = Some(review.author.clone());
+                news.answered = fresh.iter().map(|c| c.id).collect();
+                news.answered.extend(
+                    reviews.iter().filter(|r| r.state == ReviewState::ChangesRequested).map(|r| r.id),
+                );
+                news.feedback = feedback(&reviews, &fresh);
+            }
+            (PrState::Open, None, Some(review)) => {
+                news.state = ReviewOutcome::Approved;
+                news.by = Some(review.author.clone());
+            }
+            (PrState::Open, ..) => news.next = Some(self.next(Gate::Review)),
+        }
+        news.feedback = self.ctx.redactor.text(&news.feedback).into_owned();
+        if news.state == ReviewOutcome::ChangesRequested {
+            self.ctx.error_entry("changes are asked for", &news.feedback);
+        }
+        self.ctx.record(EventBody::ReviewSeen(news))?;
+        Ok(Ok(()))
+    }
+
+    fn looks(&self, gate: Gate) -> u32 {
+        self.ctx.state.handover.gate.filter(|facts| facts.gate == gate).map_or(0, |facts| facts.looks)
+    }
+
+    fn next(&self, gate: Gate) -> Timestamp {
+        let wait = next_look(gate, self.looks(gate), self.ctx.state.spec.settings.handover.poll);
+        let now = self.ctx.clock.now();
+        now.checked_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(5))).unwrap_or(now)
+    }
+}
+
+/// What reviewers wrote, with the place that each remark is about.
+fn feedback(reviews: &[Review], comments: &[&Comment]) -> String {
+    let mut text = String::new();
+    for review in reviews.iter().filter(|r| r.state != ReviewState::Approved && !r.body.trim().is_empty()) {
+        text.push_str(&format!("{}: {}\n", review.author, review.body.trim()));
+    }
+    for comment in comments {
+        let place = match (&comment.path, comment.line) {
+            (Some(path), Some(line)) => format!(" on {path}:{line}"),
+            (Some(path), None) => format!(" on {path}"),
+            _ => String::new(),
+        };
+        text.push_str(&format!("{}{place}: {}\n", comment.author, comment.body.trim()));
+    }
+    tail(&text, FEEDBACK_MAX).to_owned()
+}

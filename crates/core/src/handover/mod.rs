@@ -1,0 +1,231 @@
+//! Handing over: the engine, never an agent, pushes the branch and the state of the run, opens one pull request and keeps it
+//! true, and waits for checks and people. Whatever is done twice after a crash is recognised as done.
+
+mod gates;
+mod overlap;
+mod pr;
+mod state_files;
+pub mod text;
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use ralph_domain::dialect::Publish;
+use ralph_domain::event::{EventBody, HandoverFailed, PrOccasion, Pushed};
+use ralph_domain::handover::next_try;
+use ralph_domain::id::CommitId;
+use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd};
+use std::time::Duration;
+
+/// What kept a result from being handed over.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    reason: String,
+    hint: Option<String>,
+    /// Trying again may help; after at least this long.
+    again: Option<Duration>,
+}
+
+impl Trouble {
+    fn person(reason: String, hint: impl Into<String>) -> Self {
+        Self { reason, hint: Some(hint.into()), again: None }
+    }
+}
+
+impl From<ForgeError> for Trouble {
+    fn from(error: ForgeError) -> Self {
+        let again = match &error {
+            ForgeError::RateLimited { wait, .. } => Some(*wait),
+            ForgeError::Unavailable { .. } => Some(Duration::ZERO),
+            _ => None,
+        };
+        Self { reason: error.to_string(), hint: error.hint().map(str::to_owned), again }
+    }
+}
+
+/// A step on the code host: done, or kept from it.
+type Try<T> = Result<Result<T, Trouble>, DriveError>;
+
+/// Gives the value, or passes the trouble on.
+macro_rules! reach {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(trouble) => return Ok(Err(trouble.into())),
+        }
+    };
+}
+pub(crate) use reach;
+
+impl Driver {
+    /// After an iteration: branch and state to the remote, the pull request where it is new or has something new to say.
+    pub(crate) fn push(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("push.before");
+        let tried = self.push_and_tell();
+        self.note(tried)?;
+        self.ctx.boundary("push.after");
+        Ok(())
+    }
+
+    fn push_and_tell(&mut self) -> Try<()> {
+        reach!(self.push_refs(self.ctx.state.work.clone())?);
+        let state = &self.ctx.state;
+        if !state.spec.settings.handover.has_pr() || state.work.is_none() {
+            return Ok(Ok(()));
+        }
+        match &state.handover.pr {
+            None => self.write_pr(PrOccasion::Opened),
+            Some(pr) if pr.met != state.met.len() => self.write_pr(PrOccasion::Progress),
+            Some(_) => self.look_at_pr(),
+        }
+    }
+
+    /// At the end: the proven commit with its evidence, or an honest draft of what there is.
+    pub(crate) fn publish(&mut self) -> Result<(), DriveError> {
+        self.ctx.boundary("publish.before");
+        let state = &self.ctx.state;
+        let proven = state.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.commit.clone());
+        let kind = state.spec.settings.handover.publish;
+        let tried = match (kind, &proven) {
+            (Publish::None, _) => Ok(Ok(())),
+            // Nothing was changed and yet everything passes: there is nothing to hand over.
+            (_, Some(_)) if state.work.is_none() => {
+                self.ctx.notice("nothing was changed: there is nothing to push")?;
+                Ok(Ok(()))
+            }
+            (Publish::Push, _) => self.push_refs(proven.clone().or_else(|| self.ctx.state.work.clone())),
+            (Publish::Pr, Some(commit)) => self.publish_pr(Some(commit.clone()), PrOccasion::Proven),
+            (Publish::Pr, None) => self.publish_pr(self.ctx.state.work.clone(), PrOccasion::Stopped),
+        };
+        if !self.note(tried)? {
+            return Ok(());
+        }
+        if let Some(commit) = proven {
+            let branch = self.result_branch().unwrap_or_default();
+            let pr_url = self.ctx.state.handover.pr.as_ref().map(|pr| pr.url.clone());
+            self.ctx.record(EventBody::Published { branch, commit, pr_url })?;
+        }
+        self.ctx.boundary("publish.after");
+        Ok(())
+    }
+
+    fn publish_pr(&mut self, commit: Option<CommitId>, why: PrOccasion) -> Try<()> {
+        reach!(self.push_refs(commit)?);
+        self.write_pr(why)
+    }
+
+    /// Journals what went wrong, if anything did; whether all went well.
+    pub(crate) fn note(&mut self, tried: Try<()>) -> Result<bool, DriveError> {
+        let Err(trouble) = tried? else { return Ok(true) };
+        let first = self.ctx.state.spec.settings.handover.poll;
+        let tries = self.ctx.state.handover.tries;
+        let retry_at = trouble.again.and_then(|least| {
+            let wait = next_try(tries, first)?.max(least);
+            let wait = jiff::SignedDuration::try_from(wait).ok()?;
+            self.ctx.clock.now().checked_add(wait).ok()
+        });
+        let reason = self.ctx.redactor.text(&trouble.reason).into_owned();
+        self.ctx.record(EventBody::HandoverFailed(HandoverFailed {
+            reason,
+            hint: trouble.hint,
+            retry_at,
+        }))?;
+        self.ctx.flush()?;
+        Ok(false)
+    }
+
+    /// Pushes branch and state in one go.
+    fn push_refs(&mut self, commit: Option<CommitId>) -> Try<()> {
+        let Some(branch) = self.ctx.state.spec.settings.handover.branch.clone() else {
+            return Err(DriveError::Wiring("there is no name for the branch on the code host".into()));
+        };
+        let remote = match (&self.forge, &self.push_to) {
+            (Some(forge), _) => reach!(forge.remote()),
+            (None, Some(remote)) => remote.clone(),
+            (None, None) => return Err(DriveError::Wiring("there is no remote to push to".into())),
+        };
+        let files = state_files::collect(&self.ctx)?;
+        let state = &self.ctx.state;
+        let run = state.spec.run_id.clone();
+        let message = format!("ralph: state of run {run} after iteration {}", state.iterations);
+        let saved = self.workspace.save_state(&files, &message, self.ctx.clock.now())?;
+        self.ctx.boundary("push.saved");
+        let facts = &self.ctx.state.handover;
+        let lease = |known: &Option<CommitId>| known.clone().map_or(Lease::Absent, Lease::At);
+        let mut pushes = vec![Push {
+            commit: saved.clone(),
+            name: format!("refs/ralph/{run}/state"),
+            lease: lease(&facts.state),
+        }];
+        if let Some(commit) = &commit {
+            let name = format!("refs/heads/{branch}");
+            pushes.push(Push { commit: commit.clone(), name, lease: lease(&facts.pushed) });
+        }
+        reach!(self.push_over_own(&remote, pushes)?);
+        self.ctx.boundary("push.done");
+        let iteration = self.ctx.state.iterations;
+        let news = Pushed { iteration, branch, commit, state: saved };
+        self.ctx.record(EventBody::Pushed(news))?;
+        Ok(Ok(()))
+    }
+
+    /// A push that may also replace what this very run pushed in an earlier life that the journal does not know of.
+    fn push_over_own(&mut self, remote: &GitRemote, mut pushes: Vec<Push>) -> Try<()> {
+        let first = reach!(end_of(self.workspace.push(remote, &pushes)?));
+        let Some(reason) = first else { return Ok(Ok(())) };
+        for push in &mut pushes {
+            let there = self.workspace.remote_ref(remote, &push.name)?;
+            let known = match &push.lease {
+                Lease::At(commit) => Some(commit.clone()),
+                _ => None,
+            };
+            push.lease = match there {
+                Some(there) if there == push.commit || known.as_ref() == Some(&there) => Lease::At(there),
+                Some(there) if self.workspace.owns(&there)? => Lease::At(there),
+                Some(_) => {
+                    let name = push.name.trim_start_matches("refs/heads/");
+                    return Ok(Err(Trouble::person(
+                        format!("`{name}` on {} has commits that are not of this run ({reason})", remote.url),
+                        "look at them; bring the branch back to what ralph pushed, or rename it, then `ralph resume`",
+                    )));
+                }
+                None => Lease::Absent,
+            };
+        }
+        match reach!(end_of(self.workspace.push(remote, &pushes)?)) {
+            None => Ok(Ok(())),
+            Some(reason) => Ok(Err(Trouble::person(
+                format!("the remote {} does not take the push: {reason}", remote.url),
+                "a rule of the host may protect the branch; change it there, then `ralph resume`",
+            ))),
+        }
+    }
+
+    /// The branch or ref that holds the work; `None` where nothing was recorded.
+    pub(crate) fn result_branch(&self) -> Option<String> {
+        let state = &self.ctx.state;
+        let pushed =
+            state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
+        match (&state.spec.branch, &state.work) {
+            (Some(branch), _) => Some(branch.clone()),
+            (None, Some(_)) => pushed.or_else(|| Some(format!("refs/ralph/{}/work", state.spec.run_id))),
+            (None, None) => state.baseline.as_ref().and_then(|b| b.branch.clone()),
+        }
+    }
+}
+
+/// `None` where everything was pushed, the reason where the remote has something else.
+fn end_of(end: PushEnd) -> Result<Option<String>, Trouble> {
+    match end {
+        PushEnd::Pushed => Ok(None),
+        PushEnd::Rejected { reason } => Ok(Some(reason)),
+        PushEnd::Denied { reason } => Err(Trouble::person(
+            format!("the remote refuses the credentials: {reason}"),
+            "give a token that may push (`GITHUB_TOKEN`, or a GitHub App), then `ralph resume`",
+        )),
+        PushEnd::Unavailable { reason } => Err(Trouble {
+            reason: format!("the push failed: {reason}"),
+            hint: None,
+            again: Some(Duration::ZERO),
+        }),
+    }
+}

@@ -1,0 +1,119 @@
+//! The one pull request of a run: opened as a draft with the first push, kept true, ready for review when it is proven.
+
+use super::{Try, reach, text};
+use crate::driver::Driver;
+use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
+use ralph_domain::ports::{CiState, ForgeError, NewPr, NewStatus, PrChange, PrState, PullRequest};
+
+/// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
+pub(crate) const STATUS: &str = "ralph/proof";
+
+impl Driver {
+    pub(crate) fn write_pr(&mut self, why: PrOccasion) -> Try<()> {
+        self.ctx.boundary("pr.before");
+        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+        let state = &self.ctx.state;
+        let settings = &state.spec.settings.handover;
+        let head = settings.branch.clone().unwrap_or_default();
+        let found = match &state.handover.pr {
+            Some(pr) => Some(reach!(forge.pr(pr.number))),
+            None => reach!(forge.find_pr(&head)).filter(|pr| pr.state == PrState::Open),
+        };
+        if let Some(pr) = found.as_ref().filter(|pr| pr.state != PrState::Open) {
+            return self.pr_is_over(pr);
+        }
+        let proof = std::fs::read(self.ctx.run.proof()).unwrap_or_default();
+        let clean = |text: String| self.ctx.redactor.text(&text).into_owned();
+        let title = clean(text::title(state));
+        let body = clean(text::body(state, why, &proof));
+        let draft = why != PrOccasion::Proven || settings.pr.draft == Some(true);
+        let pr = match found {
+            Some(pr) => {
+                let change = PrChange {
+                    title: (pr.title != title).then_some(title),
+                    body: (pr.body.trim_end() != body.trim_end()).then_some(body),
+                    draft: (pr.draft != draft).then_some(draft),
+                };
+                match change == PrChange::default() {
+                    true => pr,
+                    false => reach!(forge.update_pr(pr.number, &change)),
+                }
+            }
+            None => {
+                let base = reach!(self.base(&head)?);
+                reach!(forge.open_pr(&NewPr { head, base, title, body, draft }))
+            }
+        };
+        self.ctx.boundary("pr.written");
+        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+        let settings = &self.ctx.state.spec.settings.handover;
+        if !settings.pr.labels.is_empty() && self.ctx.state.handover.pr.is_none() {
+            reach!(forge.add_labels(pr.number, &settings.pr.labels));
+        }
+        let mut refused = None;
+        if why == PrOccasion::Proven
+            && let Some(commit) = self.ctx.state.proof.as_ref().map(|proof| proof.commit.clone())
+        {
+            let status = NewStatus {
+                state: CiState::Passed,
+                context: STATUS.into(),
+                description: format!("Proven after {} iterations", self.ctx.state.iterations),
+                url: None,
+            };
+            refused = passable(forge.set_status(commit.as_str(), &status))?;
+        }
+        if let Some(issue) = settings.issue {
+            let mark = format!("run {}", self.ctx.state.spec.run_id);
+            let body =
+                self.ctx.redactor.text(&text::issue_comment(&self.ctx.state, why, &pr.url)).into_owned();
+            reach!(forge.comment(issue, &mark, &body));
+            self.ctx.boundary("pr.commented");
+        }
+        if let Some(error) = refused {
+            self.ctx.notice(format!("the status of the commit could not be set: {error}"))?;
+        }
+        let met = self.ctx.state.met.len();
+        let news = PrWritten { number: pr.number, url: pr.url, draft: pr.draft, why, met };
+        self.ctx.record(EventBody::PrWritten(news))?;
+        self.look_for_overlap()
+    }
+
+    /// Whether it is still open: people may have the last word at any time.
+    pub(crate) fn look_at_pr(&mut self) -> Try<()> {
+        let (Some(forge), Some(pr)) = (self.forge.as_deref(), &self.ctx.state.handover.pr) else {
+            return Ok(Ok(()));
+        };
+        let pr = reach!(forge.pr(pr.number));
+        if pr.state == PrState::Open { Ok(Ok(())) } else { self.pr_is_over(&pr) }
+    }
+
+    /// Somebody closed or merged it: that is the last word.
+    fn pr_is_over(&mut self, pr: &PullRequest) -> Try<()> {
+        let state = if pr.state == PrState::Merged { ReviewOutcome::Merged } else { ReviewOutcome::Closed };
+        let news = ReviewSeen { state, by: None, answered: Vec::new(), feedback: String::new(), next: None };
+        self.ctx.record(EventBody::ReviewSeen(news))?;
+        Ok(Ok(()))
+    }
+
+    /// The branch that the pull request goes to: what the task says, the one that the work started from where the host has it,
+    /// else the host's default.
+    fn base(&self, head: &str) -> Try<String> {
+        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(String::new())) };
+        let state = &self.ctx.state;
+        if let Some(base) = &state.spec.settings.handover.pr.base {
+            return Ok(Ok(base.clone()));
+        }
+        if let Some(branch) = state.baseline.as_ref().and_then(|b| b.branch.clone()).filter(|b| b != head) {
+            let remote = reach!(forge.remote());
+            if self.workspace.remote_ref(&remote, &format!("refs/heads/{branch}"))?.is_some() {
+                return Ok(Ok(branch));
+            }
+        }
+        Ok(forge.default_branch().map_err(Into::into))
+    }
+}
+
+/// What a host may refuse without harm is told, not insisted on.
+fn passable(result: Result<(), ForgeError>) -> Result<Option<ForgeError>, crate::error::DriveError> {
+    Ok(result.err())
+}

@@ -1,0 +1,52 @@
+//! What of `.ralph/` travels with the branch: enough to go on elsewhere, without secrets, bounded.
+
+use crate::context::Context;
+use crate::error::DriveError;
+use ralph_domain::ports::StateFile;
+use ralph_journal::JournalError;
+use std::path::Path;
+
+/// Bytes in all, the journal aside.
+const REST_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of one log; its end is kept.
+const LOG_MAX: usize = 256 * 1024;
+/// Iterations whose receipts travel.
+const RECEIPTS: u32 = 200;
+
+/// The files, by their path below `.ralph/`. The journal comes whole: it is the run.
+pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
+    let run = format!("runs/{}", ctx.state.spec.run_id);
+    let events = ctx.run.events();
+    let journal = std::fs::read(&events).map_err(|e| JournalError::file("read", &events, e))?;
+    // Only what is folded in: a line that is still being written belongs to nobody yet.
+    let whole = journal.get(..ctx.journal.bytes() as usize).unwrap_or(&journal).to_vec();
+    let mut files = vec![StateFile { path: format!("{run}/events.jsonl"), bytes: whole }];
+    let mut left = REST_MAX;
+    let mut add = |path: String, from: &Path, max: usize| {
+        let Ok(bytes) = std::fs::read(from) else { return };
+        let bytes = ctx.redactor.bytes(&bytes[bytes.len().saturating_sub(max)..]).into_owned();
+        if bytes.len() <= left {
+            left -= bytes.len();
+            files.push(StateFile { path, bytes });
+        }
+    };
+    add(format!("{run}/spec.json"), &ctx.run.spec(), REST_MAX);
+    add(format!("{run}/proof.json"), &ctx.run.proof(), REST_MAX);
+    for version in 1..ctx.state.spec.spec_version {
+        let name = format!("spec.v{version}.json");
+        add(format!("{run}/{name}"), &ctx.run.path().join(&name), REST_MAX);
+    }
+    for name in ["guardrails.md", "progress.md", "notes.md", "cooldowns.json", "diagnostics.md"] {
+        add(name.to_owned(), &ctx.dir.join(name), REST_MAX);
+    }
+    add("errors.log".to_owned(), &ctx.dir.errors_log(), LOG_MAX);
+    add("activity.log".to_owned(), &ctx.dir.activity_log(), LOG_MAX);
+    let last = ctx.state.iterations;
+    for iteration in (last.saturating_sub(RECEIPTS) + 1..=last).rev() {
+        for name in ["receipt.json", "metrics.json"] {
+            let path = ctx.run.iteration(iteration).join(name);
+            add(format!("{run}/iterations/{iteration}/{name}"), &path, LOG_MAX);
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,146 @@
+//! What people read on the code host: title and text of the pull request, the comment on the issue.
+
+use ralph_domain::decide::ending;
+use ralph_domain::dialect::template::{Vars, fill};
+use ralph_domain::event::PrOccasion;
+use ralph_domain::proof::{Proof, evidence_markdown, plain};
+use ralph_domain::state::RunState;
+use ralph_domain::text::{count, duration, one_line};
+use std::time::Duration;
+
+/// Characters of a title; hosts cut longer ones.
+const TITLE_MAX: usize = 200;
+/// Bytes of the text; GitHub takes 65,536 characters.
+const BODY_MAX: usize = 60_000;
+
+/// Names that templates know.
+fn vars(state: &RunState) -> Vars {
+    let files = state.touched.len();
+    let lines = state.history.iter().fold((0, 0), |sum, it| (sum.0 + it.added, sum.1 + it.removed));
+    let handover = &state.spec.settings.handover;
+    let issue = handover.issue.map(|n| n.to_string()).unwrap_or_default();
+    let title = &state.spec.task.title;
+    Vars::new()
+        .with("task_id", state.spec.run_id.as_str())
+        .with("ticket_id", issue)
+        .with("task_summary", title)
+        .with("summary", title)
+        .with("diff_summary", format!("{} changed, +{} −{}", count(files, "file"), lines.0, lines.1))
+        .with("iteration", state.iterations.to_string())
+        .with("iteration_count", state.iterations.to_string())
+        .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
+        .with("cost", state.totals.cost.to_string())
+        .with("agent", state.last_agent.as_ref().map(ToString::to_string).unwrap_or_default())
+        .with("run_id", state.spec.run_id.as_str())
+        .with("branch", handover.branch.clone().unwrap_or_default())
+}
+
+/// The title: the template, or the task in one line.
+pub fn title(state: &RunState) -> String {
+    let template = state.spec.settings.handover.pr.title_template.as_deref();
+    let title = template.map_or_else(|| state.spec.task.title.clone(), |t| fill(t, &vars(state)));
+    one_line(&title, TITLE_MAX)
+}
+
+/// The message of an iteration's commit, where a template gives it.
+pub fn commit_message(state: &RunState, iteration: u32, agent: &str) -> Option<String> {
+    let template = state.spec.settings.handover.commit_template.as_deref()?;
+    let vars = vars(state).with("iteration", iteration.to_string()).with("agent", agent);
+    Some(fill(template, &vars)).filter(|text| !text.trim().is_empty())
+}
+
+/// The text: where it stands, what the task says of it, criteria, evidence, what it took.
+pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
+    let run = &state.spec.run_id;
+    let mut text = format!("{}\n\n", status(state, why));
+    match state.spec.settings.handover.pr.body_template.as_deref() {
+        Some(template) => text.push_str(&format!("{}\n\n", fill(template, &vars(state)).trim())),
+        None => text.push_str(&format!("{}\n\n", plain(&state.spec.task.title, TITLE_MAX))),
+    }
+    let criteria = &state.spec.task.criteria;
+    if !criteria.is_empty() {
+        text.push_str("### Criteria\n\n");
+        for criterion in criteria {
+            let mark = if is_met(state, &criterion.id, why) { "x" } else { " " };
+            text.push_str(&format!("- [{mark}] {} {}\n", criterion.id, plain(&criterion.text, 300)));
+        }
+        text.push('\n');
+    }
+    match why {
+        PrOccasion::Proven => text.push_str(&evidence(proof)),
+        _ => text.push_str(&so_far(state)),
+    }
+    if let Some(issue) = state.spec.settings.handover.issue {
+        let word = if why == PrOccasion::Proven { "Resolves" } else { "For" };
+        text.push_str(&format!("\n{word} #{issue}\n"));
+    }
+    let mut end = BODY_MAX.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    format!("{}\n\n<!-- ralph run {run} -->\n", text.trim_end())
+}
+
+/// Checks of the pull request itself can only be met after it is there.
+fn is_met(state: &RunState, id: &str, why: PrOccasion) -> bool {
+    let forge = state.spec.task.criteria.iter().any(|c| c.id == id && c.check.needs_forge());
+    state.met.contains(id) || (why == PrOccasion::Proven && !forge)
+}
+
+fn status(state: &RunState, why: PrOccasion) -> String {
+    let iterations = count(state.iterations as usize, "iteration");
+    match why {
+        PrOccasion::Proven => {
+            let commit = state.proof.as_ref().map(|p| p.commit.short().to_owned()).unwrap_or_default();
+            format!("**Proven.** Every check passed in a clean checkout of `{commit}`, after {iterations}.")
+        }
+        PrOccasion::Stopped => {
+            let (_, why) = ending(state).unzip();
+            let why = why.unwrap_or_else(|| "The run ended.".into());
+            format!(
+                "**Not finished.** {} This is a draft of what there is: nothing here is proven.",
+                plain(&why, 300)
+            )
+        }
+        PrOccasion::Opened | PrOccasion::Progress => {
+            format!("**Work in progress.** {iterations} so far; nothing here is proven yet.")
+        }
+    }
+}
+
+/// What the run has used and how it stands, while there is no proof.
+fn so_far(state: &RunState) -> String {
+    let mut text = "### So far\n\n".to_owned();
+    for result in state.checks.values() {
+        let how = if result.passed { "passes" } else { result.why.as_deref().unwrap_or("fails") };
+        text.push_str(&format!("- `{}` {}\n", result.name.replace('`', "'"), plain(how, 200)));
+    }
+    let time = duration(Duration::from_millis(state.totals.working_ms));
+    let score = state.history.back().map_or(0.0, |last| last.loop_score);
+    text.push_str(&format!(
+        "- {}, {time} of work, {} tokens, {} ({}), loop score {score:.1}\n",
+        count(state.iterations as usize, "iteration"),
+        state.totals.tokens.total(),
+        state.totals.cost,
+        state.totals.basis.as_str(),
+    ));
+    text
+}
+
+/// The table of the final check.
+fn evidence(proof: &[u8]) -> String {
+    match Proof::parse(proof) {
+        Ok(proof) => evidence_markdown(&proof),
+        Err(_) => "The evidence is in `proof.json` of the run.\n".to_owned(),
+    }
+}
+
+/// The comment on the issue that a run works on, replaced as it goes on.
+pub fn issue_comment(state: &RunState, why: PrOccasion, pr_url: &str) -> String {
+    let met = state.met.len();
+    let criteria = state.spec.task.criteria.len();
+    let progress =
+        if criteria > 0 { format!("\n\n{met} of {criteria} criteria met.") } else { String::new() };
+    format!("{}\n\nPull request: {pr_url}{progress}\n\nRun `{}`.", status(state, why), state.spec.run_id)
+}

@@ -1,0 +1,43 @@
+//! Going on elsewhere: the journal learns where the run lives now.
+
+use crate::baseline::over_named_spec;
+use crate::error::DriveError;
+use crate::step::prepare::protected_patterns;
+use ralph_domain::event::{EventBody, Moved};
+use ralph_domain::ports::{Baseline, Clock};
+use ralph_domain::redact::Redactor;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use ralph_journal::journal::{Journal, Places};
+use ralph_journal::snapshot;
+use std::sync::Arc;
+
+/// What a run is, by the journal in this folder.
+pub fn read(places: &Places) -> Result<RunState, DriveError> {
+    let spec = snapshot::read_spec(&places.dir)?;
+    let mut state = RunState::new(spec);
+    let (_, _) =
+        Journal::open(places.clone(), Arc::new(Redactor::default()), &mut |event| state.apply(event))?;
+    over_named_spec(places, state)
+}
+
+/// Paths that must stay as they were, for the workspace that takes the run over.
+pub fn protected(spec: &RunSpec) -> Vec<String> {
+    protected_patterns(spec)
+}
+
+/// Journals that the run goes on with this spec, on this baseline.
+pub fn move_here(
+    places: &Places,
+    redactor: Arc<Redactor>,
+    spec: &RunSpec,
+    baseline: Baseline,
+    from: &str,
+    clock: &dyn Clock,
+) -> Result<(), DriveError> {
+    let (mut journal, _) = Journal::open(places.clone(), redactor, &mut |_| {})?;
+    let spec = snapshot::write_spec(places, spec)?;
+    journal.append(EventBody::Moved(Moved { spec, baseline, from: from.to_owned() }), clock.now())?;
+    journal.barrier()?;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Hand back: what the agent did on its twin goes into the user's own tree, and what the user did meanwhile comes in. Where
+//! the agent works in the user's own tree there is nothing to do.
+
+use crate::driver::Driver;
+use crate::error::DriveError;
+use ralph_domain::event::{EventBody, Handed};
+use ralph_domain::id::CommitId;
+use ralph_domain::text::count;
+
+/// Names of files in one event.
+const FILES_MAX: usize = 200;
+
+impl Driver {
+    /// Before a session: it starts from what the user sees.
+    pub(crate) fn take_in(&mut self) -> Result<(), DriveError> {
+        if !self.ctx.state.spec.hands_back() {
+            return Ok(());
+        }
+        let taken = self.workspace.take_in()?;
+        self.ctx.boundary("takein.after");
+        match taken.as_slice() {
+            [] => Ok(()),
+            [one] => self.ctx.notice(format!("your own change of `{one}` was brought to the agent")),
+            many => {
+                let names: Vec<String> = many.iter().take(5).map(|name| format!("`{name}`")).collect();
+                let more = if many.len() > names.len() { ", …" } else { "" };
+                let files = count(many.len(), "file");
+                self.ctx.notice(format!(
+                    "your own changes of {files} were brought to the agent ({}{more})",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// After a checkpoint, and at the end: the user's tree gets what the agent has done. Repeating it changes nothing.
+    pub(crate) fn hand_back(&mut self, commit: Option<CommitId>) -> Result<(), DriveError> {
+        if !self.ctx.state.spec.hands_back() || self.ctx.state.baseline.is_none() {
+            return Ok(());
+        }
+        self.ctx.boundary("handback.before");
+        let mut back = self.workspace.hand_back(self.ctx.clock.now())?;
+        self.ctx.boundary("handback.written");
+        back.conflicts.truncate(FILES_MAX);
+        let state = &self.ctx.state;
+        let known = back.conflicts == state.kept_back && back.branch_kept == state.branch_kept;
+        if !back.written.is_empty() || !known {
+            let iteration = state.current.as_ref().map_or(state.iterations, |current| current.iteration);
+            let handed = Handed {
+                iteration,
+                written: back.written.len(),
+                conflicts: back.conflicts,
+                branch_kept: back.branch_kept,
+                commit: commit.or_else(|| state.work.clone()),
+            };
+            self.ctx.record(EventBody::HandedBack(handed))?;
+        }
+        self.ctx.boundary("handback.after");
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Which code host a repo belongs to.
+
+use crate::error::Result;
+use crate::github::{host_of, serves};
+use crate::{GitHub, LocalForge, RepoAddress};
+use ralph_domain::ports::{Forge, ForgeError};
+use std::path::Path;
+
+/// The code host of a remote; `None` where it is one that we do not speak to.
+///
+/// A folder that is named wins. A GitHub host without a token is an error that says what to set. A token goes to github.com,
+/// to `*.ghe.com`, and to a host that `GITHUB_API_URL`, `GITHUB_SERVER_URL` or `GH_HOST` names, never to one that only looks
+/// like GitHub.
+pub fn find(
+    remote_url: Option<&str>,
+    local: Option<&Path>,
+    vars: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Box<dyn Forge>>, ForgeError> {
+    if let Some(folder) = local {
+        return Ok(Some(Box::new(LocalForge::open(folder)?)));
+    }
+    let Some(remote) = remote_url else { return Ok(None) };
+    let Some(address) = RepoAddress::parse(remote) else { return Ok(None) };
+    let named = |name: &str| vars(name).filter(|value| !value.trim().is_empty());
+    let host = address.host_name();
+    let is_github = host == "github.com"
+        || host.ends_with(".ghe.com")
+        || named("GITHUB_API_URL").is_some_and(|url| serves(&url, host))
+        || named("GITHUB_SERVER_URL")
+            .is_some_and(|url| host_of(&url).is_some_and(|h| h.eq_ignore_ascii_case(&address.host)))
+        || named("GH_HOST").is_some_and(|name| name.trim().eq_ignore_ascii_case(&address.host));
+    if !is_github {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(GitHub::from_remote(remote, vars)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(remote: &str, vars: &[(&str, &str)]) -> Result<Option<(String, String)>> {
+        let vars = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+        Ok(find(Some(remote), None, &vars)?.map(|forge| (forge.kind().to_owned(), forge.repo().to_owned())))
+    }
+
+    #[test]
+    fn a_remote_leads_to_its_host() {
+        let github = Some(("github".to_owned(), "o/r".to_owned()));
+        let token = ("GITHUB_TOKEN", "t");
+        assert_eq!(found("git@github.com:o/r.git", &[token]).unwrap(), github);
+        assert_eq!(found("https://octo.ghe.com/o/r", &[token]).unwrap(), github);
+        assert_eq!(
+            found("https://ghe.corp/o/r", &[token, ("GITHUB_API_URL", "https://ghe.corp/api/v3")]).unwrap(),
+            github
+        );
+        assert_eq!(found("https://ghe.corp/o/r", &[token, ("GH_HOST", "ghe.corp")]).unwrap(), github);
+        for remote in [
+            "https://gitlab.com/o/r",
+            "https://github.evil.example/o/r",
+            "/srv/o/r.git",
+            "https://ghe.corp/o/r",
+        ] {
+            let vars = [token, ("GITHUB_API_URL", "https://api.github.com")];
+            assert_eq!(found(remote, &vars).unwrap(), None, "{remote}");
+        }
+        let error = found("https://github.com/o/r", &[("GITHUB_TOKEN", " ")]).unwrap_err();
+        assert!(matches!(error, ForgeError::Auth { .. }), "{error:?}");
+        assert!(
+            error.hint().unwrap().contains("GITHUB_TOKEN") && error.to_string().contains("o/r"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_named_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("forge");
+        let found = find(Some("https://github.com/o/r"), Some(&path), &|_| None).unwrap().unwrap();
+        assert_eq!(found.kind(), "local");
+        assert!(find(None, None, &|_| None).unwrap().is_none());
+    }
+}

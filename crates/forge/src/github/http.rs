@@ -1,0 +1,404 @@
+//! Calls over HTTP: tries, limits, pages.
+//!
+//! The token stands in a header, goes to the API's own origin only, and is taken out of everything that the host says.
+#![allow(clippy::disallowed_methods, reason = "the home of waits and of the clock for code hosts")]
+
+use super::{address, limits, told};
+use crate::error::{Result, refused, unavailable};
+use jiff::Timestamp;
+use ralph_domain::ports::ForgeError;
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::error::Error as _;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// How often a call is tried where trying again can help.
+const TRIES: u32 = 4;
+const CONNECT: Duration = Duration::from_secs(10);
+/// A longer limit is told, not slept out.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The longest answer that is read.
+const ANSWER_MAX: usize = 32 * 1024 * 1024;
+/// The longest log that is read through for its end.
+const LOG_MAX: usize = 512 * 1024 * 1024;
+/// Pages of a list: the vendor has 3000 files of a pull request at most.
+const PAGES_MAX: usize = 30;
+/// A renamed repo answers with another address.
+const MOVES_MAX: u32 = 3;
+
+/// Whether doing a call twice does harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Twice {
+    Fine,
+    /// It is made again only where it certainly did not reach the host.
+    Harms,
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    /// What is tried, in words.
+    pub what: String,
+    pub method: Method,
+    pub url: String,
+    pub body: Option<Value>,
+    pub twice: Twice,
+    /// Statuses beside 2xx that are an answer.
+    pub also: &'static [u16],
+}
+
+impl Ask {
+    pub fn get(what: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            method: Method::GET,
+            url: url.into(),
+            body: None,
+            twice: Twice::Fine,
+            also: &[],
+        }
+    }
+    pub fn with(method: Method, what: impl Into<String>, url: impl Into<String>, body: Value) -> Self {
+        Self { method, body: Some(body), ..Self::get(what, url) }
+    }
+    pub fn once(self) -> Self {
+        Self { twice: Twice::Harms, ..self }
+    }
+    pub fn also(self, also: &'static [u16]) -> Self {
+        Self { also, ..self }
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+    pub fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T> {
+        serde_json::from_slice(&self.body)
+            .map_err(|e| unavailable(what, format!("the answer cannot be read: {e}")))
+    }
+}
+
+/// What a call shows at the door.
+pub(crate) trait Door {
+    /// The bearer token; `refused` is one that the host has just not taken.
+    fn token(&self, http: &Http, refused: Option<&str>) -> Result<String>;
+    /// Whether another token can be had.
+    fn renews(&self) -> bool;
+}
+
+/// A connection: one runtime on the caller's thread.
+pub(crate) struct Http {
+    runtime: Runtime,
+    client: reqwest::Client,
+    /// For calls that stay on this machine: they never go through a proxy.
+    local: reqwest::Client,
+    backoff: Duration,
+    timeout: Duration,
+    /// `owner/name`, for words about errors.
+    repo: String,
+}
+
+/// How one try ended without an answer.
+struct Lost {
+    reason: String,
+    /// The host cannot have seen the request.
+    unsent: bool,
+}
+
+impl Http {
+    pub fn new(repo: String, timeout: Duration, backoff: Duration) -> Result<Self> {
+        let broken = |reason: String| unavailable("cannot talk to GitHub", reason);
+        if tokio::runtime::Handle::try_current().is_ok() {
+            return Err(broken("a call blocks: make it on a thread of its own".into()));
+        }
+        // A second install is refused, which is fine: any provider will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|e| broken(e.to_string()))?;
+        let builder = |local: bool| {
+            let builder = reqwest::Client::builder()
+                .redirect(Policy::none())
+                .connect_timeout(CONNECT)
+                .pool_idle_timeout(Duration::from_secs(20))
+                .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
+            if local { builder.no_proxy() } else { builder }
+        };
+        // Without certificates on the machine, servers without TLS can still be asked.
+        let build = |local| {
+            let built = builder(local).build().or_else(|_| builder(local).tls_certs_only([]).build());
+            built.map_err(|e| broken(format!("TLS cannot be set up: {e}")))
+        };
+        Ok(Self { runtime, client: build(false)?, local: build(true)?, backoff, timeout, repo })
+    }
+
+    pub fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    /// Makes a call, again where that can help.
+    pub fn send(&self, ask: &Ask, door: &dyn Door) -> Result<Answer> {
+        let mut ask = ask.clone();
+        let (mut tries, mut moves, mut renewed) = (0, 0, false);
+        let mut token = door.token(self, None)?;
+        loop {
+            tries += 1;
+            let again = tries < TRIES;
+            let answer = match self.runtime.block_on(self.attempt(&ask, &token)) {
+                Ok(answer) => answer,
+                Err(lost) if again && (lost.unsent || ask.twice == Twice::Fine) => {
+                    self.pause(self.backoff_after(tries));
+                    continue;
+                }
+                Err(lost) => return Err(unavailable(ask.what, told::clean(&lost.reason, &token))),
+            };
+            let status = answer.status;
+            if (200..300).contains(&status) || ask.also.contains(&status) {
+                return Ok(answer);
+            }
+            if matches!(status, 301 | 307 | 308)
+                && moves < MOVES_MAX
+                && let Some(to) = answer.header("location").and_then(|to| moved(&ask.url, to))
+            {
+                (moves, tries, ask.url) = (moves + 1, tries - 1, to);
+                continue;
+            }
+            if status == 401 && door.renews() && !renewed {
+                (renewed, token) = (true, door.token(self, Some(&token))?);
+                continue;
+            }
+            if let Some(wait) = limits::wait(&answer, self.now()) {
+                // Nothing was done yet, so even what harms twice may be asked again.
+                if again && wait <= WAIT_MAX {
+                    self.pause(wait);
+                    continue;
+                }
+                return Err(ForgeError::RateLimited { what: ask.what, wait });
+            }
+            if status >= 500 && again && ask.twice == Twice::Fine {
+                self.pause(self.backoff_after(tries));
+                continue;
+            }
+            return Err(told::error(&ask, &answer, &self.repo, &token, door.renews()));
+        }
+    }
+
+    /// Makes a call and reads its answer.
+    pub fn json<T: DeserializeOwned>(&self, ask: &Ask, door: &dyn Door) -> Result<T> {
+        self.send(ask, door)?.json(&ask.what)
+    }
+
+    /// Reads a list to its end, or to a bound. `items` finds the list in a page.
+    pub fn pages<T: DeserializeOwned>(
+        &self,
+        ask: &Ask,
+        key: Option<&str>,
+        door: &dyn Door,
+    ) -> Result<Vec<T>> {
+        let mut ask = ask.clone();
+        let mut found = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let answer = self.send(&ask, door)?;
+            let mut page: Value = answer.json(&ask.what)?;
+            let list = match key {
+                Some(key) => page.get_mut(key).map(Value::take).unwrap_or_default(),
+                None => page,
+            };
+            let items: Vec<T> = serde_json::from_value(list)
+                .map_err(|e| unavailable(ask.what.clone(), format!("the answer cannot be read: {e}")))?;
+            found.extend(items);
+            match answer.header("link").and_then(next_query) {
+                // Only the query is taken over: the token goes where it always goes.
+                Some(query) => {
+                    let path = ask.url.split('?').next().unwrap_or_default();
+                    ask.url = format!("{path}?{query}");
+                }
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// The end of a text behind an address that carries its own permission. No token goes there.
+    pub fn tail(&self, url: &str, max: usize) -> Option<String> {
+        let work = async {
+            let mut response = self.client_for(url).get(url).send().await.ok()?;
+            if !response.status().is_success() {
+                return None;
+            }
+            let (mut kept, mut seen): (Vec<u8>, usize) = (Vec::new(), 0);
+            while let Some(chunk) = response.chunk().await.ok()? {
+                seen += chunk.len();
+                kept.extend_from_slice(&chunk);
+                if kept.len() > max.saturating_mul(2).max(64 * 1024) {
+                    kept.drain(..kept.len() - max);
+                }
+                if seen > LOG_MAX {
+                    break;
+                }
+            }
+            Some(String::from_utf8_lossy(&kept).into_owned())
+        };
+        self.runtime.block_on(async { tokio::time::timeout(self.timeout * 4, work).await.ok().flatten() })
+    }
+
+    fn client_for(&self, url: &str) -> &reqwest::Client {
+        let at_home = address::host_of(url).is_some_and(address::is_at_home);
+        if at_home { &self.local } else { &self.client }
+    }
+
+    async fn attempt(&self, ask: &Ask, token: &str) -> Result<Answer, Lost> {
+        let lost = |error: &reqwest::Error| Lost { reason: deepest(error), unsent: error.is_connect() };
+        let broken = |reason: &str| Lost { reason: reason.into(), unsent: true };
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
+            .map_err(|_| broken("the token is no usable header: is it whole?"))?;
+        bearer.set_sensitive(true);
+        let mut request = self
+            .client_for(&ask.url)
+            .request(ask.method.clone(), &ask.url)
+            .header("accept", "application/vnd.github+json")
+            .header("x-github-api-version", "2022-11-28")
+            .header("authorization", bearer);
+        if let Some(body) = &ask.body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let work = async {
+            let mut response = request.send().await.map_err(|e| lost(&e))?;
+            let mut body = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(|e| lost(&e))? {
+                body.extend_from_slice(&chunk);
+                if body.len() > ANSWER_MAX {
+                    return Err(Lost { reason: "the answer has no end".into(), unsent: false });
+                }
+            }
+            Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body })
+        };
+        let late =
+            || Lost { reason: format!("no answer within {} s", self.timeout.as_secs()), unsent: false };
+        tokio::time::timeout(self.timeout, work).await.map_err(|_| late())?
+    }
+
+    /// Waits before the next try.
+    pub fn pause(&self, wait: Duration) {
+        self.runtime.block_on(async { tokio::time::sleep(wait).await });
+    }
+
+    pub fn backoff_after(&self, tries: u32) -> Duration {
+        self.backoff.saturating_mul(1 << tries.saturating_sub(1).min(5)).min(Duration::from_secs(20))
+    }
+}
+
+/// Makes `made` until it succeeds, where doing it twice would do harm: after a lost answer, `look` says whether it happened.
+pub(crate) fn once<T>(
+    http: &Http,
+    mut made: impl FnMut() -> Result<T>,
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let error = match made() {
+            Err(error @ ForgeError::Unavailable { .. }) => error,
+            ended => return ended,
+        };
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        if tries >= TRIES {
+            return Err(error);
+        }
+        http.pause(http.backoff_after(tries));
+        // The host may have been slower than its answer.
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+    }
+}
+
+/// The new address of something renamed, unless it is on another host.
+fn moved(from: &str, to: &str) -> Option<String> {
+    let from = reqwest::Url::parse(from).ok()?;
+    let to = from.join(to).ok()?;
+    (to.origin() == from.origin()).then(|| to.to_string())
+}
+
+/// The query of the next page.
+fn next_query(link: &str) -> Option<&str> {
+    let next = link.split(',').find(|part| part.contains("rel=\"next\""))?;
+    let url = next.split_once('<')?.1.split_once('>')?.0;
+    url.split_once('?').map(|(_, query)| query)
+}
+
+/// The innermost cause: the outer ones repeat the address.
+fn deepest(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    let mut source = error.source();
+    while let Some(next) = source {
+        cause = next;
+        source = next.source();
+    }
+    cause.to_string()
+}
+
+/// A text for a query or one segment of a path.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+/// A token never goes over the network in the clear.
+pub(crate) fn is_safe(url: &str) -> Result<()> {
+    let secure = url.starts_with("https://")
+        || (url.starts_with("http://") && address::host_of(url).is_some_and(address::is_at_home));
+    if secure {
+        return Ok(());
+    }
+    Err(refused(
+        format!("cannot use `{}`", told::clean(url, "")),
+        "a token must not go over the network in the clear",
+        "use an address with https://",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_moves_stay_at_home() {
+        let link = "<https://evil.example/repositories/1/pulls?page=2&per_page=100>; rel=\"next\", <https://x/?page=5>; rel=\"last\"";
+        assert_eq!(next_query(link), Some("page=2&per_page=100"));
+        assert_eq!(next_query("<https://x/?page=1>; rel=\"prev\""), None);
+        assert_eq!(
+            moved("https://api.x/repos/o/r", "/repositories/7").as_deref(),
+            Some("https://api.x/repositories/7")
+        );
+        assert_eq!(moved("https://api.x/repos/o/r", "https://evil.example/7"), None);
+    }
+
+    #[test]
+    fn a_token_is_not_sent_in_the_clear() {
+        assert!(is_safe("https://ghe.corp/api/v3").is_ok() && is_safe("http://127.0.0.1:80").is_ok());
+        assert!(
+            is_safe("http://ghe.corp/api/v3").is_err() && is_safe("http://127.0.0.1.evil.example").is_err()
+        );
+    }
+}

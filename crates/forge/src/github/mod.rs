@@ -1,0 +1,324 @@
+//! GitHub: github.com and Enterprise servers, with a personal token or as an App.
+
+mod address;
+mod app;
+mod checks;
+mod http;
+mod limits;
+mod pulls;
+mod talk;
+mod told;
+mod wire;
+
+pub use address::{IssueAddress, RepoAddress, parse_issue_url};
+pub use app::AppKey;
+
+use crate::error::{Result, auth, refused};
+use app::App;
+use http::{Ask, Door, Http};
+use jiff::SignedDuration;
+use ralph_domain::ports::{
+    Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PullRequest,
+    Review,
+};
+use std::cell::RefCell;
+use std::time::Duration;
+use wire::{WireRepo, WireUser};
+
+pub(crate) use address::{host_of, serves};
+
+/// A push may take this long: its token must not end on the way.
+const PUSH_MARGIN: SignedDuration = SignedDuration::from_mins(15);
+
+/// How to show that we may.
+#[derive(Clone)]
+pub enum GitHubAuth {
+    /// A personal access token, or one of a workflow.
+    Token(String),
+    /// A GitHub App.
+    App(AppKey),
+}
+
+impl std::fmt::Debug for GitHubAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Token(_) => f.write_str("Token(…)"),
+            Self::App(key) => key.fmt(f),
+        }
+    }
+}
+
+impl GitHubAuth {
+    /// From `GITHUB_APP_ID` and `GITHUB_APP_PRIVATE_KEY_PEM` (`GITHUB_APP_INSTALLATION_ID`), else `GITHUB_PAT` or
+    /// `GITHUB_TOKEN`; `None` where nothing is set.
+    pub fn from_vars(vars: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, ForgeError> {
+        let set = |name: &str| vars(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        if let (Some(id), Some(pem)) = (set("GITHUB_APP_ID"), set("GITHUB_APP_PRIVATE_KEY_PEM")) {
+            let installation = match set("GITHUB_APP_INSTALLATION_ID").map(|v| v.parse::<u64>()) {
+                None => None,
+                Some(Ok(id)) => Some(id),
+                Some(Err(_)) => {
+                    let reason = "GITHUB_APP_INSTALLATION_ID is no number";
+                    return Err(auth("log in to GitHub", reason, "leave it out: it is found by the repo"));
+                }
+            };
+            return Ok(Some(Self::App(AppKey { id, pem, installation })));
+        }
+        Ok(set("GITHUB_PAT").or_else(|| set("GITHUB_TOKEN")).map(Self::Token))
+    }
+}
+
+/// Which repo, where, as whom.
+#[derive(Debug, Clone)]
+pub struct GitHubOptions {
+    /// The repo.
+    pub address: RepoAddress,
+    /// The REST API: `https://api.github.com`, `https://HOST/api/v3`.
+    pub api_url: String,
+    /// The GraphQL API, for drafts: `https://api.github.com/graphql`, `https://HOST/api/graphql`.
+    pub graphql_url: String,
+    /// Where git pushes to: `https://HOST/owner/name.git`.
+    pub git_url: String,
+    /// As whom.
+    pub auth: GitHubAuth,
+    /// One call takes at most this long.
+    pub timeout: Duration,
+    /// The wait before the second try; it doubles.
+    pub backoff: Duration,
+}
+
+impl GitHubOptions {
+    /// The addresses that a host has by convention.
+    pub fn new(address: RepoAddress, auth: GitHubAuth) -> Self {
+        let api_url = address::api_url(&address.host);
+        Self {
+            graphql_url: address::graphql_url(&api_url),
+            git_url: format!("https://{}/{}.git", address.host, address.full_name()),
+            api_url,
+            address,
+            auth,
+            timeout: Duration::from_secs(30),
+            backoff: Duration::from_millis(500),
+        }
+    }
+
+    /// From a remote and variables: `GITHUB_API_URL`, `GITHUB_GRAPHQL_URL` and those of [`GitHubAuth::from_vars`].
+    pub fn from_remote(remote: &str, vars: &dyn Fn(&str) -> Option<String>) -> Result<Self, ForgeError> {
+        let shown = || ralph_domain::text::one_line(host_of(remote).unwrap_or("the remote"), 100);
+        let address = RepoAddress::parse(remote).ok_or_else(|| {
+            refused(
+                format!("cannot find the repo on {}", shown()),
+                "the remote's address has no owner and name",
+                "it looks like https://github.com/owner/name.git",
+            )
+        })?;
+        let found = GitHubAuth::from_vars(vars)?.ok_or_else(|| {
+            auth(
+                format!("log in to {} for {}", address.host, address.full_name()),
+                "there is no token",
+                format!(
+                    "set GITHUB_TOKEN (or GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY_PEM); {}",
+                    told::NEEDED
+                ),
+            )
+        })?;
+        let mut options = Self::new(address, found);
+        let url = |name: &str| {
+            vars(name).map(|v| v.trim().trim_end_matches('/').to_owned()).filter(|v| !v.is_empty())
+        };
+        // A runner of GitHub's names its own API for every repo: it is not that of another host.
+        if let Some(api_url) = url("GITHUB_API_URL").filter(|url| serves(url, &options.address.host)) {
+            options.graphql_url = url("GITHUB_GRAPHQL_URL")
+                .filter(|url| serves(url, &options.address.host))
+                .unwrap_or_else(|| address::graphql_url(&api_url));
+            options.api_url = api_url;
+        }
+        if host_of(&options.api_url).is_some_and(address::is_at_home) {
+            // Nobody else waits for a server on this machine.
+            options.backoff = Duration::from_millis(20);
+        }
+        if remote.trim().starts_with("http://") && address::is_at_home(&options.address.host) {
+            options.git_url = format!("http://{}/{}.git", options.address.host, options.address.full_name());
+        }
+        Ok(options)
+    }
+}
+
+/// A personal token at the door.
+struct Token(String);
+
+impl Door for Token {
+    fn token(&self, _: &Http, _: Option<&str>) -> Result<String> {
+        Ok(self.0.clone())
+    }
+    fn renews(&self) -> bool {
+        false
+    }
+}
+
+enum Login {
+    Token(Token),
+    App(Box<App>),
+}
+
+/// One repo on GitHub.
+pub struct GitHub {
+    options: GitHubOptions,
+    http: Http,
+    login: Login,
+    name: String,
+    /// Who we are, once asked; `None` inside where the host does not tell.
+    me: RefCell<Option<Option<String>>>,
+}
+
+impl std::fmt::Debug for GitHub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GitHub").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl GitHub {
+    /// The repo of these options. Nothing is asked yet.
+    pub fn new(options: GitHubOptions) -> Result<Self, ForgeError> {
+        for url in [&options.api_url, &options.graphql_url, &options.git_url] {
+            http::is_safe(url)?;
+        }
+        let name = options.address.full_name();
+        let login = match &options.auth {
+            GitHubAuth::Token(token) => Login::Token(Token(token.clone())),
+            GitHubAuth::App(key) => Login::App(Box::new(App::new(key, &options.api_url, &options.address)?)),
+        };
+        let http = Http::new(name.clone(), options.timeout, options.backoff)?;
+        Ok(Self { options, http, login, name, me: RefCell::new(None) })
+    }
+
+    /// The repo of a remote, with what the variables name.
+    pub fn from_remote(remote: &str, vars: &dyn Fn(&str) -> Option<String>) -> Result<Self, ForgeError> {
+        Self::new(GitHubOptions::from_remote(remote, vars)?)
+    }
+
+    fn door(&self) -> &dyn Door {
+        match &self.login {
+            Login::Token(token) => token,
+            Login::App(app) => app.as_ref(),
+        }
+    }
+
+    /// An address below the repo's.
+    fn url(&self, rest: &str) -> String {
+        format!("{}/repos/{}{rest}", self.options.api_url, self.name)
+    }
+
+    /// Who we are, where the host tells: a workflow's token has nobody behind it.
+    fn me(&self) -> Result<Option<String>> {
+        if let Some(me) = self.me.borrow().as_ref() {
+            return Ok(me.clone());
+        }
+        let me = match &self.login {
+            Login::App(app) => app.login(&self.http)?,
+            Login::Token(token) => {
+                let ask = Ask::get("ask who the token belongs to", format!("{}/user", self.options.api_url));
+                let answer = self.http.send(&ask.also(&[403, 404]), token)?;
+                if answer.status == 200 {
+                    Some(answer.json::<WireUser>("read who the token belongs to")?.login)
+                } else {
+                    None
+                }
+            }
+        };
+        *self.me.borrow_mut() = Some(me.clone());
+        Ok(me)
+    }
+
+    fn wire_repo(&self) -> Result<WireRepo> {
+        self.http.json(&Ask::get(format!("look at {}", self.name), self.url("")), self.door())
+    }
+}
+
+impl Forge for GitHub {
+    fn kind(&self) -> &'static str {
+        "github"
+    }
+
+    fn repo(&self) -> &str {
+        &self.name
+    }
+
+    fn access(&self) -> Result<Access> {
+        let repo = self.wire_repo()?;
+        let push = match &self.login {
+            Login::App(app) => app.may_push(&self.http)?,
+            Login::Token(_) => repo.permissions.is_some_and(|may| may.push),
+        };
+        let login = self.me()?.unwrap_or_else(|| "github-actions[bot]".into());
+        Ok(Access { login, push: push && !repo.archived, private: repo.private })
+    }
+
+    fn default_branch(&self) -> Result<String> {
+        Ok(self.wire_repo()?.default_branch)
+    }
+
+    fn remote(&self) -> Result<GitRemote> {
+        let token = match &self.login {
+            Login::Token(token) => token.0.clone(),
+            Login::App(app) => app.token_for(&self.http, PUSH_MARGIN)?,
+        };
+        Ok(GitRemote { url: self.options.git_url.clone(), login: Some(("x-access-token".into(), token)) })
+    }
+
+    fn find_pr(&self, head: &str) -> Result<Option<PullRequest>> {
+        self.pr_of(head)
+    }
+
+    fn pr(&self, number: u64) -> Result<PullRequest> {
+        Ok(self.wire_pr(number)?.seen())
+    }
+
+    fn open_pr(&self, new: &NewPr) -> Result<PullRequest> {
+        self.open(new)
+    }
+
+    fn update_pr(&self, number: u64, change: &PrChange) -> Result<PullRequest> {
+        self.update(number, change)
+    }
+
+    fn add_labels(&self, number: u64, labels: &[String]) -> Result<()> {
+        self.label(number, labels)
+    }
+
+    fn comment(&self, number: u64, mark: &str, body: &str) -> Result<Comment> {
+        self.say(number, mark, body)
+    }
+
+    fn checks(&self, commit: &str) -> Result<Vec<CiCheck>> {
+        self.all_checks(commit)
+    }
+
+    fn check_log(&self, check: &CiCheck, max: usize) -> Result<String> {
+        self.log_of(check, max)
+    }
+
+    fn set_status(&self, commit: &str, status: &NewStatus) -> Result<()> {
+        self.put_status(commit, status)
+    }
+
+    fn reviews(&self, number: u64) -> Result<Vec<Review>> {
+        self.latest_reviews(number)
+    }
+
+    fn review_comments(&self, number: u64) -> Result<Vec<Comment>> {
+        self.said_in_reviews(number)
+    }
+
+    fn pr_files(&self, number: u64) -> Result<Vec<String>> {
+        self.touched(number)
+    }
+
+    fn open_prs(&self) -> Result<Vec<PullRequest>> {
+        self.all_open()
+    }
+
+    fn issue(&self, number: u64) -> Result<Issue> {
+        self.read_issue(number)
+    }
+}

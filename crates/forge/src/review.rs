@@ -1,0 +1,89 @@
+//! Which review of a person counts.
+
+use ralph_domain::ports::{Review, ReviewState};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a host says of a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Approved,
+    ChangesRequested,
+    Commented,
+    /// Taken back; the person has said nothing that counts.
+    Dismissed,
+}
+
+impl Verdict {
+    pub fn state(self) -> ReviewState {
+        match self {
+            Self::Approved => ReviewState::Approved,
+            Self::ChangesRequested => ReviewState::ChangesRequested,
+            Self::Commented | Self::Dismissed => ReviewState::Commented,
+        }
+    }
+}
+
+/// The latest that counts of each person, oldest first; `given` comes oldest first. A remark does not undo a decision, and
+/// nobody reviews their own work.
+pub(crate) fn latest(given: Vec<(Verdict, Review)>, author: &str) -> Vec<Review> {
+    let mut counting: BTreeMap<String, (usize, Verdict, Review)> = BTreeMap::new();
+    for (order, (verdict, review)) in given.into_iter().enumerate() {
+        let person = review.author.to_lowercase();
+        if person == author.to_lowercase() {
+            continue;
+        }
+        let decided = counting
+            .get(&person)
+            .is_some_and(|(_, last, _)| matches!(last, Verdict::Approved | Verdict::ChangesRequested));
+        if verdict == Verdict::Commented && decided {
+            continue;
+        }
+        counting.insert(person, (order, verdict, review));
+    }
+    let mut found: Vec<_> =
+        counting.into_values().filter(|(_, verdict, _)| *verdict != Verdict::Dismissed).collect();
+    found.sort_by_key(|(order, ..)| *order);
+    found.into_iter().map(|(_, _, review)| review).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(given: &[(&str, Verdict)]) -> Vec<(String, ReviewState)> {
+        let given = given.iter().zip(1..).map(|((who, verdict), id)| {
+            let review = Review {
+                id,
+                author: (*who).into(),
+                state: verdict.state(),
+                body: String::new(),
+                commit: None,
+                at: None,
+            };
+            (*verdict, review)
+        });
+        latest(given.collect(), "me").into_iter().map(|r| (r.author, r.state)).collect()
+    }
+
+    #[test]
+    fn the_latest_decision_of_each_person_counts() {
+        use Verdict::{Approved, ChangesRequested, Commented, Dismissed};
+        let told = told(&[
+            ("ann", ChangesRequested),
+            ("bob", Approved),
+            ("ann", Approved),
+            ("ann", Commented),
+            ("me", Approved),
+            ("cy", ChangesRequested),
+            ("cy", Dismissed),
+            ("dan", Commented),
+        ]);
+        let told: Vec<_> = told.iter().map(|(who, state)| (who.as_str(), *state)).collect();
+        assert_eq!(
+            told,
+            [("bob", ReviewState::Approved), ("ann", ReviewState::Approved), ("dan", ReviewState::Commented)]
+        );
+    }
+}

@@ -1,0 +1,385 @@
+//! [`HandBack`]: the agent works on a twin of the user's tree, and what comes of it is handed back.
+//!
+//! Three states of every file decide: what both sides last agreed on, what the agent has now, and what the user has now.
+//! Whoever has not changed a file gets the other's; what both have changed stays as it is on both sides, and is told. Every
+//! step looks at what is there, so that it can be repeated after a crash.
+
+use crate::entry::{Entry, MODE_GITLINK, differences, find};
+use crate::error::{Error, Result};
+use crate::left_over::is_secret;
+use crate::mirror::Mirror;
+use crate::object::ObjectStore;
+use crate::oid::Oid;
+use crate::one_file::{Brought, bring, look};
+use crate::push;
+use crate::repo::Repo;
+use crate::state_dir::PREFIX;
+use crate::store;
+use crate::twin_refs::Branch;
+use crate::workspace::{GitWorkspace, WorkspaceOptions};
+use jiff::Timestamp;
+use ralph_domain::event::{FileChange, RefMove};
+use ralph_domain::id::{CommitId, RunId, TreeId};
+use ralph_domain::ports::{
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, HandedBack, Push, PushEnd, StateFile, Workspace,
+    WorkspaceError,
+};
+use ralph_domain::protect::ProtectedChange;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Objects of the user's files as they change during the run, in the user's own git folder.
+pub(crate) const OBJECTS: &str = "objects";
+
+/// What both sides last agreed on, `handed.json` in the user's own git folder.
+/// Nothing of it is kept where an agent can reach it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Handed {
+    /// Every file that is no longer what it was at the start, with its mode and id; without them where it is gone.
+    files: Vec<(PathText, Option<(u32, String)>)>,
+    /// Where the run's branch was left in the user's repo.
+    #[serde(default)]
+    pub(crate) branch: Option<String>,
+}
+
+/// A path as JSON can hold it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum PathText {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl PathText {
+    fn new(path: &[u8]) -> Self {
+        std::str::from_utf8(path)
+            .map_or_else(|_| Self::Bytes(path.to_vec()), |text| Self::Text(text.to_owned()))
+    }
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl Handed {
+    fn new(start: &[Entry], agreed: &[Entry], branch: Option<String>) -> Self {
+        let files = differences(start, agreed)
+            .iter()
+            .map(|d| (PathText::new(d.path), d.new.map(|entry| (entry.mode, entry.oid.to_string()))))
+            .collect();
+        Self { files, branch }
+    }
+
+    fn agreed(&self, start: &[Entry]) -> Vec<Entry> {
+        let changes = self.files.iter().map(|(path, file)| {
+            let path = path.bytes().to_vec();
+            let entry = file.as_ref().and_then(|(mode, oid)| {
+                Some(Entry { path: path.clone(), mode: *mode, oid: Oid::from_hex(oid.as_bytes())? })
+            });
+            (path, entry)
+        });
+        with(start, &changes.collect())
+    }
+}
+
+/// A list of files with some of them replaced or gone.
+fn with(entries: &[Entry], changes: &BTreeMap<Vec<u8>, Option<Entry>>) -> Vec<Entry> {
+    let kept = entries.iter().filter(|entry| !changes.contains_key(&entry.path)).cloned();
+    let mut new: Vec<Entry> = kept.chain(changes.values().flatten().cloned()).collect();
+    new.sort_by(|a, b| a.path.cmp(&b.path));
+    new
+}
+
+/// A run whose agent works on a twin of the user's tree.
+#[derive(Debug)]
+pub struct HandBack {
+    pub(crate) agent: GitWorkspace,
+    pub(crate) user: GitWorkspace,
+    mirror: Mirror,
+    agreed: Option<Arc<Vec<Entry>>>,
+    pub(crate) handed: Option<Handed>,
+}
+
+/// One path that changes sides.
+struct Way<'a> {
+    path: &'a [u8],
+    to: Option<&'a Entry>,
+}
+
+impl HandBack {
+    /// Opens both sides of a run.
+    pub fn new(
+        twin: Repo,
+        user: Repo,
+        run: RunId,
+        options: WorkspaceOptions,
+    ) -> Result<Self, WorkspaceError> {
+        let mirror = Mirror::new(&user.top, &twin.top, &user.run_folder(&run));
+        let own = WorkspaceOptions { state_top: Some(user.top.clone()), ..options.clone() };
+        let mut user = GitWorkspace::new(user, run.clone(), options)?;
+        // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
+        let objects = user.folder.join(OBJECTS);
+        crate::twin::borrow_objects(&user.repo, &objects).map_err(|e| e.during("open the workspace"))?;
+        user.snapshot.keep_objects_in(&objects);
+        user.objects = ObjectStore::new(objects, user.repo.object_format);
+        Ok(Self { agent: GitWorkspace::new(twin, run, own)?, user, mirror, agreed: None, handed: None })
+    }
+
+    /// What both sides last agreed on: the start, where nothing was handed back yet.
+    fn agreed(&mut self) -> Result<Arc<Vec<Entry>>> {
+        if let Some(agreed) = &self.agreed {
+            return Ok(Arc::clone(agreed));
+        }
+        self.handed = store::load(&self.user.folder.join("handed.json"))?;
+        let start = &self.user.session()?.start.entries;
+        let entries = match &self.handed {
+            Some(handed) => Arc::new(handed.agreed(start)),
+            None => Arc::clone(start),
+        };
+        self.agreed = Some(Arc::clone(&entries));
+        Ok(entries)
+    }
+
+    /// Remembers what both sides agree on now.
+    fn agree(&mut self, changes: BTreeMap<Vec<u8>, Option<Entry>>, branch: Option<String>) -> Result<()> {
+        let old = self.agreed()?;
+        if changes.is_empty() && self.handed.as_ref().is_some_and(|handed| handed.branch == branch) {
+            return Ok(());
+        }
+        let new = with(&old, &changes);
+        let handed = Handed::new(&self.user.session()?.start.entries, &new, branch);
+        store::save(&self.user.folder.join("handed.json"), &handed)?;
+        self.agreed = Some(Arc::new(new));
+        self.handed = Some(handed);
+        Ok(())
+    }
+
+    fn take_in_now(&mut self) -> Result<Vec<String>> {
+        self.mirror.sync()?;
+        let branch = self.agent.session()?.record.baseline.branch.clone();
+        let elsewhere = self.user.refs.head()?.strip_prefix("refs/heads/").map(str::to_owned) != branch;
+        if elsewhere {
+            // The user works on another branch by now: their files are no longer about this work.
+            return Ok(Vec::new());
+        }
+        let agreed = self.agreed()?;
+        let now = self.agent.now()?;
+        let theirs = self.user.now()?;
+        let mut changes = BTreeMap::new();
+        let mut ways = Vec::new();
+        for change in differences(&agreed, &theirs.entries) {
+            let guarded = self.agent.session()?.protected.guards(&crate::entry::text(change.path));
+            let ours = find(&now.entries, change.path);
+            if is_apart(change.path) || guarded || is_nested(change.old, change.new) {
+                continue;
+            }
+            // An agent that takes a name out of the ignore rules does not get the user's secret for it.
+            if change.old.is_none() && is_secret(&self.user.repo.top, change.path) {
+                continue;
+            }
+            if same(ours, change.new) {
+                changes.insert(change.path.to_vec(), change.new.cloned());
+            } else if same(ours, change.old) {
+                ways.push(Way { path: change.path, to: change.new });
+            }
+        }
+        let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
+        let seen: Vec<_> = ways.iter().map(|way| look(&agent, way.path)).collect();
+        let room = self.agent.folder.join("room");
+        let mut taken = Vec::new();
+        for (way, seen) in in_order(&ways, &seen) {
+            let hidden = seen.is_some() && find(&now.entries, way.path).is_none();
+            if !hidden && bring(way.path, way.to, (&user, &agent), seen, &room)? == Brought::Done {
+                changes.insert(way.path.to_vec(), way.to.cloned());
+                taken.push(crate::entry::text(way.path));
+            }
+        }
+        let branch = self.handed.as_ref().and_then(|handed| handed.branch.clone());
+        self.agree(changes, branch)?;
+        taken.sort();
+        Ok(taken)
+    }
+
+    fn hand_back_now(&mut self, at: Timestamp) -> Result<HandedBack> {
+        self.mirror.sync()?;
+        let agreed = self.agreed()?;
+        let now = self.agent.now()?;
+        let mut back = HandedBack::default();
+        let mut changes = BTreeMap::new();
+        let wanted: Vec<_> = differences(&agreed, &now.entries)
+            .into_iter()
+            .filter(|change| !is_apart(change.path) && !is_nested(change.old, change.new))
+            .collect();
+        let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
+        if !wanted.is_empty() {
+            // How the files look is taken first: what changes after git has read them is seen.
+            let looks: BTreeMap<&[u8], _> =
+                wanted.iter().map(|change| (change.path, look(&user, change.path))).collect();
+            let theirs = self.user.now()?;
+            let mut ways = Vec::new();
+            for change in &wanted {
+                let their = find(&theirs.entries, change.path);
+                let hidden = their.is_none() && looks.get(change.path).is_some_and(Option::is_some);
+                if same(their, change.new) && !hidden {
+                    changes.insert(change.path.to_vec(), change.new.cloned());
+                } else if same(their, change.old) && !hidden {
+                    ways.push(Way { path: change.path, to: change.new });
+                } else {
+                    back.conflicts.push(crate::entry::text(change.path));
+                }
+            }
+            let seen: Vec<_> = ways.iter().map(|way| looks.get(way.path).copied().flatten()).collect();
+            let room = self.user.folder.join("room");
+            for (way, seen) in in_order(&ways, &seen) {
+                let name = crate::entry::text(way.path);
+                match bring(way.path, way.to, (&agent, &user), seen, &room)? {
+                    Brought::Done => {
+                        changes.insert(way.path.to_vec(), way.to.cloned());
+                        back.written.push(name);
+                    }
+                    Brought::InTheWay => back.conflicts.push(name),
+                }
+            }
+            back.written.sort();
+            back.conflicts.sort();
+        }
+        let branch = self.hand_refs(at)?;
+        if let Branch::Kept(name) = &branch {
+            back.branch_kept = Some(name.clone());
+        }
+        let left = match branch {
+            Branch::At(tip) => Some(tip),
+            _ => self.handed.as_ref().and_then(|handed| handed.branch.clone()),
+        };
+        self.agree(changes, left)?;
+        Ok(back)
+    }
+
+    /// Before git looks at the twin: nothing in its folder may make git run programs.
+    fn seal(&self) -> Result<(), WorkspaceError> {
+        crate::twin::seal(&self.agent.repo, &self.user.folder)
+            .map_err(|e| e.during("look at the agent's files"))
+    }
+
+    /// Brings commits of the twin into the user's repo.
+    pub(crate) fn fetch(&self, names: &[String]) -> Result<()> {
+        push::fetch(&self.user.repo, &push::path_remote(&self.agent.repo.top), names)
+    }
+}
+
+/// Removals first, so that a file can take the place of a folder and the other way round.
+fn in_order<'a, T: Copy>(ways: &'a [Way<'a>], seen: &'a [T]) -> impl Iterator<Item = (&'a Way<'a>, T)> {
+    let pick =
+        |gone: bool| ways.iter().zip(seen.iter().copied()).filter(move |(way, _)| way.to.is_none() == gone);
+    pick(true).chain(pick(false))
+}
+
+/// The run's own folder goes its own way.
+fn is_apart(path: &[u8]) -> bool {
+    path.starts_with(PREFIX) || path == b".ralph"
+}
+
+fn is_nested(old: Option<&Entry>, new: Option<&Entry>) -> bool {
+    [old, new].into_iter().flatten().any(|entry| entry.mode == MODE_GITLINK)
+}
+
+fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.same_file(b),
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+impl Workspace for HandBack {
+    fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError> {
+        self.seal()?;
+        if self.user.refs.read(&self.user.own_ref("start")).ok().flatten().is_none() {
+            let gone = Error::refused("the start of the run is gone from your repo", "start a new run");
+            return Err(gone.during("go on"));
+        }
+        self.user.begin(&[])?;
+        self.agent.begin(protected)
+    }
+
+    fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
+        self.seal()?;
+        self.user.reopen(baseline)?;
+        self.agent.reopen(baseline)
+    }
+
+    fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
+        self.seal()?;
+        self.agent.checkpoint(request)
+    }
+
+    fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
+        self.seal()?;
+        self.agent.tree()
+    }
+
+    fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
+        self.seal()?;
+        self.agent.moved_refs()
+    }
+
+    fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
+        self.seal()?;
+        self.agent.accept_refs()
+    }
+
+    fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
+        self.seal()?;
+        self.agent.protected_changes()
+    }
+
+    fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError> {
+        self.agent.accept_protected(path)
+    }
+
+    fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        self.agent.patch(from, to, max)
+    }
+
+    fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError> {
+        self.agent.changes(from, to)
+    }
+
+    fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
+        self.agent.checkout_clean(commit, into)
+    }
+
+    fn save_state(
+        &mut self,
+        files: &[StateFile],
+        message: &str,
+        at: Timestamp,
+    ) -> Result<CommitId, WorkspaceError> {
+        self.agent.save_state(files, message, at)
+    }
+
+    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
+        self.seal()?;
+        self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
+    }
+
+    fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
+        self.seal()?;
+        self.hand_back_now(at).map_err(|e| e.during("hand the agent's files back"))
+    }
+
+    fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError> {
+        self.agent.push(remote, pushes)
+    }
+
+    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
+        self.agent.owns(commit)
+    }
+
+    fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        self.agent.remote_ref(remote, name)
+    }
+}

@@ -1,0 +1,238 @@
+//! What of a user's tree git does not keep, but an agent needs to build and test: ignored files (`node_modules`, `target`,
+//! `.venv`), files too large for a snapshot, the files of nested repos. Copied within bounds; never what looks like a secret.
+
+use crate::error::{Error, Result};
+use crate::snapshot::on_disk;
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Most files that are copied in all.
+const FILES_MAX: usize = 200_000;
+/// Most bytes that are copied in all. (Where the file system shares blocks between copies they cost nothing, but no file
+/// system says so beforehand.)
+const BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// A key is looked for in this much of a file.
+const KEY_WITHIN: u64 = 64 * 1024;
+
+/// What was not copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Files that look like secrets.
+    pub secrets: Vec<PathBuf>,
+    /// Folders and files that are too much.
+    pub too_much: Vec<PathBuf>,
+}
+
+/// One thing to copy: a file, or a folder with all that is in it.
+#[derive(Debug)]
+struct Item {
+    path: PathBuf,
+    files: Vec<PathBuf>,
+    bytes: u64,
+    cut: bool,
+}
+
+/// Copies `paths` from one tree into another, the small ones first.
+pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut> {
+    let mut left = LeftOut::default();
+    let mut items: Vec<Item> = paths
+        .iter()
+        .map(|path| {
+            let path = PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
+            let mut item = Item { path: path.clone(), files: Vec::new(), bytes: 0, cut: false };
+            measure(from, &path, &mut item, &mut left.secrets);
+            item
+        })
+        .collect();
+    items.sort_by(|a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
+    let (mut files, mut bytes) = (0, 0);
+    let mut wanted = Vec::new();
+    for item in items {
+        if item.cut || files + item.files.len() > FILES_MAX || bytes + item.bytes > BYTES_MAX {
+            left.too_much.push(item.path);
+            continue;
+        }
+        files += item.files.len();
+        bytes += item.bytes;
+        wanted.extend(item.files);
+    }
+    left.secrets.sort();
+    let lost = copy_files(&wanted, from, to)?;
+    left.too_much.extend(lost);
+    Ok(left)
+}
+
+/// Collects the files below `path`, as long as they are not too many by themselves.
+fn measure(top: &Path, path: &Path, item: &mut Item, secrets: &mut Vec<PathBuf>) {
+    let full = top.join(path);
+    let Ok(meta) = fs::symlink_metadata(&full) else { return };
+    if item.cut || path.file_name().is_some_and(|name| name == ".git") {
+        return;
+    }
+    if meta.is_dir() {
+        if is_secret_folder(path) {
+            secrets.push(path.to_owned());
+            return;
+        }
+        for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
+            measure(top, &path.join(entry.file_name()), item, secrets);
+        }
+    } else if meta.is_symlink() || meta.is_file() {
+        if looks_secret(&full, path) {
+            secrets.push(path.to_owned());
+            return;
+        }
+        item.files.push(path.to_owned());
+        item.bytes += meta.len();
+        item.cut = item.files.len() > FILES_MAX || item.bytes > BYTES_MAX;
+    }
+}
+
+fn is_secret_folder(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| [".ssh", ".aws", ".gnupg", ".kube"].iter().any(|n| name == *n))
+}
+
+/// The same for a path of a tree, which may lie in such a folder.
+pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    looks_secret(&top.join(path), path) || path.ancestors().skip(1).any(is_secret_folder)
+}
+
+/// Whether an ignored file looks like something that its owner keeps from others.
+fn looks_secret(full: &Path, path: &Path) -> bool {
+    const NAMES: &[&str] = &[
+        ".env",
+        ".envrc",
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "credentials.json",
+        "secrets.json",
+    ];
+    const ENDS: &[&str] = &[".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfvars"];
+    const KEYS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
+    let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let sample = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
+    let holds_key = || {
+        let mut text = Vec::new();
+        let file = File::open(full).ok();
+        let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
+        read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
+    };
+    NAMES.contains(&name.as_str())
+        || (name.starts_with(".env.") && !sample)
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || KEYS.iter().any(|key| name.starts_with(key) && !name.ends_with(".pub"))
+        // Bundles of public certificates have the same ending, and tools need them.
+        || ([".pem", ".key"].iter().any(|end| name.ends_with(end)) && holds_key())
+}
+
+/// Copies files with their times, so that builds see them as old as they are. Returns those that could not be read.
+pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<Vec<PathBuf>> {
+    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    let share = paths.len().div_ceil(workers).max(1);
+    let ends: Vec<Result<Vec<PathBuf>>> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            paths.chunks(share).map(|chunk| scope.spawn(|| copy_chunk(chunk, from, to))).collect();
+        running
+            .into_iter()
+            .map(|worker| {
+                worker.join().unwrap_or_else(|_| Err(Error::unreadable("the files", "a copier ended")))
+            })
+            .collect()
+    });
+    let mut lost = Vec::new();
+    for end in ends {
+        lost.extend(end?);
+    }
+    Ok(lost)
+}
+
+fn copy_chunk(paths: &[PathBuf], from: &Path, to: &Path) -> Result<Vec<PathBuf>> {
+    let mut lost = Vec::new();
+    let mut made: Option<&Path> = None;
+    for path in paths {
+        let (source, target) = (from.join(path), to.join(path));
+        let folder = path.parent();
+        if folder != made {
+            let folder = target.parent().unwrap_or(to);
+            fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        }
+        made = folder;
+        match copy_one(&source, &target) {
+            Ok(()) => {}
+            // A full disk is no reason to go on with half a tree.
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+                return Err(Error::file("copy", &source, e));
+            }
+            Err(_) => lost.push(path.clone()),
+        }
+    }
+    Ok(lost)
+}
+
+fn copy_one(source: &Path, target: &Path) -> std::io::Result<()> {
+    let meta = fs::symlink_metadata(source)?;
+    if meta.is_symlink() {
+        return std::os::unix::fs::symlink(fs::read_link(source)?, target);
+    }
+    // The kernel shares the blocks where the file system can.
+    fs::copy(source, target)?;
+    let times = FileTimes::new().set_modified(meta.modified()?);
+    // A file without the right to write it can still be given its times through a handle for reading.
+    File::open(target)?.set_times(times)
+}
+
+/// The path on the disk of what git lists.
+pub(crate) fn exists(top: &Path, path: &[u8]) -> bool {
+    fs::symlink_metadata(on_disk(top, path)).is_ok_and(|meta| !meta.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_come_over_and_secrets_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("node_modules/a/.git")).unwrap();
+        fs::create_dir_all(from.join(".ssh")).unwrap();
+        fs::create_dir(&to).unwrap();
+        let key = ["-----BEGIN ", "PRIVATE ", "KEY-----"].concat();
+        for (name, text) in [
+            ("node_modules/a/index.js", "1"),
+            ("node_modules/a/.git/config", "x"),
+            ("node_modules/a/.env.example", "A="),
+            ("node_modules/a/cacert.pem", "-----BEGIN CERTIFICATE-----"),
+            ("node_modules/a/own.pem", key.as_str()),
+            (".env", "A=1"),
+            (".env.local", "A=1"),
+            (".ssh/known", "1"),
+            ("id_ed25519", "1"),
+        ] {
+            fs::write(from.join(name), text).unwrap();
+        }
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        File::open(from.join("node_modules/a/index.js"))
+            .unwrap()
+            .set_times(FileTimes::new().set_modified(old))
+            .unwrap();
+        let paths: Vec<Vec<u8>> = ["node_modules/", ".env", ".env.local", ".ssh/", "id_ed25519"]
+            .map(|p| p.as_bytes().to_vec())
+            .into();
+        let left = copy(&paths, &from, &to).unwrap();
+        let secrets: Vec<String> = left.secrets.iter().map(|p| p.display().to_string()).collect();
+        assert_eq!(secrets, [".env", ".env.local", ".ssh", "id_ed25519", "node_modules/a/own.pem"]);
+        assert!(left.too_much.is_empty());
+        assert_eq!(fs::metadata(to.join("node_modules/a/index.js")).unwrap().modified().unwrap(), old);
+        assert!(to.join("node_modules/a/cacert.pem").exists());
+        assert!(to.join("node_modules/a/.env.example").exists());
+        assert!(!to.join("node_modules/a/.git").exists());
+        assert!(!to.join(".env").exists() && !to.join("id_ed25519").exists());
+    }
+}

@@ -1,0 +1,35 @@
+//! Any program of the user's: the message as JSON on stdin, and in `RALPH_NOTIFY_*` variables.
+
+use crate::herald::Way;
+use crate::process;
+use ralph_domain::config::NotifyConfig;
+use ralph_domain::ports::Notification;
+use ralph_domain::tell::heading;
+
+pub(crate) struct Command {
+    argv: Vec<String>,
+}
+
+impl Command {
+    pub fn new(config: &NotifyConfig) -> Self {
+        Self { argv: config.command_argv.clone() }
+    }
+}
+
+impl Way for Command {
+    fn send(&self, message: &Notification) -> Result<(), String> {
+        let vars = [
+            ("RALPH_NOTIFY_ID", message.id.clone()),
+            ("RALPH_NOTIFY_OCCASION", message.occasion.as_str().to_owned()),
+            ("RALPH_NOTIFY_RUN", message.run_id.to_string()),
+            ("RALPH_NOTIFY_TITLE", message.title.clone()),
+            ("RALPH_NOTIFY_HEADING", heading(message)),
+            ("RALPH_NOTIFY_TEXT", message.text.clone()),
+            ("RALPH_NOTIFY_HINT", message.hint.clone().unwrap_or_default()),
+            ("RALPH_NOTIFY_PR_URL", message.pr_url.clone().unwrap_or_default()),
+        ];
+        let vars = vars.map(|(name, value)| (name, value.replace('\0', " ")));
+        let input = serde_json::to_string(message).map_err(|e| e.to_string())?;
+        process::run(&self.argv, &vars, &input)
+    }
+}

@@ -1,0 +1,38 @@
+//! A note on this machine's screen, by the program that desktops of free systems have for it.
+
+use crate::herald::Way;
+use crate::process;
+use ralph_domain::ports::{Notification, Occasion};
+use ralph_domain::tell::{body, heading};
+
+pub(crate) struct Desktop;
+
+impl Way for Desktop {
+    fn send(&self, message: &Notification) -> Result<(), String> {
+        process::run(&argv(message), &[], "").map_err(|why| match why.contains("cannot be started") {
+            true => format!("{why}; Debian's package `libnotify-bin` has it"),
+            false => why,
+        })
+    }
+}
+
+fn argv(message: &Notification) -> Vec<String> {
+    let urgency = match message.occasion {
+        Occasion::NeedsHuman | Occasion::Failure => "critical",
+        Occasion::Start => "low",
+        Occasion::Gutter | Occasion::LimitWait | Occasion::Success => "normal",
+    };
+    // Notes read some markup, and an argument must not look like an option.
+    let plain = |text: String| text.replace('&', "&amp;").replace('<', "&lt;").replace('\0', " ");
+    let heading = heading(message).replace('\0', " ");
+    [
+        "notify-send",
+        "--app-name=ralph",
+        &format!("--urgency={urgency}"),
+        "--",
+        &heading,
+        &plain(body(message)),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}

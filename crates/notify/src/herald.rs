@@ -1,0 +1,98 @@
+//! From configuration to notifiers, each with a name of its own and an end to its patience.
+
+use crate::{command, desktop, email, slack, webhook};
+use ralph_domain::config::{NotifyConfig, NotifyKind};
+use ralph_domain::ports::{Notification, Notifier, Occasion};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// How long a message may take before the run goes on without knowing what became of it.
+pub const LIMIT: Duration = Duration::from_secs(5);
+
+/// Reads an environment variable.
+pub type Vars<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// One way to tell people. It may block for about [`LIMIT`].
+pub trait Way: Send + Sync {
+    /// Sends one message; the error says in words what went wrong, without keys and passwords.
+    fn send(&self, message: &Notification) -> Result<(), String>;
+}
+
+/// A way with its name and its occasions.
+pub struct Herald {
+    name: String,
+    config: NotifyConfig,
+    way: Result<Arc<dyn Way>, String>,
+}
+
+impl std::fmt::Debug for Herald {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Herald").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// All that the configuration names. One that cannot work (a variable that is not set) says so when it is to send: nothing
+/// that people are to be told may keep a run from its work.
+pub fn heralds(configs: &[NotifyConfig], vars: Vars<'_>) -> Vec<Herald> {
+    let mut all: Vec<Herald> = Vec::new();
+    for config in configs {
+        let wish = config.name.clone().unwrap_or_else(|| config.kind.as_str().to_owned());
+        let taken = |name: &str| all.iter().any(|herald| herald.name == name);
+        let more = (2..).map(|number| format!("{wish}-{number}"));
+        let name = std::iter::once(wish.clone()).chain(more).find(|name| !taken(name)).unwrap_or(wish);
+        all.push(Herald { name, config: config.clone(), way: way(config, vars) });
+    }
+    all
+}
+
+fn way(config: &NotifyConfig, vars: Vars<'_>) -> Result<Arc<dyn Way>, String> {
+    Ok(match config.kind {
+        NotifyKind::Slack => Arc::new(slack::Slack::new(config, vars)?),
+        NotifyKind::Webhook => Arc::new(webhook::Webhook::new(config, vars)?),
+        NotifyKind::Email => Arc::new(email::Email::new(config, vars)?),
+        NotifyKind::Desktop => Arc::new(desktop::Desktop),
+        NotifyKind::Command => Arc::new(command::Command::new(config)),
+    })
+}
+
+/// The value of a variable that the configuration names.
+pub(crate) fn variable(name: &str, vars: Vars<'_>) -> Result<String, String> {
+    vars(name).filter(|value| !value.is_empty()).ok_or_else(|| format!("the variable `{name}` is not set"))
+}
+
+impl Herald {
+    /// Of which kind it is.
+    pub fn kind(&self) -> NotifyKind {
+        self.config.kind
+    }
+
+    /// What it tells of.
+    pub fn occasions(&self) -> impl Iterator<Item = Occasion> {
+        Occasion::ALL.into_iter().filter(|occasion| self.config.wants(*occasion))
+    }
+}
+
+impl Notifier for Herald {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wants(&self, occasion: Occasion) -> bool {
+        self.config.wants(occasion)
+    }
+
+    fn send(&self, message: &Notification) -> Result<(), String> {
+        let way = self.way.clone()?;
+        let message = message.clone();
+        let (done, result) = channel();
+        // Looking up a name or a program that does not end cannot be cut short: the thread is left to itself.
+        let thread = std::thread::Builder::new().name("herald".into());
+        thread
+            .spawn(move || done.send(way.send(&message)))
+            .map_err(|e| format!("no thread could be started: {e}"))?;
+        result
+            .recv_timeout(LIMIT)
+            .unwrap_or_else(|_| Err(format!("no answer within {} seconds", LIMIT.as_secs())))
+    }
+}

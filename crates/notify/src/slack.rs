@@ -1,0 +1,43 @@
+//! Slack and whatever takes its incoming webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
+
+use crate::herald::{Vars, Way, variable};
+use crate::http::Post;
+use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
+use ralph_domain::ports::Notification;
+use ralph_domain::tell::{body, heading};
+
+pub(crate) struct Slack {
+    url: String,
+}
+
+impl Slack {
+    pub fn new(config: &NotifyConfig, vars: Vars<'_>) -> Result<Self, String> {
+        let url = match (&config.url, &config.url_env) {
+            (Some(url), _) => url.clone(),
+            (None, Some(name)) => variable(name, vars)?,
+            (None, None) => variable(SLACK_VARIABLE, vars)?,
+        };
+        Ok(Self { url })
+    }
+}
+
+impl Way for Slack {
+    fn send(&self, message: &Notification) -> Result<(), String> {
+        let text = format!("*{}*\n{}", escaped(&heading(message)), escaped(&body(message)));
+        let body = serde_json::json!({ "text": text }).to_string();
+        Post { url: &self.url, headers: Vec::new(), body }.send()
+    }
+}
+
+/// Slack reads `<!channel>` and the like; a title must not call everybody.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_title_cannot_call_everybody() {
+        assert_eq!(super::escaped("<!channel> a & b"), "&lt;!channel&gt; a &amp; b");
+    }
+}

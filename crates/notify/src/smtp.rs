@@ -1,0 +1,201 @@
+//! A small client of mail servers (RFC 5321): greeting, protection, login, one mail, good-bye.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ralph_domain::config::MailTls;
+use ralph_domain::text::one_line;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls_platform_verifier::ConfigVerifierExt as _;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one step may take; whoever waits for the whole has a limit of its own.
+const STEP: Duration = Duration::from_secs(4);
+/// The longest answer that is read.
+const ANSWER: usize = 16 * 1024;
+
+/// A mail server and how to speak with it.
+pub(crate) struct Server {
+    pub host: String,
+    pub port: u16,
+    pub tls: MailTls,
+    pub login: Option<Login>,
+}
+
+/// Who logs in.
+pub(crate) struct Login {
+    pub user: String,
+    pub password: String,
+}
+
+enum Wire {
+    Plain(TcpStream),
+    Protected(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+struct Session {
+    wire: Wire,
+    /// What came and was not read as a line yet.
+    ahead: Vec<u8>,
+}
+
+impl Server {
+    /// Hands one mail over.
+    pub fn deliver(&self, from: &str, to: &[String], mail: &str) -> Result<(), String> {
+        let stream = self.connect()?;
+        let wire = match self.tls {
+            MailTls::Implicit => self.protect(stream)?,
+            MailTls::None | MailTls::Starttls => Wire::Plain(stream),
+        };
+        let mut session = Session { wire, ahead: Vec::new() };
+        session.expect(220, "greeting")?;
+        let mut abilities = session.hello()?;
+        if self.tls == MailTls::Starttls {
+            session = self.upgrade(session, &abilities)?;
+            abilities = session.hello()?;
+        }
+        if let Some(login) = &self.login {
+            self.log_in(&mut session, login, &abilities)?;
+        }
+        session.say(&format!("MAIL FROM:<{from}>"), 250, "MAIL")?;
+        for address in to {
+            session.say(&format!("RCPT TO:<{address}>"), 250, "RCPT")?;
+        }
+        session.say("DATA", 354, "DATA")?;
+        session.say(&format!("{}\r\n.", mail.trim_end()), 250, "the mail")?;
+        // It is delivered; a server that says good-bye badly changes nothing.
+        let _ = session.say("QUIT", 221, "QUIT");
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<TcpStream, String> {
+        let server = format!("the mail server {}:{}", self.host, self.port);
+        let found = (self.host.as_str(), self.port)
+            .to_socket_addrs()
+            .map_err(|e| format!("{server} cannot be found: {e}"))?;
+        let mut why = "it has no address".to_owned();
+        for address in found.take(4) {
+            match TcpStream::connect_timeout(&address, STEP) {
+                Ok(stream) => {
+                    let limited = stream
+                        .set_read_timeout(Some(STEP))
+                        .and_then(|()| stream.set_write_timeout(Some(STEP)));
+                    limited.map_err(|e| e.to_string())?;
+                    return Ok(stream);
+                }
+                Err(e) => why = e.to_string(),
+            }
+        }
+        Err(format!("{server} cannot be reached: {why}"))
+    }
+
+    fn protect(&self, stream: TcpStream) -> Result<Wire, String> {
+        // A second install is refused, which is fine: any provider will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let config =
+            ClientConfig::with_platform_verifier().map_err(|e| format!("TLS cannot be set up: {e}"))?;
+        let name = ServerName::try_from(self.host.clone())
+            .map_err(|_| format!("`{}` is no name that a certificate can hold", self.host))?;
+        let connection = ClientConnection::new(Arc::new(config), name).map_err(|e| e.to_string())?;
+        Ok(Wire::Protected(Box::new(StreamOwned::new(connection, stream))))
+    }
+
+    fn upgrade(&self, mut session: Session, abilities: &[String]) -> Result<Session, String> {
+        if !abilities.iter().any(|line| line == "STARTTLS") {
+            return Err("the mail server offers no STARTTLS; perhaps `tls` is `implicit` there".into());
+        }
+        session.say("STARTTLS", 220, "STARTTLS")?;
+        match session.wire {
+            // Whatever came before the protection began must not count as said under it.
+            Wire::Plain(stream) if session.ahead.is_empty() => {
+                Ok(Session { wire: self.protect(stream)?, ahead: Vec::new() })
+            }
+            _ => Err("the mail server spoke before the connection was protected".into()),
+        }
+    }
+
+    fn log_in(&self, session: &mut Session, login: &Login, abilities: &[String]) -> Result<(), String> {
+        let at_home = matches!(self.host.as_str(), "localhost" | "127.0.0.1" | "::1");
+        if self.tls == MailTls::None && !at_home {
+            return Err("a password is not sent over a connection that is not protected: set `tls`".into());
+        }
+        let ways = abilities.iter().find_map(|line| line.strip_prefix("AUTH ")).unwrap_or_default();
+        let offers = |way: &str| ways.split(' ').any(|word| word == way);
+        let Login { user, password } = login;
+        if offers("PLAIN") {
+            let token = STANDARD.encode(format!("\0{user}\0{password}"));
+            return session.say(&format!("AUTH PLAIN {token}"), 235, "the login").map(|_| ());
+        }
+        if offers("LOGIN") {
+            session.say("AUTH LOGIN", 334, "the login")?;
+            session.say(&STANDARD.encode(user), 334, "the login")?;
+            return session.say(&STANDARD.encode(password), 235, "the login").map(|_| ());
+        }
+        Err(format!("the mail server offers no login that ralph knows (it offers `{}`)", one_line(ways, 80)))
+    }
+}
+
+impl Session {
+    /// Says hello and learns what the server can do.
+    fn hello(&mut self) -> Result<Vec<String>, String> {
+        let lines = self.say("EHLO ralph.localdomain", 250, "EHLO")?;
+        Ok(lines.into_iter().skip(1).map(|line| line.to_ascii_uppercase()).collect())
+    }
+
+    /// Says a line and hears the answer. `what` names it in errors: the line may hold a password.
+    fn say(&mut self, line: &str, want: u16, what: &str) -> Result<Vec<String>, String> {
+        let bytes = format!("{line}\r\n");
+        let sent = match &mut self.wire {
+            Wire::Plain(stream) => stream.write_all(bytes.as_bytes()),
+            Wire::Protected(stream) => stream.write_all(bytes.as_bytes()).and_then(|()| stream.flush()),
+        };
+        sent.map_err(|e| format!("the mail server does not take {what}: {e}"))?;
+        self.expect(want, what)
+    }
+
+    fn expect(&mut self, want: u16, what: &str) -> Result<Vec<String>, String> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line().map_err(|why| format!("the mail server's answer to {what}: {why}"))?;
+            let code: u16 =
+                line.get(..3).and_then(|code| code.parse().ok()).ok_or("the mail server speaks no SMTP")?;
+            let last = line.as_bytes().get(3) != Some(&b'-');
+            lines.push(line.get(4..).unwrap_or_default().trim().to_owned());
+            if !last {
+                continue;
+            }
+            // 251: it will be passed on, which is as good.
+            if code == want || (want == 250 && code == 251) {
+                return Ok(lines);
+            }
+            return Err(format!(
+                "the mail server refused {what}: {code} {}",
+                one_line(&lines.join(" "), 200)
+            ));
+        }
+    }
+
+    fn line(&mut self) -> Result<String, String> {
+        loop {
+            if let Some(end) = self.ahead.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.ahead.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
+            if self.ahead.len() > ANSWER {
+                return Err("it has no end".into());
+            }
+            let mut piece = [0u8; 1024];
+            let read = match &mut self.wire {
+                Wire::Plain(stream) => stream.read(&mut piece),
+                Wire::Protected(stream) => stream.read(&mut piece),
+            };
+            match read.map_err(|e| e.to_string())? {
+                0 => return Err("the connection ended".into()),
+                length => self.ahead.extend_from_slice(&piece[..length]),
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What a code host remembers.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a token may do with the repo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It does not see it.
+    Nothing,
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// It would write, but the organisation wants single sign-on first.
+    SingleSignOn,
+}
+
+/// Who is behind a token.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
+    pub login: String,
+    pub reach: Reach,
+    /// Seconds since 1970; `None` never.
+    pub expires: Option<i64>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Pull {
+    pub number: u64,
+    pub author: String,
+    pub title: String,
+    pub body: String,
+    pub head: String,
+    /// The commit that the branch had when the pull request was closed or merged.
+    pub head_commit: Option<String>,
+    pub base: String,
+    /// Where the branch left its base at the end.
+    pub base_commit: Option<String>,
+    pub draft: bool,
+    pub open: bool,
+    pub merged: bool,
+    pub labels: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    pub id: u64,
+    pub number: u64,
+    pub author: String,
+    pub body: String,
+    pub at: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Reviewed {
+    pub id: u64,
+    pub number: u64,
+    pub author: String,
+    pub state: String,
+    pub body: String,
+    pub commit: String,
+    pub at: u64,
+    /// Id, path, line, text.
+    pub lines: Vec<(u64, String, u64, String)>,
+}
+
+/// A run of a check.
+#[derive(Debug, Clone, Default)]
+pub struct CheckRun {
+    /// The commit.
+    pub commit: String,
+    /// Its name.
+    pub name: String,
+    /// `success`, `failure`, …; `None` while it runs.
+    pub conclusion: Option<String>,
+    /// The title of its output.
+    pub title: String,
+    /// The log of its job.
+    pub log: Option<String>,
+    /// `github-actions` unless told otherwise.
+    pub app: Option<String>,
+    /// The suite it belongs to.
+    pub suite: u64,
+    /// The workflow that the suite is a run of.
+    pub workflow: u64,
+    /// Remarks on lines: path, line, text.
+    pub annotations: Vec<(String, u64, String)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Status {
+    pub id: u64,
+    pub commit: String,
+    pub context: String,
+    pub state: String,
+    pub description: Value,
+    pub target_url: Value,
+    pub at: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Ticket {
+    pub number: u64,
+    pub title: String,
+    pub body: String,
+    pub labels: Vec<String>,
+    pub open: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub url: String,
+    pub owner: String,
+    pub name: String,
+    pub private: bool,
+    pub archived: bool,
+    pub drafts: bool,
+    /// The next mutation is one too many.
+    pub graphql_limited: bool,
+    /// So many lists of pull requests do not show the newest yet.
+    pub stale_lists: u32,
+    /// The most that a page holds.
+    pub page: usize,
+    /// The folder with `owner/name.git`.
+    pub root: PathBuf,
+    pub holders: BTreeMap<String, Holder>,
+    pub app_id: String,
+    pub installed: bool,
+    /// How long tokens of installations live, in seconds.
+    pub lifetime: i64,
+    pub issued: u64,
+    pub pulls: Vec<Pull>,
+    pub tickets: Vec<Ticket>,
+    pub comments: Vec<Said>,
+    pub reviews: Vec<Reviewed>,
+    pub checks: Vec<(u64, CheckRun)>,
+    pub statuses: Vec<Status>,
+    /// The last id that was given away; ids and moments count up together.
+    pub count: u64,
+    pub last_number: u64,
+}
+
+impl State {
+    pub(crate) fn next_id(&mut self) -> u64 {
+        self.count += 1;
+        1000 + self.count
+    }
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+    pub(crate) fn bare(&self) -> PathBuf {
+        self.root.join(format!("{}.git", self.full_name()))
+    }
+    pub(crate) fn pull(&mut self, number: u64) -> Option<&mut Pull> {
+        self.pulls.iter_mut().find(|pull| pull.number == number)
+    }
+    /// Whether comments can be written there.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.pulls.iter().any(|p| p.number == number) || self.tickets.iter().any(|t| t.number == number)
+    }
+}
+
+/// A moment, counted up with ids.
+pub(crate) fn moment(count: u64) -> String {
+    let second = i64::try_from(count).unwrap_or(0) + 1_794_744_000;
+    jiff::Timestamp::from_second(second).unwrap_or_default().to_string()
+}
