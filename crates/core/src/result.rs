@@ -78,7 +78,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
             let approve = state.needs_human.as_ref().is_some_and(|n| n.reason.needs_approval());
             let setup = state.needs_human.as_ref().is_some_and(|n| n.reason == HumanReason::Setup);
             let hint = if setup {
-                format!("do that and start again; `ralph show {run} --proof` shows what failed")
+                format!("do that, then `ralph run --new`; `ralph show {run} --proof` shows what failed")
             } else if approve {
                 format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
             } else {

@@ -24,7 +24,7 @@ pub struct Cheat {
 /// Where a run works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    InPlace,
+    Here,
     Worktree,
     Clone,
 }
@@ -58,7 +58,7 @@ impl Cheat {
 
     /// Every place: the cheat is never proven, the honest twin is.
     pub fn is_never_proven(&self) {
-        for place in [Place::InPlace, Place::Worktree, Place::Clone] {
+        for place in [Place::Here, Place::Worktree, Place::Clone] {
             let (run, said) = self.play(place, self.cheat);
             assert!(
                 matches!(run.code, Some(1 | 3)),
@@ -68,7 +68,7 @@ impl Cheat {
                 run.stderr
             );
             assert_eq!(run.json()["success"], json!(false));
-            if place == Place::InPlace {
+            if place == Place::Here {
                 assert!(said.contains(self.noticed), "{}: {}\n{said}", self.noticed, run.stderr);
             }
             let (run, said) = self.play(place, self.honest);
@@ -103,7 +103,7 @@ impl Cheat {
         repo.config(&config);
         let source = repo.dir.display().to_string();
         let args: Vec<&str> = match place {
-            Place::InPlace => vec!["run", "--isolation", "none", "--json"],
+            Place::Here => vec!["run", "--isolation", "none", "--json"],
             Place::Worktree => vec!["run", "--worktree", "--json"],
             Place::Clone => vec!["run", "--clone", &source, "--json"],
         };

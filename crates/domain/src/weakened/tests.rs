@@ -118,6 +118,7 @@ fn snapshots_and_configurations() {
     src/__snapshots__/a.test.js.snap:11 SnapshotChanged 3
     tests/ui/a.stderr:10 SnapshotChanged error
     conftest.py:10 ConfigChanged def pytest_sessionfinish(session):
+    conftest.py:11 Swallowed session.exitstatus = 0
     pyproject.toml:11 ConfigChanged addopts = "-ra"
     package.json:11 ConfigChanged "test": "jest",
     package.json:11 Swallowed "test": "jest || true",

@@ -81,7 +81,7 @@ pub fn next(facts: &Facts) -> Option<String> {
 /// How a person answers.
 pub fn answer(need: &NeedsHuman, id: &str) -> String {
     if need.reason == HumanReason::Setup {
-        format!("do that and start again; `ralph show {id} --proof` shows what failed")
+        format!("do that, then `ralph run --new`; `ralph show {id} --proof` shows what failed")
     } else if need.reason.needs_approval() {
         format!("look at it, then `ralph approve {id}` and `ralph resume {id}`")
     } else {
