@@ -139,3 +139,31 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
     assert_eq!(calls.load(Ordering::SeqCst), 0, "nobody called the host's server");
     assert!(TcpStream::connect(&address).is_err(), "the preview ends with the run: {}", done.stderr);
 }
+
+#[test]
+fn with_landlock_there_is_no_browser_and_the_agent_is_told_so() {
+    let (host_port, calls) = host_server();
+    let server = ModelServer::start().unwrap();
+    server.script(
+        "work",
+        Script::turns([
+            Turn::new([Action::tool(
+                "openBrowser",
+                json!({"url": format!("http://localhost:{host_port}/")}),
+            )]),
+            Turn::new([Action::tool("writeFile", json!({"path": "part.txt", "content": "x"}))]),
+            Turn::new([Action::tool("done", json!({"summary": "without a browser"}))]),
+        ]),
+    );
+    let env = TestEnv::new(RALPH);
+    let repo = repo(&env, &server.base_url("work", "anthropic"));
+    let done = env.ralph(&repo.dir, &["run", "--worktree", "--json", "--isolation", "landlock"]);
+    if done.code == Some(4) && done.stderr.contains("cannot fence") {
+        return ralph_testkit::skip(&done.stderr);
+    }
+    done.exits(0);
+    let asked =
+        server.requests("work", "anthropic").into_iter().map(|r| r.body.to_string()).collect::<String>();
+    assert!(asked.contains("no browser runs behind this fence"), "the agent is told");
+    assert_eq!(calls.load(Ordering::SeqCst), 0, "nobody called the host's server");
+}

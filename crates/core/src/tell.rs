@@ -36,6 +36,8 @@ impl Context {
         let due: Vec<OpenOccasion> = outstanding(&self.state, &self.notifiers).cloned().collect();
         for open in due {
             let message = self.clean(notification(&self.state, &open));
+            // Nobody is told of what a power cut could still undo.
+            self.journal.barrier()?;
             self.boundary("notify.before");
             let sent = send(&mut self.notifiers, &open, &message);
             self.boundary("notify.sent");

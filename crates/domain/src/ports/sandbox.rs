@@ -50,6 +50,8 @@ pub struct Exchange {
     pub outside: PathBuf,
     /// Its place for commands.
     pub inside: PathBuf,
+    /// Whether commands may use sockets among themselves, as a browser must.
+    pub sockets: bool,
 }
 
 /// How a file is written.

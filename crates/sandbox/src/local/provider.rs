@@ -7,7 +7,7 @@ use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
-    Capabilities, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
+    Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
     SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
 };
 use std::collections::BTreeMap;
@@ -170,6 +170,12 @@ impl Sandbox for LocalManaged {
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         self.sandbox.beside(root)
     }
+    fn exchange(&self) -> Option<Exchange> {
+        self.sandbox.exchange()
+    }
+    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        self.sandbox.shown_at(port)
+    }
 }
 
 impl ManagedSandbox for LocalManaged {
@@ -186,7 +192,8 @@ impl ManagedSandbox for LocalManaged {
         remove_all(&self.folder)
     }
     fn preview(&self, port: u16) -> Result<Preview, SandboxError> {
-        Ok(Preview { url: format!("http://127.0.0.1:{port}"), headers: BTreeMap::new() })
+        let url = self.sandbox.shown_at(port)?.unwrap_or_else(|| format!("http://127.0.0.1:{port}"));
+        Ok(Preview { url, headers: BTreeMap::new() })
     }
     fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {
         // Everything above a name is made: a name below the folder makes the folder.

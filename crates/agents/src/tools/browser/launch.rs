@@ -10,6 +10,9 @@ use std::time::Duration;
 /// What is said where there is no Chromium.
 pub(super) const MISSING: &str = "there is no Chromium here (tried $RALPH_CHROMIUM, chromium, chromium-browser, \
      google-chrome). On Debian and Ubuntu: apt-get install chromium. Go on without a browser, or install it";
+/// What is said where the fence allows none.
+const NO_SOCKETS: &str = "no browser runs behind this fence (Landlock), which allows no local sockets. Go on without one; \
+     people can start the run with `--isolation bwrap`";
 /// The exit code of our script where there is none.
 pub(super) const MISSING_CODE: i32 = 127;
 /// Time between the polite signal and the final one.
@@ -72,6 +75,9 @@ pub(super) struct Chromium {
 
 /// Starts one.
 pub(super) fn launch(sandbox: &dyn Sandbox) -> Result<Chromium, String> {
+    if sandbox.exchange().is_some_and(|exchange| !exchange.sockets) {
+        return Err(NO_SOCKETS.to_owned());
+    }
     let folder =
         Folder::new(sandbox).map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let pipe =

@@ -52,6 +52,8 @@ const RUN: &str = "dashboard";
 const FOLDER: &str = ".ralph-server";
 /// How long one step inside may take.
 const STEP: Duration = Duration::from_secs(60);
+/// Bytes that one request brings.
+const PIECE: usize = 16 * 1024 * 1024;
 /// Bytes of output that are kept.
 const KEPT: usize = 8 * 1024;
 
@@ -69,10 +71,10 @@ const WAIT: &str = r#"
 i=0
 while [ $i -lt 150 ]; do
   grep -qi ":$1 [0-9A-F:]* 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null && kill -0 "$(cat pid)" 2>/dev/null && exit 0
-  kill -0 "$(cat pid)" 2>/dev/null || { tail -n 5 serve.log; exit 3; }
+  kill -0 "$(cat pid)" 2>/dev/null || { tail -n 20 serve.log; exit 3; }
   i=$((i+1)); sleep 0.1
 done
-tail -n 5 serve.log; exit 5
+tail -n 20 serve.log; exit 5
 "#;
 
 /// Runs the command.
@@ -135,17 +137,21 @@ fn bring(sandbox: &dyn ManagedSandbox, binary: &[u8]) -> Result<String, CommandE
     let done = |what: &'static str| move |error: SandboxError| failed(what, &error);
     sandbox.make_dir(Path::new(FOLDER)).map_err(done("its folder could not be made"))?;
     sandbox.set_mode(Path::new(FOLDER), 0o700).map_err(done("its folder could not be made"))?;
-    // A program that runs cannot be written to, but its name can be given to another.
-    sandbox
-        .write(&place("ralph.new"), binary, WriteMode::Replace)
-        .map_err(done("the program could not be brought"))?;
-    sandbox.set_mode(&place("ralph.new"), 0o755).map_err(done("the program could not be brought"))?;
+    // In pieces: what is too long for one request is refused on the way.
+    sh(sandbox, "rm -f part-*", &[], Vec::new())?;
+    for (number, piece) in binary.chunks(PIECE).enumerate() {
+        sandbox
+            .write(&place(&format!("part-{number:04}")), piece, WriteMode::Replace)
+            .map_err(done("the program could not be brought"))?;
+    }
     let token = token()?;
     sandbox
         .write(&place("token"), token.as_bytes(), WriteMode::Replace)
         .map_err(done("the token could not be brought"))?;
     sandbox.set_mode(&place("token"), 0o600).map_err(done("the token could not be brought"))?;
-    let tried = sh(sandbox, "mv -f ralph.new ralph && ./ralph --version", &[], Vec::new())?;
+    // A program that runs cannot be written to, but its name can be given to another.
+    let join = "cat part-* >ralph.new && rm -f part-* && chmod 755 ralph.new && mv -f ralph.new ralph && ./ralph --version";
+    let tried = sh(sandbox, join, &[], Vec::new())?;
     if tried.0 != Some(0) {
         return Err(CommandError::environment("the program does not run in the sandbox")
             .cause(text::one_line(&tried.1, 300))

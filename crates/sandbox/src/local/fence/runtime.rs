@@ -111,11 +111,11 @@ impl Runtime {
 
     /// The run's home, which this process and commands both can write.
     pub(crate) fn exchange(&self) -> Exchange {
-        let inside = match self.kind {
-            Kind::Bwrap(_) => &self.home,
-            Kind::Landlock => &self.run_home,
+        let (inside, sockets) = match self.kind {
+            Kind::Bwrap(_) => (&self.home, true),
+            Kind::Landlock => (&self.run_home, false),
         };
-        Exchange { outside: self.run_home.clone(), inside: inside.clone() }
+        Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets }
     }
 
     /// Makes a port behind the fence one of this machine, once; `None` where it is one already, or there is no way.
