@@ -12,7 +12,7 @@ use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
     StopCause, Stream,
 };
-use ralph_domain::spec::RunSpec;
+use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
@@ -67,13 +67,16 @@ pub fn choose(
     Ok(chosen)
 }
 
-/// The sandbox of a run and who looks after it; `None` where the run works on this machine.
+/// A sandbox and who looks after it.
+pub type Elsewhere = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
+
+/// The sandbox of a run; `None` where the run works on this machine.
 pub fn of_run(
     home: &StateHome,
     spec: &RunSpec,
     repo: &Repo,
     refusals: &Refusals,
-) -> Result<Option<(Box<dyn Sandbox>, Box<dyn SandboxKeeper>)>, CommandError> {
+) -> Result<Option<Elsewhere>, CommandError> {
     let config = &spec.settings.sandbox;
     let Some(configured) = Configured::find(config.provider())? else { return Ok(None) };
     let needs = fence::needs(spec);
@@ -118,6 +121,23 @@ pub fn of_run(
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))
+}
+
+/// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.
+pub fn undo(home: &StateHome, spec: &RunSpec) {
+    if !spec.settings.sandbox.provider().is_elsewhere() || spec.workspace != home.workspace(&spec.run_id) {
+        return;
+    }
+    let git = ralph_git::Git::in_folder(&spec.origin);
+    if spec.place == Place::Worktree {
+        let path = spec.workspace.as_os_str();
+        let _ = git.call(["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path]).run();
+        if let Some(branch) = &spec.branch {
+            let _ = git.call(["branch", "-q", "-D", branch]).run();
+        }
+    }
+    let _ = std::fs::remove_dir_all(&spec.workspace);
+    let _ = std::fs::remove_file(home.registration(&spec.run_id));
 }
 
 /// Agents and verifiers must be in there, not here.

@@ -243,7 +243,8 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     fresh_state_files(&spec)?;
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, &loaded.unheard, &models.prices, out);
-    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)
+        .inspect_err(|_| sandboxes::undo(&home, &spec))?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))
 }
