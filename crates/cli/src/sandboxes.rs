@@ -18,11 +18,11 @@ use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_sandbox::egress::Egress;
 use ralph_sandbox::fence::GitAccess;
-use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Maker};
+use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, Maker};
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ pub fn of_run(
             Box::new(Cloud(cloud))
         }
     };
-    let (keys, pass) = (needs.keys, spec.settings.pass_env.clone());
+    let (keys, pass) = (needs.keys.clone(), spec.settings.pass_env.clone());
     let options = HostedOptions {
         spec: asked,
         maker,
@@ -107,6 +107,7 @@ pub fn of_run(
             let names: BTreeSet<&String> = own.into_iter().flatten().chain(&pass).collect();
             names.into_iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?))).collect()
         }),
+        logins: logins(config.provider(), needs.keys),
         ignored: ignored_by(repo),
     };
     let name = config.provider().as_str();
@@ -121,6 +122,22 @@ pub fn of_run(
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))
+}
+
+/// The files that agents log in with. A machine in a cloud gets them only where no key of the agent's is in the environment.
+fn logins(provider: ProviderName, keys: BTreeMap<String, Vec<String>>) -> Logins {
+    let here = matches!(provider, ProviderName::Docker | ProviderName::Sbx);
+    let has_key = move |name: &str| {
+        let secret = |key: &&String| key.ends_with("_KEY") || key.ends_with("_TOKEN");
+        keys.get(name).into_iter().flatten().filter(secret).any(|key| std::env::var_os(key).is_some())
+    };
+    Logins {
+        home: std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default(),
+        files: Arc::new(move |argv| match presets::preset_of(argv) {
+            Some(name) if here || !has_key(name) => ralph_sandbox::fence::auth_files(name),
+            _ => Vec::new(),
+        }),
+    }
 }
 
 /// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.

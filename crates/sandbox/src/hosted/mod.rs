@@ -7,10 +7,12 @@
 mod cell;
 mod host;
 mod inside;
+mod logins;
 mod mirror;
 mod tar;
 
 pub use cell::Keeper;
+pub use logins::Logins;
 pub use mirror::Ignored;
 
 use crate::local::files;
@@ -53,6 +55,8 @@ pub struct HostedOptions {
     pub hourly: Option<Usd>,
     /// Variables for commands.
     pub variables: Variables,
+    /// Logins for agents.
+    pub logins: Logins,
     /// What git ignores in the workspace.
     pub ignored: Ignored,
 }
@@ -111,17 +115,30 @@ impl HostedSandbox {
         let mut request = request.clone();
         request.env.splice(0..0, self.cell.variables(&request.argv));
         let Some(mirror) = self.cell.mirror() else {
-            let outcome = inside.exec(&request, sink);
+            let outcome = self.logged_in(inside, &request, sink);
             self.cell.tidy();
             return outcome;
         };
         let named = self.translate(&mut request, inside.root());
         mirror.push(inside, &named)?;
-        let outcome = inside.exec(&request, sink)?;
+        let outcome = self.logged_in(inside, &request, sink)?;
         for notice in mirror.pull(inside)? {
             self.cell.notice(notice);
         }
         Ok(outcome)
+    }
+
+    fn logged_in(
+        &self,
+        inside: &dyn Sandbox,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let login = self.cell.logins().log_in(inside, &request.argv)?;
+        let outcome = inside.exec(request, sink);
+        let out = login.log_out(inside);
+        let outcome = outcome?;
+        out.map(|()| outcome)
     }
 
     /// Words that name a place in the workspace name it as it stands inside; returns such files of the run's records.
@@ -157,8 +174,8 @@ impl Sandbox for HostedSandbox {
         let own = self.own.borrow_mut().take();
         let connection = self.cell.connect(own)?;
         match self.run(&connection, request, sink) {
-            Err(SandboxError::Broken(why)) => {
-                self.cell.lost(&connection, &why)?;
+            Err(error @ (SandboxError::Broken(_) | SandboxError::File { .. })) => {
+                self.cell.lost(&connection, error)?;
                 Ok(ExecOutcome { end: ExecEnd::GuardLost, duration: Duration::ZERO, survivors: 0 })
             }
             other => {
