@@ -122,3 +122,29 @@ fn an_agent_cannot_touch_git_or_reach_out() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn a_login_is_inside_only_while_its_agent_runs_and_a_renewed_token_comes_back() {
+    let Some(bench) = bench() else { return };
+    let home = bench.env.path("home").join(".claude");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join(".credentials.json"), r#"{"token":"old"}"#).unwrap();
+    std::fs::write(home.join("settings.json"), "{}").unwrap();
+    let agent = json!({"name": "claude", "command_argv": ["bin/claude"]});
+    let repo = bench.repo(agent, "grep -q old part.txt && test ! -e ~/.claude/.credentials.json");
+    let program = "#!/bin/sh\ncat >/dev/null; cat ~/.claude/.credentials.json > part.txt\n\
+        echo '{\"token\":\"new\"}' > ~/.claude/.credentials.json; echo evil > ~/.claude/settings.json\n\
+        echo '<promise>COMPLETE</promise>'\n";
+    repo.write("bin/claude", program);
+    repo.git(&["add", "-A"]);
+    repo.git(&["update-index", "--chmod=+x", "bin/claude"]);
+    repo.git(&["commit", "-q", "-m", "an agent"]);
+    bench.ralph(&repo, &["run", "--json"]).exits(0);
+    let token = std::fs::read_to_string(home.join(".credentials.json")).unwrap();
+    assert_eq!(token.trim(), r#"{"token":"new"}"#);
+    assert_eq!(
+        std::fs::read_to_string(home.join("settings.json")).unwrap(),
+        "{}",
+        "settings never come back"
+    );
+}
