@@ -302,6 +302,7 @@ fn the_documentation_names_every_event_kind() {
     let variants = body.lines().take_while(|line| *line != "}").filter_map(|line| line.strip_prefix("    "));
     let kinds: Vec<String> = variants
         .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
+        .map(|line| line.split('(').next().unwrap_or(line))
         .map(|line| snake_case(line.trim_end_matches([' ', '{', ','])))
         .filter(|kind| kind != "unknown")
         .collect();

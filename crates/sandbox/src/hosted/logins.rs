@@ -7,13 +7,16 @@ use ralph_domain::ports::{Sandbox, SandboxError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Says which files below the user's home a command gets, by its words: an agent's program its own, others none.
+pub type AuthFiles = Arc<dyn Fn(&[String]) -> Vec<AuthFile> + Send + Sync>;
+
 /// The user's logins.
 #[derive(Clone)]
 pub struct Logins {
     /// The user's home.
     pub home: PathBuf,
-    /// Which files below it a command gets, by its words: an agent's program its own, others none.
-    pub files: Arc<dyn Fn(&[String]) -> Vec<AuthFile> + Send + Sync>,
+    /// Which files below it a command gets.
+    pub files: AuthFiles,
 }
 
 impl std::fmt::Debug for Logins {

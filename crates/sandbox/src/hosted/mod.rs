@@ -12,7 +12,7 @@ mod mirror;
 mod tar;
 
 pub use cell::Keeper;
-pub use logins::Logins;
+pub use logins::{AuthFiles, Logins};
 pub use mirror::Ignored;
 
 use crate::local::files;
