@@ -100,6 +100,7 @@ pub fn of_run(
     let options = HostedOptions {
         spec: asked,
         maker,
+        pull_every: Duration::from_secs(60),
         keep: config.keep.unwrap_or(false),
         hourly: config.hourly_usd,
         variables: Arc::new(move |argv| {

@@ -47,6 +47,7 @@ impl Bench {
         let options = HostedOptions {
             spec: SandboxSpec::of_run(RunId::new(format!("hosted-{}", std::process::id()))),
             maker: Box::new(Folders(there)),
+            pull_every: std::time::Duration::from_millis(100),
             keep: false,
             hourly: None,
             variables: Arc::new(|_| vec![("GIVEN".into(), "yes".into())]),
@@ -152,6 +153,19 @@ fn where_both_sides_change_a_file_this_one_stays() {
         .any(|news| matches!(news, SandboxNews::Notice(words) if words.contains("a.txt")));
     assert!(told);
     assert_eq!(b.says("cat a.txt"), "here\n", "and goes in with the next command");
+}
+
+#[test]
+fn changes_come_back_while_a_command_goes_on() {
+    let b = Bench::new(&[("a.txt", "one")]);
+    let wait = format!(
+        "echo half > work.txt; i=0; until [ -e {} ] || [ $i -gt 200 ]; do i=$((i+1)); sleep 0.1; done; rm -f a.txt; echo $i",
+        b.here("work.txt").display()
+    );
+    let tries: u32 = b.says(&wait).trim().parse().unwrap();
+    assert!(tries <= 200, "it came only at the end");
+    assert_eq!(b.read("work.txt").as_deref(), Some("half\n"));
+    assert!(!b.here("a.txt").exists());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use ralph_domain::ports::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Sandboxes lost in a row, without a command between that went well, before it is given up.
 const LOSSES_MAX: u32 = 5;
@@ -129,6 +130,10 @@ impl Cell {
 
     pub(super) fn logins(&self) -> &Logins {
         &self.shop.options.logins
+    }
+
+    pub(super) fn pull_every(&self) -> Duration {
+        self.shop.options.pull_every
     }
 
     pub(super) fn notice(&self, words: String) {

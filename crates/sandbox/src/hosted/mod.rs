@@ -17,6 +17,7 @@ pub use mirror::Ignored;
 
 use crate::local::files;
 use cell::{Cell, Connection, Shop};
+use mirror::Mirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
@@ -25,7 +26,7 @@ use ralph_domain::ports::{
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Says which variables of the user's a command gets, by its words: an agent's program its keys, others none of them.
@@ -49,6 +50,8 @@ pub struct HostedOptions {
     pub spec: SandboxSpec,
     /// Who makes them.
     pub maker: Box<dyn Maker>,
+    /// How often changes come back from a copy while a command runs.
+    pub pull_every: Duration,
     /// Whether they stay when the run has ended.
     pub keep: bool,
     /// What one costs per hour, over what the provider says.
@@ -121,11 +124,31 @@ impl HostedSandbox {
         };
         let named = self.translate(&mut request, inside.root());
         mirror.push(inside, &named)?;
-        let outcome = self.logged_in(inside, &request, sink)?;
+        let outcome = self.pulled(mirror, || self.logged_in(inside, &request, sink))?;
         for notice in mirror.pull(inside)? {
             self.cell.notice(notice);
         }
         Ok(outcome)
+    }
+
+    /// Brings changes back while `work` goes on, so that a sandbox that is lost in a long session takes little with it.
+    fn pulled<R>(&self, mirror: &Mirror, work: impl FnOnce() -> R) -> R {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let cell = &self.cell;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut lane = None;
+                while stopped.recv_timeout(cell.pull_every()) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    let Ok(connection) = cell.connect(lane.take()) else { break };
+                    let Ok(notices) = mirror.pull(&*connection.sandbox) else { break };
+                    notices.into_iter().for_each(|notice| cell.notice(notice));
+                    lane = Some(connection);
+                }
+            });
+            let done = work();
+            drop(stop);
+            done
+        })
     }
 
     fn logged_in(
