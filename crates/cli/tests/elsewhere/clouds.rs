@@ -76,9 +76,12 @@ stories_of!(vercel);
 #[test]
 fn a_task_and_a_variable_choose_the_provider_and_a_flag_stands_above() {
     let (cloud, bench) = e2b();
-    let task = "---\ntask_id: \"t\"\ntest_command: \"grep -q done part.txt\"\nsandbox_provider: e2b\n---\n\n# Write the part\n\n\
-        ## Goal\n\nWrite `done` into part.txt.\n\n## Success criteria\n\n- [ ] part.txt says done (cmd: grep -q done part.txt)\n";
-    let script = "echo done > part.txt; echo '<promise>COMPLETE</promise>'";
+    let task = "---\ntask_id: t-1\ntest_command: grep -q done part.txt\nmax_iterations: 3\nmax_wall_time_minutes: 5\n\
+        max_cost_usd_estimate: 1\nsandbox_provider: e2b\n---\n# Task: The part\n\nWrite it.\n\n## Success criteria\n\
+        - [ ] M1.1 `part.txt` is there\n  - verify: `test -f part.txt`\n\
+        - [ ] M1.2 it says done\n  - verify: `grep -q done part.txt`\n";
+    let script = "echo done > part.txt; [ ! -e ralph_task.md ] || sed -i 's/- \\[ \\]/- [x]/' ralph_task.md; \
+        echo '<promise>COMPLETE</promise>'";
     let repo = bench.repo(Bench::shell_agent(script), "grep -q done part.txt");
     let config: serde_json::Value = serde_json::from_str(&repo.read(".ralph/config.json")).unwrap();
     let mut config = config;
