@@ -12,17 +12,17 @@ use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
     StopCause, Stream,
 };
-use ralph_domain::spec::RunSpec;
+use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_sandbox::egress::Egress;
 use ralph_sandbox::fence::GitAccess;
-use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Maker};
+use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, Maker};
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,13 +67,16 @@ pub fn choose(
     Ok(chosen)
 }
 
-/// The sandbox of a run and who looks after it; `None` where the run works on this machine.
+/// A sandbox and who looks after it.
+pub type Elsewhere = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
+
+/// The sandbox of a run; `None` where the run works on this machine.
 pub fn of_run(
     home: &StateHome,
     spec: &RunSpec,
     repo: &Repo,
     refusals: &Refusals,
-) -> Result<Option<(Box<dyn Sandbox>, Box<dyn SandboxKeeper>)>, CommandError> {
+) -> Result<Option<Elsewhere>, CommandError> {
     let config = &spec.settings.sandbox;
     let Some(configured) = Configured::find(config.provider())? else { return Ok(None) };
     let needs = fence::needs(spec);
@@ -93,10 +96,11 @@ pub fn of_run(
             Box::new(Cloud(cloud))
         }
     };
-    let (keys, pass) = (needs.keys, spec.settings.pass_env.clone());
+    let (keys, pass) = (needs.keys.clone(), spec.settings.pass_env.clone());
     let options = HostedOptions {
         spec: asked,
         maker,
+        pull_every: Duration::from_secs(60),
         keep: config.keep.unwrap_or(false),
         hourly: config.hourly_usd,
         variables: Arc::new(move |argv| {
@@ -104,6 +108,7 @@ pub fn of_run(
             let names: BTreeSet<&String> = own.into_iter().flatten().chain(&pass).collect();
             names.into_iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?))).collect()
         }),
+        logins: logins(config.provider(), needs.keys),
         ignored: ignored_by(repo),
     };
     let name = config.provider().as_str();
@@ -118,6 +123,39 @@ pub fn of_run(
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))
+}
+
+/// The files that agents log in with. A machine in a cloud gets them only where no key of the agent's is in the environment.
+fn logins(provider: ProviderName, keys: BTreeMap<String, Vec<String>>) -> Logins {
+    let here = matches!(provider, ProviderName::Docker | ProviderName::Sbx);
+    let has_key = move |name: &str| {
+        let secret = |key: &&String| key.ends_with("_KEY") || key.ends_with("_TOKEN");
+        keys.get(name).into_iter().flatten().filter(secret).any(|key| std::env::var_os(key).is_some())
+    };
+    Logins {
+        home: std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default(),
+        files: Arc::new(move |argv| match presets::preset_of(argv) {
+            Some(name) if here || !has_key(name) => ralph_sandbox::fence::auth_files(name),
+            _ => Vec::new(),
+        }),
+    }
+}
+
+/// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.
+pub fn undo(home: &StateHome, spec: &RunSpec) {
+    if !spec.settings.sandbox.provider().is_elsewhere() || spec.workspace != home.workspace(&spec.run_id) {
+        return;
+    }
+    let git = ralph_git::Git::in_folder(&spec.origin);
+    if spec.place == Place::Worktree {
+        let path = spec.workspace.as_os_str();
+        let _ = git.call(["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path]).run();
+        if let Some(branch) = &spec.branch {
+            let _ = git.call(["branch", "-q", "-D", branch]).run();
+        }
+    }
+    let _ = std::fs::remove_dir_all(&spec.workspace);
+    let _ = std::fs::remove_file(home.registration(&spec.run_id));
 }
 
 /// Agents and verifiers must be in there, not here.

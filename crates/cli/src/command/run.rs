@@ -305,7 +305,8 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     wiring::register(&home, &spec, &repo)?;
     announce(&spec, &loaded.unheard, &models.prices, out);
     tell_left_out(&placed.left_out, out);
-    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
+    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)
+        .inspect_err(|_| sandboxes::undo(&home, &spec))?;
     parts.notifiers = notify::notifiers(&args.notify)?;
     let driver = Driver::create(spec, parts)?;
     Ok(finish(driver, out))

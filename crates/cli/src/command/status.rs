@@ -88,6 +88,8 @@ pub fn object(facts: &Facts) -> Value {
         "cost_usd": state.totals.cost,
         "cost_basis": state.totals.basis,
         "max_cost_usd": settings.budgets.max_cost,
+        "compute_usd": state.compute.known_cost(),
+        "sandboxes": state.compute.sandboxes,
         "tokens": state.totals.tokens,
         "elapsed_seconds": state.elapsed().as_secs_f64(),
         "working_seconds": state.spent().time.as_secs_f64(),

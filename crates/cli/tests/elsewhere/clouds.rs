@@ -72,3 +72,34 @@ macro_rules! stories_of {
 stories_of!(daytona);
 stories_of!(e2b);
 stories_of!(vercel);
+
+#[test]
+fn a_task_and_a_variable_choose_the_provider_and_a_flag_stands_above() {
+    let (cloud, bench) = e2b();
+    let task = "---\ntask_id: t-1\ntest_command: grep -q done part.txt\nmax_iterations: 3\nmax_wall_time_minutes: 5\n\
+        max_cost_usd_estimate: 1\nsandbox_provider: e2b\n---\n# Task: The part\n\nWrite it.\n\n## Success criteria\n\
+        - [ ] M1.1 `part.txt` is there\n  - verify: `test -f part.txt`\n\
+        - [ ] M1.2 it says done\n  - verify: `grep -q done part.txt`\n";
+    let script = "echo done > part.txt; [ ! -e ralph_task.md ] || sed -i 's/- \\[ \\]/- [x]/' ralph_task.md; \
+        echo '<promise>COMPLETE</promise>'";
+    let repo = bench.repo(Bench::shell_agent(script), "grep -q done part.txt");
+    let config: serde_json::Value = serde_json::from_str(&repo.read(".ralph/config.json")).unwrap();
+    let mut config = config;
+    config.as_object_mut().unwrap().remove("sandbox");
+    repo.config(&config);
+    repo.write("ralph_task.md", task);
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "a task"]);
+    let by_task = bench.ralph(&repo, &["run", "--json", "ralph_task.md"]);
+    assert_eq!(cloud.made(), 2, "one to work in, one for the proof: {by_task:?}");
+    by_task.exits(0);
+    let mut command = bench.command(&repo, &["run", "--json", "PROMPT.md"]);
+    ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e2b")).exits(0);
+    assert_eq!(cloud.made(), 4);
+    let mut command = bench.command(&repo, &["run", "--json", "--isolation", "none", "--new", "PROMPT.md"]);
+    ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e2b")).exits(0);
+    assert_eq!(cloud.made(), 4, "whoever says how this machine fences means this machine");
+    let mut command = bench.command(&repo, &["run", "--new", "PROMPT.md"]);
+    let refused = ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e3b")).exits(2);
+    assert!(refused.stderr.contains("RALPH_DEFAULT_PROVIDER"), "{}", refused.stderr);
+}

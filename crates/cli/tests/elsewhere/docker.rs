@@ -81,7 +81,26 @@ fn an_agent_that_is_not_in_the_image_is_named() {
         "{}",
         refused.stderr
     );
-    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+    let list = bench.ralph(&repo, &["sandbox", "list", "--json"]).exits(0).json();
+    assert!(!list["sandboxes"].to_string().contains("-proof"), "{list}");
+    assert!(bench.runs().is_empty(), "nothing is left of a run that could not begin");
+    assert_eq!(repo.git(&["branch", "--list", "ralph/*"]), "");
+    assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_sandbox_that_is_to_be_kept_stays() {
+    let Some(bench) = bench() else { return };
+    let agent = Bench::shell_agent("echo done > part.txt; echo '<promise>COMPLETE</promise>'");
+    let repo = bench.repo(agent, "grep -q done part.txt");
+    let done = bench.ralph(&repo, &["run", "--json", "--keep-sandbox"]).exits(0);
+    let kept = bench.sandboxes(&repo);
+    assert_eq!(kept.len(), 1, "the one for the proof is gone: {kept:?}");
+    assert_eq!(kept[0]["state"], "running");
+    assert!(done.stderr.contains("ralph sandbox rm"), "{}", done.stderr);
+    let shown = bench.ralph(&repo, &["show", &bench.runs()[0]]).exits(0).stdout;
+    assert!(shown.contains("docker, image ralph-test:local"), "{shown}");
+    assert!(shown.contains(kept[0]["id"].as_str().unwrap()), "{shown}");
 }
 
 #[test]
@@ -101,5 +120,31 @@ fn an_agent_cannot_touch_git_or_reach_out() {
     assert!(
         refused.contains(&json!("nowhere.example")) && refused.contains(&json!("198.51.100.7")),
         "{refused:?}"
+    );
+}
+
+#[test]
+fn a_login_is_inside_only_while_its_agent_runs_and_a_renewed_token_comes_back() {
+    let Some(bench) = bench() else { return };
+    let home = bench.env.path("home").join(".claude");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join(".credentials.json"), r#"{"token":"old"}"#).unwrap();
+    std::fs::write(home.join("settings.json"), "{}").unwrap();
+    let agent = json!({"name": "claude", "command_argv": ["bin/claude"]});
+    let repo = bench.repo(agent, "grep -q old part.txt && test ! -e ~/.claude/.credentials.json");
+    let program = "#!/bin/sh\ncat >/dev/null; cat ~/.claude/.credentials.json > part.txt\n\
+        echo '{\"token\":\"new\"}' > ~/.claude/.credentials.json; echo evil > ~/.claude/settings.json\n\
+        echo '<promise>COMPLETE</promise>'\n";
+    repo.write("bin/claude", program);
+    repo.git(&["add", "-A"]);
+    repo.git(&["update-index", "--chmod=+x", "bin/claude"]);
+    repo.git(&["commit", "-q", "-m", "an agent"]);
+    bench.ralph(&repo, &["run", "--json"]).exits(0);
+    let token = std::fs::read_to_string(home.join(".credentials.json")).unwrap();
+    assert_eq!(token.trim(), r#"{"token":"new"}"#);
+    assert_eq!(
+        std::fs::read_to_string(home.join("settings.json")).unwrap(),
+        "{}",
+        "settings never come back"
     );
 }

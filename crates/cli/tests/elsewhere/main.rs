@@ -7,4 +7,6 @@ mod agents;
 mod bench;
 mod clouds;
 mod docker;
+mod fence;
+mod sbx;
 mod stories;

@@ -1,7 +1,7 @@
 //! One folder and the sandbox that works on it: made when needed, made again when lost.
 
 use super::mirror::Mirror;
-use super::{HostedOptions, is_of_run, part_of};
+use super::{HostedOptions, Logins, is_of_run, part_of};
 use ralph_domain::event::{SandboxFate, SandboxGone, SandboxReady};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
@@ -9,6 +9,7 @@ use ralph_domain::ports::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Sandboxes lost in a row, without a command between that went well, before it is given up.
 const LOSSES_MAX: u32 = 5;
@@ -127,6 +128,14 @@ impl Cell {
         (self.shop.options.variables)(argv)
     }
 
+    pub(super) fn logins(&self) -> &Logins {
+        &self.shop.options.logins
+    }
+
+    pub(super) fn pull_every(&self) -> Duration {
+        self.shop.options.pull_every
+    }
+
     pub(super) fn notice(&self, words: String) {
         self.shop.tell(SandboxNews::Notice(words));
     }
@@ -166,8 +175,7 @@ impl Cell {
 
     /// A command could not be brought to its end. Where the sandbox is gone or was stopped, the next command goes on in
     /// another one or in it again; an error where neither is so.
-    pub(super) fn lost(&self, connection: &Connection, why: &str) -> Result<(), SandboxError> {
-        let broken = || SandboxError::Broken(why.to_owned());
+    pub(super) fn lost(&self, connection: &Connection, why: SandboxError) -> Result<(), SandboxError> {
         let mut now = self.now();
         if now.generation != connection.generation || now.sandbox.is_none() {
             // Another command saw it first.
@@ -175,10 +183,12 @@ impl Cell {
         }
         now.losses += 1;
         if now.losses > LOSSES_MAX {
-            return Err(broken());
+            return Err(why);
         }
         let id = now.sandbox.as_ref().map(|sandbox| sandbox.id().to_owned()).unwrap_or_default();
         match attach(&*now.provider, &id) {
+            // The sandbox is well: it is the file that is not.
+            Ok(Some(_)) if matches!(why, SandboxError::File { .. }) => return Err(why),
             Ok(Some(again)) => {
                 self.notice(format!("a command in the sandbox {id} was cut off: {why}"));
                 now.sandbox = Some(again);
@@ -188,7 +198,7 @@ impl Cell {
                 self.shop.gone(&id, SandboxFate::Lost);
                 now.sandbox = None;
             }
-            Err(_) => return Err(broken()),
+            Err(_) => return Err(why),
         }
         if let Some(mirror) = &self.mirror {
             mirror.forget();

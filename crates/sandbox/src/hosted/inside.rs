@@ -47,6 +47,11 @@ for d in /proc/[0-9]*; do
   [ "$m" = "RALPH_EXEC=$own" ] || kill -9 "${d#/proc/}" 2>/dev/null
 done; exit 0"#;
 
+/// Logins go into the home of whoever runs commands there, for its eyes only.
+const LOG_IN: &str = r#"umask 077; mkdir -p "$HOME" && cd "$HOME" && tar -xf -"#;
+/// They come out, perhaps renewed, and go.
+const LOG_OUT: &str = r#"cd "$HOME" || exit 0; tar -cf - "$@" 2>/dev/null; rm -f -- "$@"; exit 0"#;
+
 /// What a script said.
 struct Answer {
     code: Option<i32>,
@@ -138,6 +143,17 @@ pub(super) fn pack(sandbox: &dyn Sandbox, paths: &[String]) -> Result<Vec<tar::M
 /// Gives the sandbox a repo of its own, where it has git. Nothing depends on it.
 pub(super) fn own_repo(sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
     ask(sandbox, OWN_REPO, &[], Vec::new()).map(drop)
+}
+
+/// Puts files into the home inside.
+pub(super) fn log_in(sandbox: &dyn Sandbox, archive: Vec<u8>) -> Result<(), SandboxError> {
+    done(&ask(sandbox, LOG_IN, &[], archive)?, "a login cannot be put into the sandbox")
+}
+
+/// Takes them out of it.
+pub(super) fn log_out(sandbox: &dyn Sandbox, paths: &[&str]) -> Result<Vec<tar::Member>, SandboxError> {
+    let answer = ask(sandbox, LOG_OUT, paths, Vec::new())?;
+    Ok(tar::read(&answer.out).unwrap_or_default())
 }
 
 /// Ends what a dead process left running in the workspace.

@@ -7,14 +7,17 @@
 mod cell;
 mod host;
 mod inside;
+mod logins;
 mod mirror;
 mod tar;
 
 pub use cell::Keeper;
+pub use logins::{AuthFiles, Logins};
 pub use mirror::Ignored;
 
 use crate::local::files;
 use cell::{Cell, Connection, Shop};
+use mirror::Mirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
@@ -23,7 +26,7 @@ use ralph_domain::ports::{
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Says which variables of the user's a command gets, by its words: an agent's program its keys, others none of them.
@@ -47,12 +50,16 @@ pub struct HostedOptions {
     pub spec: SandboxSpec,
     /// Who makes them.
     pub maker: Box<dyn Maker>,
+    /// How often changes come back from a copy while a command runs.
+    pub pull_every: Duration,
     /// Whether they stay when the run has ended.
     pub keep: bool,
     /// What one costs per hour, over what the provider says.
     pub hourly: Option<Usd>,
     /// Variables for commands.
     pub variables: Variables,
+    /// Logins for agents.
+    pub logins: Logins,
     /// What git ignores in the workspace.
     pub ignored: Ignored,
 }
@@ -111,17 +118,50 @@ impl HostedSandbox {
         let mut request = request.clone();
         request.env.splice(0..0, self.cell.variables(&request.argv));
         let Some(mirror) = self.cell.mirror() else {
-            let outcome = inside.exec(&request, sink);
+            let outcome = self.logged_in(inside, &request, sink);
             self.cell.tidy();
             return outcome;
         };
         let named = self.translate(&mut request, inside.root());
         mirror.push(inside, &named)?;
-        let outcome = inside.exec(&request, sink)?;
+        let outcome = self.pulled(mirror, || self.logged_in(inside, &request, sink))?;
         for notice in mirror.pull(inside)? {
             self.cell.notice(notice);
         }
         Ok(outcome)
+    }
+
+    /// Brings changes back while `work` goes on, so that a sandbox that is lost in a long session takes little with it.
+    fn pulled<R>(&self, mirror: &Mirror, work: impl FnOnce() -> R) -> R {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let cell = &self.cell;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut lane = None;
+                while stopped.recv_timeout(cell.pull_every()) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    let Ok(connection) = cell.connect(lane.take()) else { break };
+                    let Ok(notices) = mirror.pull(&*connection.sandbox) else { break };
+                    notices.into_iter().for_each(|notice| cell.notice(notice));
+                    lane = Some(connection);
+                }
+            });
+            let done = work();
+            drop(stop);
+            done
+        })
+    }
+
+    fn logged_in(
+        &self,
+        inside: &dyn Sandbox,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let login = self.cell.logins().log_in(inside, &request.argv)?;
+        let outcome = inside.exec(request, sink);
+        let out = login.log_out(inside);
+        let outcome = outcome?;
+        out.map(|()| outcome)
     }
 
     /// Words that name a place in the workspace name it as it stands inside; returns such files of the run's records.
@@ -157,8 +197,8 @@ impl Sandbox for HostedSandbox {
         let own = self.own.borrow_mut().take();
         let connection = self.cell.connect(own)?;
         match self.run(&connection, request, sink) {
-            Err(SandboxError::Broken(why)) => {
-                self.cell.lost(&connection, &why)?;
+            Err(error @ (SandboxError::Broken(_) | SandboxError::File { .. })) => {
+                self.cell.lost(&connection, error)?;
                 Ok(ExecOutcome { end: ExecEnd::GuardLost, duration: Duration::ZERO, survivors: 0 })
             }
             other => {

@@ -99,6 +99,12 @@ fn settings(facts: &Facts, out: &Out) {
     if !settings.protected_paths.is_empty() {
         row(out, "protected", &settings.protected_paths.join(", "));
     }
+    let sandbox = &settings.sandbox;
+    if sandbox.provider().is_elsewhere() {
+        let image = sandbox.image.as_deref().map_or_else(String::new, |image| format!(", image {image}"));
+        row(out, "sandbox", &format!("{}{image}", sandbox.provider().as_str()));
+        return;
+    }
     row(
         out,
         "isolation",

@@ -217,6 +217,10 @@ pub fn places(facts: &Facts, out: &Out) {
         row(out, "pull request", url);
     }
     row(out, "folder", &home_path(state.spec.home()));
+    for sandbox in &state.compute.sandboxes {
+        let rests = if sandbox.rests { ", at rest" } else { "" };
+        row(out, "sandbox", &format!("{} of {}{rests}", sandbox.id, sandbox.provider));
+    }
     if dir.proof().is_file() {
         row(out, "evidence", &home_path(&dir.proof()));
     }

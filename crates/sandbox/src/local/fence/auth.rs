@@ -96,14 +96,32 @@ impl Logins {
         for (file, known) in files.iter_mut().filter(|(file, _)| file.renewed) {
             let (ours, theirs) = (self.from.join(&file.path), self.to.join(&file.path));
             let Some(new) = plain_file(&theirs) else { continue };
-            let object = new.trim_ascii().starts_with(b"{") && new.trim_ascii().ends_with(b"}");
-            if new == *known || !object || plain_file(&ours).as_ref() != Some(known) {
-                continue;
-            }
-            if write_private(&ours, &new).is_ok() {
+            if renew(&ours, known, &new) {
                 *known = new;
             }
         }
+    }
+}
+
+/// Puts a renewed token in the place of the one that was copied, where that is still the user's own; whether it did.
+fn renew(ours: &Path, known: &[u8], new: &[u8]) -> bool {
+    let object = new.trim_ascii().starts_with(b"{") && new.trim_ascii().ends_with(b"}");
+    new != known && object && plain_file(ours).as_deref() == Some(known) && write_private(ours, new).is_ok()
+}
+
+/// The logins that exist below `home`, with their content.
+pub(crate) fn gather(home: &Path, files: Vec<AuthFile>) -> Vec<(AuthFile, Vec<u8>)> {
+    files
+        .into_iter()
+        .filter_map(|file| Some((plain_file(&home.join(&file.path))?, file)))
+        .map(|(b, f)| (f, b))
+        .collect()
+}
+
+/// Takes a token that came back from a sandbox.
+pub(crate) fn take_back(home: &Path, file: &AuthFile, known: &[u8], new: &[u8]) {
+    if file.renewed && new.len() as u64 <= MOST {
+        renew(&home.join(&file.path), known, new);
     }
 }
 

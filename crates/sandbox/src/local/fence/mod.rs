@@ -22,6 +22,7 @@ mod tools;
 mod wrap;
 
 pub use auth::{AuthFile, auth_files, key_variables};
+pub(crate) use auth::{gather, take_back};
 pub use detect::{FenceReport, Finding, detect};
 pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;

@@ -1,0 +1,70 @@
+//! What an agent logs in with: in the sandbox while its program runs, and a renewed token back in the user's home.
+
+use super::inside;
+use super::tar::{Body, Member, Writer};
+use crate::fence::{AuthFile, gather, take_back};
+use ralph_domain::ports::{Sandbox, SandboxError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Says which files below the user's home a command gets, by its words: an agent's program its own, others none.
+pub type AuthFiles = Arc<dyn Fn(&[String]) -> Vec<AuthFile> + Send + Sync>;
+
+/// The user's logins.
+#[derive(Clone)]
+pub struct Logins {
+    /// The user's home.
+    pub home: PathBuf,
+    /// Which files below it a command gets.
+    pub files: AuthFiles,
+}
+
+impl std::fmt::Debug for Logins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Logins").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+/// Logins that are inside now.
+pub(super) struct LoggedIn<'a> {
+    logins: &'a Logins,
+    files: Vec<(AuthFile, Vec<u8>)>,
+}
+
+impl Logins {
+    /// Puts those of a command into the sandbox.
+    pub(super) fn log_in(
+        &self,
+        sandbox: &dyn Sandbox,
+        argv: &[String],
+    ) -> Result<LoggedIn<'_>, SandboxError> {
+        let mut files = gather(&self.home, (self.files)(argv));
+        files.retain(|(file, _)| file.path.to_str().is_some());
+        let mut archive = Writer::default();
+        for (file, bytes) in &files {
+            let path = file.path.to_string_lossy().into_owned();
+            archive.add(&Member { path, mode: 0o600, body: Body::File(bytes.clone()) });
+        }
+        if !files.is_empty() {
+            inside::log_in(sandbox, archive.finish())?;
+        }
+        Ok(LoggedIn { logins: self, files })
+    }
+}
+
+impl LoggedIn<'_> {
+    /// Takes them out again, with what was renewed. Only plain files that hold a token come back.
+    pub(super) fn log_out(self, sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<&str> = self.files.iter().filter_map(|(file, _)| file.path.to_str()).collect();
+        for member in inside::log_out(sandbox, &paths)? {
+            let known = self.files.iter().find(|(file, _)| file.path.to_str() == Some(&member.path));
+            if let (Some((file, known)), Body::File(new)) = (known, &member.body) {
+                take_back(&self.logins.home, file, known, new);
+            }
+        }
+        Ok(())
+    }
+}
