@@ -119,7 +119,7 @@ pub fn of_run(
     })?;
     if let Err(error) = check_programs(spec, &sandbox) {
         // Nothing was done in it yet.
-        keeper.dismiss(ralph_domain::ports::Dismissal::Succeeded);
+        keeper.dismiss(ralph_domain::ports::Dismissal::Safe);
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))

@@ -26,8 +26,13 @@ impl Driver {
     /// The run ends here, for now or for good. A sandbox that cannot be removed must not turn success into failure.
     pub(crate) fn dismiss_sandboxes(&mut self) {
         let Some(keeper) = &self.keeper else { return };
-        let done = self.ctx.state.finished.as_ref().is_some_and(|end| end.reason == EndReason::Completed);
-        keeper.dismiss(if done { Dismissal::Succeeded } else { Dismissal::Unfinished });
+        let state = &self.ctx.state;
+        let done = state.finished.as_ref().is_some_and(|end| {
+            // A run that is over without success leaves nothing behind that was not pushed.
+            let pushed = state.handover.state.is_some() && state.handover.pushed == state.work;
+            end.reason == EndReason::Completed || pushed
+        });
+        keeper.dismiss(if done { Dismissal::Safe } else { Dismissal::Unfinished });
         self.tell_sandboxes().ok();
     }
 }

@@ -119,6 +119,18 @@ impl Redactor {
         self.scan(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
     }
 
+    /// The names of secrets whose very values stand in `bytes`. What only looks like a token is not among them: a test may well
+    /// hold such a thing.
+    pub fn known_in(&self, bytes: &[u8]) -> std::collections::BTreeSet<&str> {
+        let matches = self.automaton.iter().flat_map(|automaton| automaton.find_iter(bytes));
+        matches
+            .filter_map(|found| match self.patterns.get(found.pattern().as_usize())? {
+                Pattern::Value(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Every string inside a JSON value, keys included, without secrets.
     pub fn json(&self, value: &mut serde_json::Value) {
         use serde_json::Value;

@@ -48,7 +48,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
         title: one_line(&state.spec.task.title, TITLE),
         text,
         hint,
-        pr_url: state.published.as_ref().and_then(|published| published.pr_url.clone()),
+        pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
         iterations: state.iterations,
         cost_usd: state.totals.cost.dollars(),
     }

@@ -193,7 +193,7 @@ fn a_lost_sandbox_is_made_again() {
     let lane = b.sandbox.lane().unwrap();
     assert_eq!(lost(&b), ExecEnd::GuardLost);
     assert_eq!(run(&*lane, &sh("cat b.txt")).stdout, "kept\n");
-    b.keeper.dismiss(Dismissal::Succeeded);
+    b.keeper.dismiss(Dismissal::Safe);
     assert_eq!(b.fates(), [SandboxFate::Lost, SandboxFate::Destroyed]);
 }
 

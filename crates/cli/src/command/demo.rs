@@ -52,7 +52,7 @@ pub fn run(args: DemoArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
             "none"
         }
     };
-    let argv = ["run", "--isolation", isolation, "--branch", "ralph/demo"];
+    let argv = ["run", "--isolation", isolation, "--branch", "ralph/demo", "--publish", "pr"];
     let run_args = RunArgs::try_parse_command(&argv)?;
     // The demo is there to be watched: its steps show even where stderr is no terminal.
     let mut out = *out;

@@ -82,7 +82,9 @@ fn an_agent_that_is_not_in_the_image_is_named() {
         refused.stderr
     );
     let list = bench.ralph(&repo, &["sandbox", "list", "--json"]).exits(0).json();
-    assert!(!list["sandboxes"].to_string().contains("-proof"), "{list}");
+    let fences = bench.env.path("state").join("ralph/fences");
+    let run = std::fs::read_dir(fences).unwrap().flatten().next().unwrap().file_name().into_string().unwrap();
+    assert!(!list.to_string().contains(&run), "{list}");
     assert!(bench.runs().is_empty(), "nothing is left of a run that could not begin");
     assert_eq!(repo.git(&["branch", "--list", "ralph/*"]), "");
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);

@@ -16,6 +16,9 @@ use ralph_domain::id::CommitId;
 use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd};
 use std::time::Duration;
 
+/// Bytes of the patch that is searched for secrets.
+const PATCH_MAX: usize = 32 * 1024 * 1024;
+
 /// What kept a result from being handed over.
 #[derive(Debug)]
 pub(crate) struct Trouble {
@@ -143,6 +146,9 @@ impl Driver {
             (None, Some(remote)) => remote.clone(),
             (None, None) => return Err(DriveError::Wiring("there is no remote to push to".into())),
         };
+        if let Some(commit) = &commit {
+            reach!(self.refuse_secrets(commit)?);
+        }
         let files = state_files::collect(&self.ctx)?;
         let state = &self.ctx.state;
         let run = state.spec.run_id.clone();
@@ -166,6 +172,26 @@ impl Driver {
         let news = Pushed { iteration, branch, commit, state: saved };
         self.ctx.record(EventBody::Pushed(news))?;
         Ok(Ok(()))
+    }
+
+    /// What an agent wrote may hold a secret of the user's: then nothing leaves this machine.
+    fn refuse_secrets(&self, commit: &CommitId) -> Try<()> {
+        let state = &self.ctx.state;
+        let Some(head) = state.baseline.as_ref().map(|baseline| baseline.head.clone()) else { return Ok(Ok(())) };
+        if state.handover.pushed.as_ref() == Some(commit) {
+            return Ok(Ok(()));
+        }
+        let patch = self.workspace.patch(head.as_str(), commit.as_str(), PATCH_MAX)?;
+        let added: Vec<u8> =
+            patch.split_inclusive(|b| *b == b'\n').filter(|line| line.starts_with(b"+")).flatten().copied().collect();
+        let names: Vec<&str> = self.ctx.redactor.known_in(&added).into_iter().collect();
+        if names.is_empty() {
+            return Ok(Ok(()));
+        }
+        Ok(Err(Trouble::person(
+            format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
+            "look at the diff and take it out (`ralph nudge` tells the next session), then `ralph resume`; a secret that was written down is better renewed",
+        )))
     }
 
     /// A push that may also replace what this very run pushed in an earlier life that the journal does not know of.

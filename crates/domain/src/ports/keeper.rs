@@ -26,8 +26,8 @@ pub enum SandboxNews {
 /// How a run stands when its sandboxes are let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dismissal {
-    /// It is done, and its result is safe on the runner's side.
-    Succeeded,
+    /// It is over, and its result is safe: proven on the runner's side, or pushed with its state.
+    Safe,
     /// It may go on later.
     Unfinished,
 }

@@ -1,7 +1,8 @@
 //! What the fold knows of telling people: occasions that arose, and who was told of them already.
 
 use super::RunState;
-use crate::event::{Event, EventBody};
+use crate::event::{Event, EventBody, ReviewOutcome};
+use crate::handover::Gate;
 use crate::id::Seq;
 use crate::outcome::EndReason;
 use crate::ports::Occasion;
@@ -57,6 +58,14 @@ impl RunState {
                 let done = *reason == EndReason::Completed;
                 let occasion = if done { Occasion::Success } else { Occasion::Failure };
                 self.arose(event, occasion, summary);
+            }
+            // The first look at a review that is waited for, not every one.
+            EventBody::ReviewSeen(news) if news.state == ReviewOutcome::Waiting => {
+                let first = self.handover.gate.is_none_or(|gate| gate.gate != Gate::Review);
+                if let Some(pr) = self.handover.pr.as_ref().filter(|_| first) {
+                    let detail = format!("{} is proven and waits for an approval", pr.url);
+                    self.arose(event, Occasion::NeedsHuman, &detail);
+                }
             }
             EventBody::Notified(told) => {
                 let open = self.telling.open.iter_mut().find(|open| open.of == told.of);

@@ -277,7 +277,7 @@ impl SandboxKeeper for Keeper {
     fn dismiss(&self, end: Dismissal) {
         let shop = &self.cell.shop;
         self.clear_parts();
-        if !shop.options.keep && end == Dismissal::Succeeded {
+        if !shop.options.keep && end == Dismissal::Safe {
             return self.cell.destroy();
         }
         let now = self.cell.now();

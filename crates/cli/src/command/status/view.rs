@@ -213,8 +213,9 @@ pub fn places(facts: &Facts, out: &Out) {
     if let Some(branch) = facts.branch() {
         row(out, "branch", &branch);
     }
-    if let Some(url) = state.published.as_ref().and_then(|p| p.pr_url.as_deref()) {
-        row(out, "pull request", url);
+    if let Some(pr) = &state.handover.pr {
+        let how = if pr.draft { " (draft)" } else { "" };
+        row(out, "pull request", &format!("{}{how}", pr.url));
     }
     row(out, "folder", &home_path(state.spec.home()));
     for sandbox in &state.compute.sandboxes {
