@@ -5,9 +5,10 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
-use ralph_domain::ports::{CiState, Forge as _, PrState, ReviewState};
+use ralph_domain::ports::{CiState, Forge as _, NewPr, PrState, ReviewState};
 use ralph_forge::LocalForge;
 use ralph_testkit::env::until;
+use ralph_testkit::fake_github::FakeGitHub;
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
@@ -272,4 +273,124 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     ]));
     let subjects: Vec<&str> = listed.stdout.lines().collect();
     assert_eq!(subjects.len(), 3, "one commit for each iteration: {subjects:?}");
+}
+
+#[test]
+fn other_pull_requests_on_the_same_files_are_told_or_asked_about() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({ "overlap": "pause" }));
+    // Somebody else's pull request touches `part2.txt`.
+    world.forge.seed(&world.repo.dir, "main").unwrap();
+    world.repo.git(&["switch", "-q", "-c", "theirs"]);
+    world.repo.write("part2.txt", "theirs\n");
+    world.repo.git(&["add", "-A", "part2.txt"]);
+    world.repo.git(&["commit", "-q", "-m", "theirs"]);
+    let bare = world.forge.root().join("repo.git").display().to_string();
+    world.repo.git(&["push", "-q", &bare, "theirs"]);
+    world.repo.git(&["switch", "-q", "main"]);
+    let theirs = NewPr {
+        head: "theirs".into(),
+        base: "main".into(),
+        title: "Theirs".into(),
+        body: String::new(),
+        draft: false,
+    };
+    world.forge.open_pr(&theirs).unwrap();
+    let asked = world.repo.run(&[]).exits(3).json();
+    assert!(asked["summary"].as_str().unwrap().contains("#1"), "{asked}");
+    let found = world.repo.events_named("overlap_found");
+    assert_eq!(found[0]["prs"][0]["files"], json!(["part2.txt"]));
+    // A person has seen it: the run goes on and does not ask twice.
+    world.repo.ralph(&["resume"]).exits(0);
+    assert_eq!(world.repo.events_named("overlap_found").len(), 1);
+    assert_eq!(world.forge.open_prs().unwrap().len(), 2);
+}
+
+#[test]
+fn work_may_be_stacked_on_another_branch_and_stay_a_draft() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({ "pr": { "draft": true, "base": "ralph/first" } }));
+    world.repo.git(&["switch", "-q", "-c", "ralph/first"]);
+    world.repo.write("first.txt", "first\n");
+    world.repo.git(&["add", "-A", "first.txt"]);
+    world.repo.git(&["commit", "-q", "-m", "first"]);
+    world.repo.run(&["--worktree"]).exits(0);
+    let pr = world.forge.pr(1).unwrap();
+    assert_eq!((pr.base.as_str(), pr.draft), ("ralph/first", true));
+    assert!(pr.body.contains("**Proven.**"), "{}", pr.body);
+    assert_eq!(world.forge.pr_files(1).unwrap(), ["part1.txt", "part2.txt", "part3.txt"]);
+}
+
+#[test]
+fn a_secret_in_the_work_never_leaves_the_machine() {
+    let env = TestEnv::new(RALPH);
+    let agent = "echo \"token: $MY_API_TOKEN\" > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({}));
+    let secret = ["s3cr3t", "value", "of", "mine"].join("-");
+    let args = ["run", "--isolation", "none", "--json"];
+    let done =
+        TestEnv::finish(env.ralph_command(&world.repo.dir, &args).env("MY_API_TOKEN", &secret)).exits(3);
+    assert!(done.stderr.contains("MY_API_TOKEN") && !done.stderr.contains(&secret), "{}", done.stderr);
+    assert!(world.forge.open_prs().unwrap().is_empty());
+    assert_eq!(world.remote(&["for-each-ref", "refs/ralph", "refs/heads/ralph"]), "");
+    let text = std::fs::read_to_string(
+        world.repo.dir.join(format!(".ralph/runs/{}/events.jsonl", world.repo.latest())),
+    );
+    assert!(!text.unwrap().contains(&secret));
+}
+
+#[test]
+fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
+    let env = TestEnv::new(RALPH);
+    let fake = FakeGitHub::start().unwrap();
+    let repo = TestRepo::with_task(&env);
+    repo.git(&["remote", "add", "origin", &fake.git_url()]);
+    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "publish": "pr", "poll_seconds": 0.02 }));
+    let login = format!("http://x-access-token:{}@{}", fake.token(), &fake.git_url()[7..]);
+    repo.git(&["push", "-q", &login, "main"]);
+    let run = |vars: &[(&str, String)]| {
+        let mut command = env.ralph_command(&repo.dir, &["run", "--new", "--isolation", "none", "--json"]);
+        command.env("GITHUB_API_URL", fake.url()).envs(vars.iter().map(|(k, v)| (*k, v.as_str())));
+        TestEnv::finish(&mut command)
+    };
+    let refused = run(&[("GITHUB_TOKEN", ["no", "such", "token"].join("_"))]).exits(4);
+    assert!(refused.stderr.contains("401") && refused.stderr.contains("next:"), "{}", refused.stderr);
+    let refused = run(&[]).exits(4);
+    assert!(refused.stderr.contains("GITHUB_TOKEN"), "{}", refused.stderr);
+    assert_eq!(repo.latest(), "", "nothing was started");
+    let app = [("GITHUB_APP_ID", fake.app_id()), ("GITHUB_APP_PRIVATE_KEY_PEM", fake.app_pem())];
+    let done = run(&app).exits(0).json();
+    assert_eq!(fake.pulls_made(), 1);
+    assert!(done["pr_url"].as_str().unwrap().contains("/pull"), "{done}");
+    // The token is nowhere on the disk of the run.
+    let state = fake.git(&[
+        "show",
+        &format!("refs/ralph/{}/state:runs/{0}/events.jsonl", done["run_id"].as_str().unwrap()),
+    ]);
+    assert!(!state.unwrap().contains("ghs_"));
+}
+
+#[test]
+fn an_approval_that_does_not_come_needs_a_person() {
+    let env = TestEnv::new(RALPH);
+    let task = r#"{"version": 2, "task": "Write part.txt", "acceptance_criteria": [
+        {"type": "file_exists", "path": "part.txt"}, {"type": "pr_approved"}, {"type": "pr_checks_pass"}],
+        "git": {"create_pr": true}}"#;
+    let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
+    let more = json!({ "review_timeout_hours": 0.0001, "ci_timeout_minutes": 0.005 });
+    let world = world(&env, agent, "test -f part.txt", &more);
+    std::fs::remove_file(world.repo.dir.join("PROMPT.md")).unwrap();
+    world.repo.write("ralph.json", task);
+    world.repo.git(&["add", "-A"]);
+    world.repo.git(&["commit", "-q", "-m", "task"]);
+    // A criterion about checks is not met by there being none.
+    let asked = world.repo.run(&[]).exits(3).json();
+    let why = asked["summary"].as_str().unwrap();
+    assert!(why.contains("has no checks") || why.contains("did not finish"), "{asked}");
+    let head = world.forge.pr(1).unwrap().head_commit;
+    world.forge.set_check(&head, "build", CiState::Passed, "fine", None).unwrap();
+    let asked = world.repo.ralph(&["--json", "resume"]).exits(3).json();
+    assert!(asked["summary"].as_str().unwrap().contains("nobody approved"), "{asked}");
+    world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
+    world.repo.ralph(&["resume"]).exits(0);
 }

@@ -321,7 +321,8 @@ fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
         "test -f part.txt",
     );
     let done = fenced!(repo.ralph(&["run", "--json", "--isolation", "landlock"]));
-    done.exits(0);
+    // The attributes ask for a filter that the user does not have: a person must say what to make of that.
+    done.exits(3);
     assert_eq!(repo.read("part.txt"), "part\n");
     assert!(!planted.exists(), "a filter of the agent was run outside the fence");
 }

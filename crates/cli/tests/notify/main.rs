@@ -275,6 +275,7 @@ fn slack_is_told_where_its_variable_is_set_and_secrets_are_not() {
     let text = body["text"].as_str().unwrap();
     assert!(text.starts_with("*ralph: proven: Use ") && text.contains("&amp; &lt;!channel&gt;"), "{text}");
     assert!(!received[0].body.contains(&secret), "{text}");
+    std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     run(&env, &repo, &[RUN, &["--new", "--notify", "none"]].concat(), &[("SLACK_WEBHOOK_URL", &web.url())])
         .exits(0);
     assert_eq!(web.received().len(), 1);
@@ -302,6 +303,7 @@ fn a_repo_cannot_choose_who_is_told() {
     assert_eq!(web.received().len(), 0, "a `.env` that comes with the repo has no say");
     repo.git(&["rm", "-q", "--cached", ".env"]);
     repo.git(&["commit", "-qm", "my own"]);
+    std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     run(&env, &repo, &[RUN, &["--new"]].concat(), &[]).exits(0);
     assert_eq!(web.received().len(), 1, "the user's own has");
 }

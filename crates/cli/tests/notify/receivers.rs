@@ -117,8 +117,16 @@ impl Post {
         Self { port, mails }
     }
 
+    /// What came. The sender may be gone before its last word is put away here, so an empty box is looked into again.
     pub fn mails(&self) -> Vec<Mail> {
-        self.mails.lock().unwrap().clone()
+        for _ in 0..100 {
+            let mails = self.mails.lock().unwrap().clone();
+            if !mails.is_empty() {
+                return mails;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        Vec::new()
     }
 }
 

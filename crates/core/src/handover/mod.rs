@@ -177,13 +177,19 @@ impl Driver {
     /// What an agent wrote may hold a secret of the user's: then nothing leaves this machine.
     fn refuse_secrets(&self, commit: &CommitId) -> Try<()> {
         let state = &self.ctx.state;
-        let Some(head) = state.baseline.as_ref().map(|baseline| baseline.head.clone()) else { return Ok(Ok(())) };
+        let Some(head) = state.baseline.as_ref().map(|baseline| baseline.head.clone()) else {
+            return Ok(Ok(()));
+        };
         if state.handover.pushed.as_ref() == Some(commit) {
             return Ok(Ok(()));
         }
         let patch = self.workspace.patch(head.as_str(), commit.as_str(), PATCH_MAX)?;
-        let added: Vec<u8> =
-            patch.split_inclusive(|b| *b == b'\n').filter(|line| line.starts_with(b"+")).flatten().copied().collect();
+        let added: Vec<u8> = patch
+            .split_inclusive(|b| *b == b'\n')
+            .filter(|line| line.starts_with(b"+"))
+            .flatten()
+            .copied()
+            .collect();
         let names: Vec<&str> = self.ctx.redactor.known_in(&added).into_iter().collect();
         if names.is_empty() {
             return Ok(Ok(()));
