@@ -101,6 +101,9 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
     if let Some(branch) = &result.branch {
         row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
     }
+    if let Some(url) = &result.pr_url {
+        row("pull req", url);
+    }
     if spec.home() != spec.origin {
         row("folder", &spec.workspace.display().to_string());
     }
