@@ -72,6 +72,22 @@ pub fn register(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Result<(), Com
     Ok(registry::register(home, &entry)?)
 }
 
+/// How the work of a run is recorded.
+pub fn workspace_options(spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
+    let settings = &spec.settings;
+    let identity = repo.identity(settings.commit_author.as_deref(), settings.commit_email.as_deref());
+    WorkspaceOptions {
+        branch: spec.branch.clone(),
+        allow_agent_commits: settings.allow_agent_commits,
+        commit_state: settings.commit_state,
+        sparse: match &spec.place {
+            Place::Clone { sparse, .. } => sparse.clone(),
+            Place::InPlace | Place::Worktree => Vec::new(),
+        },
+        ..WorkspaceOptions::new(identity)
+    }
+}
+
 /// Everything a driver needs for this run.
 pub fn parts(
     home: &StateHome,
@@ -104,18 +120,7 @@ pub fn parts(
             (Box::new(LocalSandbox::start(folder, options)?), None)
         }
     };
-    let identity =
-        repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
-    let options = WorkspaceOptions {
-        branch: spec.branch.clone(),
-        allow_agent_commits: spec.settings.allow_agent_commits,
-        commit_state: spec.settings.commit_state,
-        sparse: match &spec.place {
-            Place::Clone { sparse, .. } => sparse.clone(),
-            Place::InPlace | Place::Worktree => Vec::new(),
-        },
-        ..WorkspaceOptions::new(identity)
-    };
+    let options = workspace_options(spec, &repo);
     let run_id = spec.run_id.clone();
     let workspace: Box<dyn Workspace> = if twin {
         let agents = Repo::discover(&spec.workspace).map_err(from_repo)?;

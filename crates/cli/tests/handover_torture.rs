@@ -245,8 +245,15 @@ fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
                 let state = env.path(&format!("state-{round}"));
                 std::fs::remove_dir_all(&state).unwrap();
                 world.repo.git(&["worktree", "prune"]);
-                let done =
-                    TestEnv::finish(&mut world.command(&["--json", "resume", "--from", "origin", &id]));
+                let done = TestEnv::finish(&mut world.command(&[
+                    "--json",
+                    "resume",
+                    "--isolation",
+                    "none",
+                    "--from",
+                    "origin",
+                    &id,
+                ]));
                 if done.code != Some(0) {
                     println!("{what}: {}", done.stderr);
                     world.until_proven(&what);

@@ -135,6 +135,27 @@ pub(crate) fn yaml_limits() -> serde_saphyr::Options {
     options
 }
 
+/// The innermost cause of an error in one line: those around it often only repeat an address.
+pub fn deepest_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    one_line(&cause.to_string(), 200)
+}
+
+/// A text as a query or one segment of a path takes it.
+pub fn percent_encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,10 @@
 //! One POST, tried again where that can help, within a bounded time.
 #![allow(clippy::disallowed_methods, reason = "a home of waits between tries")]
 
+use ralph_domain::text::deepest_cause;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use std::error::Error as _;
+
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
@@ -68,7 +69,7 @@ impl Post<'_> {
                 .map_err(|_| Failure::Final(format!("`{name}` is no usable header")))?;
             request = request.header(HeaderName::from_static(name), value);
         }
-        let answer = request.send().await.map_err(|e| Failure::Passing(deepest(&e)))?;
+        let answer = request.send().await.map_err(|e| Failure::Passing(deepest_cause(&e)))?;
         let status = answer.status();
         let why = || format!("it answered {status}");
         match status.as_u16() {
@@ -94,15 +95,4 @@ fn client(url: &reqwest::Url) -> Result<reqwest::Client, String> {
     // Without certificates on the machine, servers without TLS can still be asked.
     let built = builder().build().or_else(|_| builder().tls_certs_only([]).build());
     built.map_err(|e| format!("TLS cannot be set up: {e}"))
-}
-
-/// The innermost cause: the outer ones repeat the address.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut source = error.source();
-    let mut words = "it could not be reached".to_owned();
-    while let Some(next) = source {
-        words = next.to_string();
-        source = next.source();
-    }
-    words
 }

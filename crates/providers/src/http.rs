@@ -4,12 +4,13 @@
 #![allow(clippy::disallowed_methods, reason = "the home of waits for cloud providers")]
 
 use crate::error::ProviderError;
+use ralph_domain::text::deepest_cause;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::error::Error as _;
+
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -259,7 +260,7 @@ impl Http {
             Body::Json(value) => builder.header("content-type", "application/json").body(value.to_string()),
             Body::Bytes { kind, bytes } => builder.header("content-type", kind.as_str()).body(bytes.clone()),
         };
-        builder.build().map_err(|e| self.garbled(&call.what, deepest(&e)))
+        builder.build().map_err(|e| self.garbled(&call.what, deepest_cause(&e)))
     }
 
     fn unreachable(&self, call: &Call, error: &reqwest::Error, tries: u32) -> ProviderError {
@@ -269,7 +270,7 @@ impl Http {
             vendor: self.vendor,
             what: call.what.clone(),
             server,
-            reason: self.clean(&deepest(error)),
+            reason: self.clean(&deepest_cause(error)),
             tries,
         }
     }
@@ -350,29 +351,6 @@ async fn watched<F: Future>(work: F, limit: Duration, watch: Watch<'_>) -> Resul
             Err(_) => {}
         }
     }
-}
-
-/// The innermost cause: the outer ones repeat the address.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    let mut source = error.source();
-    while let Some(next) = source {
-        cause = next;
-        source = next.source();
-    }
-    cause.to_string()
-}
-
-/// A text for a query.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
 }
 
 /// A word that nobody else has: for boundaries, temporary names and marks of processes.

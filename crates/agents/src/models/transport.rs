@@ -5,9 +5,10 @@ use super::provider::Route;
 use ralph_domain::config::Profile;
 use ralph_domain::model::{ModelErrorKind, ModelSink};
 use ralph_domain::ports::StopCause;
+use ralph_domain::text::deepest_cause;
 use reqwest::redirect::Policy;
 use std::collections::BTreeMap;
-use std::error::Error as _;
+
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
@@ -91,7 +92,7 @@ impl Transport {
         let client = built.map_err(|e| {
             Failure::of(
                 ModelErrorKind::NotFound,
-                format!("cannot be asked: TLS cannot be set up ({})", deepest(&e)),
+                format!("cannot be asked: TLS cannot be set up ({})", deepest_cause(&e)),
             )
             .hint("install the machine's certificates (`ca-certificates`)")
         })?;
@@ -131,7 +132,7 @@ pub(crate) async fn sleep(wait: Duration, sink: &mut dyn ModelSink) -> Result<()
 
 /// What a failed connection means.
 pub(crate) fn connection_failure(error: &reqwest::Error, route: &Route, timeouts: Timeouts) -> Failure {
-    let cause = deepest(error);
+    let cause = deepest_cause(error);
     if error.is_connect() && error.is_timeout() {
         return Failure::passing(
             ModelErrorKind::TimedOut,
@@ -153,15 +154,4 @@ pub(crate) fn connection_failure(error: &reqwest::Error, route: &Route, timeouts
         );
     }
     Failure::passing(ModelErrorKind::Overloaded, format!("broke the connection: {cause}"))
-}
-
-/// The innermost cause: the outer ones repeat the address.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    let mut source = error.source();
-    while let Some(next) = source {
-        cause = next;
-        source = next.source();
-    }
-    ralph_domain::text::one_line(&cause.to_string(), 200)
 }

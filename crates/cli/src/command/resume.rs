@@ -9,6 +9,7 @@ use crate::output::Out;
 use crate::{find, host, signals, wiring};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
+use ralph_domain::config::Isolation;
 use ralph_domain::control::Control;
 use ralph_domain::ports::Notifier;
 use ralph_domain::spec::RunSpec;
@@ -34,6 +35,9 @@ pub struct ResumeArgs {
     /// Bring the run here first, from the state that it pushed to this remote (a name, an address or a folder).
     #[arg(long, value_name = "REMOTE", requires = "run")]
     pub from: Option<String>,
+    /// With `--from`: how strongly the agent is fenced here; what the run says of that does not count.
+    #[arg(long, value_name = "HOW", value_parser = crate::command::run::isolation, requires = "from")]
+    pub isolation: Option<Isolation>,
     /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
     #[arg(long, value_name = "WAY", value_parser = notify::wish)]
     pub notify: Vec<notify::Wish>,
@@ -42,7 +46,7 @@ pub struct ResumeArgs {
 /// Runs the command.
 pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
-        elsewhere::bring(from, run, folder, out)?;
+        elsewhere::bring(from, run, args.isolation, folder, out)?;
     }
     go_on(args.run.as_deref(), &args.notify, folder, out)
 }

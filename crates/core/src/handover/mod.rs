@@ -216,7 +216,7 @@ impl Driver {
                 Some(_) => {
                     let name = push.name.trim_start_matches("refs/heads/");
                     return Ok(Err(Trouble::person(
-                        format!("`{name}` on {} has commits that are not of this run ({reason})", remote.url),
+                        format!("`{name}` on {} has commits that are not known here ({reason})", remote.url),
                         "look at them; bring the branch back to what ralph pushed, or rename it, then `ralph resume`",
                     )));
                 }

@@ -1,10 +1,11 @@
 //! Checks of a commit: check runs and statuses.
 
 use super::GitHub;
-use super::http::{Ask, escaped};
+use super::http::Ask;
 use super::wire::{WireAnnotation, WireCheck, WireRun, WireStatus};
 use crate::error::Result;
 use ralph_domain::ports::{CiCheck, CiState, NewStatus};
+use ralph_domain::text::percent_encoded;
 use ralph_domain::text::{one_line, tail};
 use reqwest::Method;
 use serde_json::json;
@@ -16,11 +17,12 @@ const DESCRIPTION_MAX: usize = 140;
 impl GitHub {
     pub(super) fn all_checks(&self, commit: &str) -> Result<Vec<CiCheck>> {
         let what = format!("read the checks of {commit} in {}", self.name);
-        let url = self.url(&format!("/commits/{}/check-runs?filter=latest&per_page=100", escaped(commit)));
+        let url =
+            self.url(&format!("/commits/{}/check-runs?filter=latest&per_page=100", percent_encoded(commit)));
         let runs: Vec<WireCheck> =
             self.http.pages(&Ask::get(what.clone(), url), Some("check_runs"), self.door())?;
         // `state` of the whole is "pending" where there is no status at all; the list tells the truth.
-        let url = self.url(&format!("/commits/{}/status?per_page=100", escaped(commit)));
+        let url = self.url(&format!("/commits/{}/status?per_page=100", percent_encoded(commit)));
         let statuses: Vec<WireStatus> =
             self.http.pages(&Ask::get(what, url), Some("statuses"), self.door())?;
         let mut found: Vec<CiCheck> =
@@ -59,7 +61,7 @@ impl GitHub {
 
     /// Which workflow, for which event, a check suite belongs to.
     fn workflows(&self, commit: &str) -> BTreeMap<u64, String> {
-        let url = self.url(&format!("/actions/runs?head_sha={}&per_page=100", escaped(commit)));
+        let url = self.url(&format!("/actions/runs?head_sha={}&per_page=100", percent_encoded(commit)));
         let ask = Ask::get(format!("read the workflows of {commit} in {}", self.name), url);
         let runs: Vec<WireRun> =
             self.http.pages(&ask, Some("workflow_runs"), self.door()).unwrap_or_default();
@@ -132,7 +134,7 @@ impl GitHub {
             body["target_url"] = url.as_str().into();
         }
         let what = format!("set the status `{}` of {commit} in {}", status.context, self.name);
-        let url = self.url(&format!("/statuses/{}", escaped(commit)));
+        let url = self.url(&format!("/statuses/{}", percent_encoded(commit)));
         // Twice is fine: the latest of a name counts.
         self.http.send(&Ask::with(Method::POST, what, url, body), self.door())?;
         Ok(())

@@ -7,12 +7,13 @@ use super::{address, limits, told};
 use crate::error::{Result, refused, unavailable};
 use jiff::Timestamp;
 use ralph_domain::ports::ForgeError;
+use ralph_domain::text::deepest_cause;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::error::Error as _;
+
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -260,7 +261,7 @@ impl Http {
     }
 
     async fn attempt(&self, ask: &Ask, token: &str) -> Result<Answer, Lost> {
-        let lost = |error: &reqwest::Error| Lost { reason: deepest(error), unsent: error.is_connect() };
+        let lost = |error: &reqwest::Error| Lost { reason: deepest_cause(error), unsent: error.is_connect() };
         let broken = |reason: &str| Lost { reason: reason.into(), unsent: true };
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| broken("the token is no usable header: is it whole?"))?;
@@ -339,29 +340,6 @@ fn next_query(link: &str) -> Option<&str> {
     let next = link.split(',').find(|part| part.contains("rel=\"next\""))?;
     let url = next.split_once('<')?.1.split_once('>')?.0;
     url.split_once('?').map(|(_, query)| query)
-}
-
-/// The innermost cause: the outer ones repeat the address.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    let mut source = error.source();
-    while let Some(next) = source {
-        cause = next;
-        source = next.source();
-    }
-    cause.to_string()
-}
-
-/// A text for a query or one segment of a path.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
 }
 
 /// A token never goes over the network in the clear.

@@ -1,11 +1,12 @@
 //! Pull requests: one per branch, whatever gets lost on the way.
 
 use super::GitHub;
-use super::http::{Ask, escaped, once};
+use super::http::{Ask, once};
 use super::wire::{WireFile, WirePr};
 use crate::error::{Result, auth};
 use crate::mark;
 use ralph_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -27,8 +28,10 @@ impl GitHub {
     /// The pull request from a branch of this repo: the open one, else the latest.
     pub(super) fn pr_of(&self, head: &str) -> Result<Option<PullRequest>> {
         let label = format!("{}:{head}", self.options.address.owner);
-        let query =
-            format!("/pulls?state=all&head={}&sort=created&direction=desc&per_page=100", escaped(&label));
+        let query = format!(
+            "/pulls?state=all&head={}&sort=created&direction=desc&per_page=100",
+            percent_encoded(&label)
+        );
         let ask =
             Ask::get(format!("look for a pull request from `{head}` in {}", self.name), self.url(&query));
         let found: Vec<WirePr> = self.http.json(&ask, self.door())?;

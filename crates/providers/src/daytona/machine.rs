@@ -4,11 +4,12 @@
 use super::wire::{self, Entry, Folder, PreviewUrl, Ran, SandboxDto};
 use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, escaped, patient, token};
+use crate::http::{Call, Http, Watch, patient, token};
 use crate::machine::{Machine, SHORT, Shell};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ralph_domain::ports::Preview;
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ impl DaytonaMachine {
     }
 
     fn api(&self, what: &str, method: Method, rest: &str) -> Call {
-        wire::call(&self.options, what, method, &format!("/sandbox/{}{rest}", escaped(&self.id)))
+        wire::call(&self.options, what, method, &format!("/sandbox/{}{rest}", percent_encoded(&self.id)))
     }
 
     fn toolbox(&self, what: &str, method: Method, rest: &str) -> Call {
@@ -75,7 +76,12 @@ impl DaytonaMachine {
 
 /// Removes a sandbox; no error where it is gone.
 pub(crate) fn destroy(http: &Http, options: &DaytonaOptions, id: &str) -> Result<(), ProviderError> {
-    let call = wire::call(options, "destroy a sandbox", Method::DELETE, &format!("/sandbox/{}", escaped(id)));
+    let call = wire::call(
+        options,
+        "destroy a sandbox",
+        Method::DELETE,
+        &format!("/sandbox/{}", percent_encoded(id)),
+    );
     http.send(&call.also(&[404]), &mut patient).map(drop)
 }
 
@@ -123,30 +129,30 @@ impl Machine for DaytonaMachine {
     }
 
     fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError> {
-        let rest = format!("/files/download?path={}", escaped(path));
+        let rest = format!("/files/download?path={}", percent_encoded(path));
         let call = self.toolbox("read a file", Method::GET, &rest).limit(Duration::from_secs(300));
         Ok(http.send(&call, &mut patient)?.body)
     }
 
     fn names(&self, http: &Http, folder: &str) -> Result<Vec<String>, ProviderError> {
-        let rest = format!("/files?path={}", escaped(folder));
+        let rest = format!("/files?path={}", percent_encoded(folder));
         let entries: Vec<Entry> = http.json(&self.toolbox("list a folder", Method::GET, &rest))?;
         Ok(entries.into_iter().map(|entry| entry.name).collect())
     }
 
     fn make_dir(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
-        let rest = format!("/files/folder?path={}&mode=0755", escaped(path));
+        let rest = format!("/files/folder?path={}&mode=0755", percent_encoded(path));
         http.send(&self.toolbox("make a folder", Method::POST, &rest), &mut patient).map(drop)
     }
 
     fn delete(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
-        let rest = format!("/files?path={}", escaped(path));
+        let rest = format!("/files?path={}", percent_encoded(path));
         let call = self.toolbox("remove a file", Method::DELETE, &rest).also(&[404]);
         http.send(&call, &mut patient).map(drop)
     }
 
     fn set_mode(&self, http: &Http, path: &str, mode: u32) -> Result<(), ProviderError> {
-        let rest = format!("/files/permissions?path={}&mode={mode:04o}", escaped(path));
+        let rest = format!("/files/permissions?path={}&mode={mode:04o}", percent_encoded(path));
         http.send(&self.toolbox("set permissions", Method::POST, &rest), &mut patient).map(drop)
     }
 

@@ -5,7 +5,7 @@ mod machine;
 mod wire;
 
 use crate::error::ProviderError;
-use crate::http::{Call, Http, escaped, patient};
+use crate::http::{Call, Http, patient};
 use crate::price::Prices;
 use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
 use machine::DaytonaMachine;
@@ -15,6 +15,7 @@ use ralph_domain::ports::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::json;
 use std::time::Duration;
@@ -106,20 +107,20 @@ impl Daytona {
 
     /// A sandbox of ours by its id or name.
     fn find(&self, http: &Http, id: &str) -> Result<Option<SandboxDto>, ProviderError> {
-        let path = format!("/sandbox/{}", escaped(id));
+        let path = format!("/sandbox/{}", percent_encoded(id));
         let found: Option<SandboxDto> =
             http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
         Ok(found.filter(|found| found.is_ours() && !found.is_gone()))
     }
 
     fn all(&self, http: &Http, labels: &serde_json::Value) -> Result<Vec<SandboxDto>, ProviderError> {
-        let filter = escaped(&labels.to_string());
+        let filter = percent_encoded(&labels.to_string());
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
             let mut path = format!("/sandbox?limit=100&labels={filter}");
             if let Some(cursor) = &cursor {
-                path.push_str(&format!("&cursor={}", escaped(cursor)));
+                path.push_str(&format!("&cursor={}", percent_encoded(cursor)));
             }
             let page: Page = http.json(&self.call("list sandboxes", Method::GET, &path))?;
             found.extend(page.items.into_iter().filter(|one| one.is_ours() && !one.is_gone()));
@@ -167,7 +168,7 @@ impl Daytona {
 
     /// The id of a volume, which is made where it is missing.
     fn volume(&self, http: &Http, name: &str) -> Result<String, ProviderError> {
-        let path = format!("/volumes/by-name/{}", escaped(name));
+        let path = format!("/volumes/by-name/{}", percent_encoded(name));
         let look = || self.call("look for a volume", Method::GET, &path);
         let mut volume: Option<Volume> = http.json_or_none(look())?;
         if volume.is_none() {

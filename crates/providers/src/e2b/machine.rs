@@ -4,9 +4,10 @@ use super::connect;
 use super::wire::{self, Access, Known};
 use super::{E2bOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, escaped, patient, token};
+use crate::http::{Call, Http, Watch, patient, token};
 use crate::machine::{Machine, SHORT, Shell};
 use ralph_domain::ports::Preview;
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ impl E2bMachine {
     }
 
     fn api(&self, what: &str, method: Method, rest: &str) -> Call {
-        wire::call(&self.options, what, method, &format!("/sandboxes/{}{rest}", escaped(&self.id)))
+        wire::call(&self.options, what, method, &format!("/sandboxes/{}{rest}", percent_encoded(&self.id)))
     }
 
     fn envd(&self, what: &str, method: Method, path: &str) -> Call {
@@ -89,15 +90,19 @@ pub(crate) fn connect(
         options,
         "connect to a sandbox",
         Method::POST,
-        &format!("/sandboxes/{}/connect", escaped(id)),
+        &format!("/sandboxes/{}/connect", percent_encoded(id)),
     );
     http.json_or_none(call.json(json!({ "timeout": lifetime.as_secs() })))
 }
 
 /// Removes a sandbox; no error where it is gone.
 pub(crate) fn destroy(http: &Http, options: &E2bOptions, id: &str) -> Result<(), ProviderError> {
-    let call =
-        wire::call(options, "destroy a sandbox", Method::DELETE, &format!("/sandboxes/{}", escaped(id)));
+    let call = wire::call(
+        options,
+        "destroy a sandbox",
+        Method::DELETE,
+        &format!("/sandboxes/{}", percent_encoded(id)),
+    );
     http.send(&call.also(&[404]), &mut patient).map(drop)
 }
 
@@ -134,14 +139,18 @@ impl Machine for E2bMachine {
         body.extend_from_slice(bytes);
         body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
         let call = self
-            .envd("write a file", Method::POST, &format!("/files?path={}&username=user", escaped(path)))
+            .envd(
+                "write a file",
+                Method::POST,
+                &format!("/files?path={}&username=user", percent_encoded(path)),
+            )
             .bytes(format!("multipart/form-data; boundary={boundary}"), body)
             .limit(Duration::from_secs(300));
         http.send(&call, &mut patient).map(drop)
     }
 
     fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError> {
-        let path = format!("/files?path={}&username=user", escaped(path));
+        let path = format!("/files?path={}&username=user", percent_encoded(path));
         let call = self.envd("read a file", Method::GET, &path).limit(Duration::from_secs(300));
         Ok(http.send(&call, &mut patient)?.body)
     }

@@ -6,7 +6,7 @@ mod machine;
 mod wire;
 
 use crate::error::ProviderError;
-use crate::http::{Call, Http, escaped};
+use crate::http::{Call, Http};
 use crate::price::Prices;
 use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
 use machine::E2bMachine;
@@ -16,6 +16,7 @@ use ralph_domain::ports::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::json;
 use std::time::Duration;
@@ -111,7 +112,7 @@ impl E2b {
     }
 
     fn find(&self, http: &Http, id: &str) -> Result<Option<Known>, ProviderError> {
-        let path = format!("/sandboxes/{}", escaped(id));
+        let path = format!("/sandboxes/{}", percent_encoded(id));
         let found: Option<Known> = http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
         Ok(found.filter(Known::is_ours))
     }
@@ -119,14 +120,14 @@ impl E2b {
     fn all(&self, http: &Http, filter: &[(&str, &str)]) -> Result<Vec<Known>, ProviderError> {
         // A query within a query: names and values are escaped, then the whole once more.
         let pairs: Vec<String> =
-            filter.iter().map(|(k, v)| format!("{}={}", escaped(k), escaped(v))).collect();
-        let filter = escaped(&pairs.join("&"));
+            filter.iter().map(|(k, v)| format!("{}={}", percent_encoded(k), percent_encoded(v))).collect();
+        let filter = percent_encoded(&pairs.join("&"));
         let mut found = Vec::new();
         let mut next: Option<String> = None;
         for _ in 0..PAGES_MAX {
             let mut path = format!("/v2/sandboxes?metadata={filter}&state=running,paused&limit=100");
             if let Some(next) = &next {
-                path.push_str(&format!("&nextToken={}", escaped(next)));
+                path.push_str(&format!("&nextToken={}", percent_encoded(next)));
             }
             let call = self.call("list sandboxes", Method::GET, &path);
             let answer = http.send(&call, &mut crate::http::patient)?;

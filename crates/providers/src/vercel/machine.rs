@@ -4,9 +4,10 @@
 use super::wire::{self, Found, Route, Updated};
 use super::{VENDOR, VercelOptions, tar};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, escaped, patient};
+use crate::http::{Call, Http, Watch, patient};
 use crate::machine::{Machine, SHORT, Shell};
 use ralph_domain::ports::Preview;
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -28,8 +29,11 @@ struct Now {
 
 /// Looks at a sandbox; with `resume` a stopped one begins its next session.
 pub(crate) fn look(options: &VercelOptions, name: &str, resume: bool) -> Call {
-    let path =
-        format!("/v2/sandboxes/{}?projectId={}&resume={resume}", escaped(name), escaped(&options.project));
+    let path = format!(
+        "/v2/sandboxes/{}?projectId={}&resume={resume}",
+        percent_encoded(name),
+        percent_encoded(&options.project)
+    );
     wire::call(options, "look for a sandbox", Method::GET, &path).limit(Duration::from_secs(120))
 }
 
@@ -37,8 +41,8 @@ pub(crate) fn look(options: &VercelOptions, name: &str, resume: bool) -> Call {
 pub(crate) fn destroy(http: &Http, options: &VercelOptions, name: &str) -> Result<(), ProviderError> {
     let path = format!(
         "/v2/sandboxes/{}?projectId={}&deleteOrphanSnapshots=true",
-        escaped(name),
-        escaped(&options.project)
+        percent_encoded(name),
+        percent_encoded(&options.project)
     );
     http.send(&wire::call(options, "destroy a sandbox", Method::DELETE, &path).also(&[404]), &mut patient)
         .map(drop)
@@ -59,7 +63,7 @@ impl VercelMachine {
             &self.options,
             what,
             Method::POST,
-            &format!("/v2/sandboxes/sessions/{}{rest}", escaped(&session)),
+            &format!("/v2/sandboxes/sessions/{}{rest}", percent_encoded(&session)),
         )
     }
 
@@ -141,7 +145,7 @@ impl Machine for VercelMachine {
                 "stopped" | "failed" | "aborted" => return Ok(()),
                 "running" if !asked => {
                     asked = true;
-                    let path = format!("/v2/sandboxes/sessions/{}/stop", escaped(&found.session.id));
+                    let path = format!("/v2/sandboxes/sessions/{}/stop", percent_encoded(&found.session.id));
                     let call = wire::call(&self.options, "stop a sandbox", Method::POST, &path);
                     http.send(&call.limit(Duration::from_secs(180)), &mut patient)?;
                 }
@@ -167,8 +171,8 @@ impl Machine for VercelMachine {
                 ports.push(port);
                 let path = format!(
                     "/v2/sandboxes/{}?projectId={}",
-                    escaped(&self.name),
-                    escaped(&self.options.project)
+                    percent_encoded(&self.name),
+                    percent_encoded(&self.options.project)
                 );
                 let call = wire::call(&self.options, "open a port", Method::PATCH, &path)
                     .json(json!({ "ports": ports }));

@@ -9,7 +9,7 @@ mod wire;
 pub use options::VercelOptions;
 
 use crate::error::ProviderError;
-use crate::http::{Call, Http, escaped, patient};
+use crate::http::{Call, Http, patient};
 use crate::sandbox::CloudSandbox;
 use machine::VercelMachine;
 use ralph_domain::money::Usd;
@@ -17,6 +17,7 @@ use ralph_domain::ports::{
     Capabilities, LABEL_OURS, ManagedSandbox, Resources, SandboxError, SandboxInfo, SandboxProvider,
     SandboxSpec,
 };
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde_json::json;
 use std::time::Duration;
@@ -55,8 +56,11 @@ impl Vercel {
     /// Makes one, or wakes the one that is there. A try that failed may have made it all the same, so each begins with a look.
     fn make(&self, http: &Http, spec: &SandboxSpec) -> Result<Found, ProviderError> {
         for (name, _) in &spec.volumes {
-            let call =
-                self.call("make a drive", Method::POST, &format!("/v2/sandboxes/drives/{}", escaped(name)));
+            let call = self.call(
+                "make a drive",
+                Method::POST,
+                &format!("/v2/sandboxes/drives/{}", percent_encoded(name)),
+            );
             http.send(&call.json(json!({ "projectId": self.options.project })), &mut patient)?;
         }
         let (path, body) = wire::create(spec, &self.options)?;
@@ -133,11 +137,11 @@ impl SandboxProvider for Vercel {
         for _ in 0..PAGES_MAX {
             let mut path = format!(
                 "/v2/sandboxes?project={}&limit=50&tags={}",
-                escaped(&self.options.project),
-                escaped(&format!("{LABEL_OURS}:true"))
+                percent_encoded(&self.options.project),
+                percent_encoded(&format!("{LABEL_OURS}:true"))
             );
             if let Some(cursor) = &cursor {
-                path.push_str(&format!("&cursor={}", escaped(cursor)));
+                path.push_str(&format!("&cursor={}", percent_encoded(cursor)));
             }
             let page: Page = http.json(&self.call("list sandboxes", Method::GET, &path))?;
             found.extend(page.sandboxes.into_iter().filter(SandboxDto::is_ours));

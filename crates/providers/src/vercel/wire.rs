@@ -2,10 +2,11 @@
 
 use super::{VENDOR, VercelOptions};
 use crate::error::ProviderError;
-use crate::http::{Call, escaped};
+use crate::http::Call;
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, Resources, SandboxInfo, SandboxSpec};
+use ralph_domain::text::percent_encoded;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -81,8 +82,11 @@ pub(crate) struct Pagination {
 /// A call with the token, for the team.
 pub(crate) fn call(options: &VercelOptions, what: &str, method: Method, path: &str) -> Call {
     let mark = if path.contains('?') { '&' } else { '?' };
-    let url =
-        format!("{}{path}{mark}teamId={}", options.api_url.trim_end_matches('/'), escaped(&options.team));
+    let url = format!(
+        "{}{path}{mark}teamId={}",
+        options.api_url.trim_end_matches('/'),
+        percent_encoded(&options.team)
+    );
     Call::new(what, method, url).header("authorization", format!("Bearer {}", options.token))
 }
 

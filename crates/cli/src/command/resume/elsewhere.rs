@@ -1,14 +1,17 @@
 //! `ralph resume --from REMOTE RUN`: a run whose machine or sandbox is gone goes on here, from the state that it pushed.
 
+use crate::command::run::thinking;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, handover, host, wiring};
+use crate::{fence, find, handover, host, models, settings, wiring};
 use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
+use ralph_domain::config::Isolation;
+use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::spec::{Place, RunSpec};
-use ralph_git::{GitWorkspace, Repo, WorkspaceOptions, place};
+use ralph_git::{GitWorkspace, Repo, place};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::{artifacts, registry, snapshot};
@@ -19,7 +22,13 @@ use std::sync::Arc;
 const STATE_MAX: usize = 64 * 1024 * 1024;
 
 /// Brings a run here, unless what is here reaches as far already.
-pub fn bring(from: &str, run: &str, folder: &Path, out: &Out) -> Result<(), CommandError> {
+pub fn bring(
+    from: &str,
+    run: &str,
+    isolation: Option<Isolation>,
+    folder: &Path,
+    out: &Out,
+) -> Result<(), CommandError> {
     let run = RunId::parse(run).map_err(|_| {
         CommandError::usage(format!("`{run}` is not a whole run id"))
             .hint("the pull request names it, and so does the state ref `refs/ralph/RUN/state`")
@@ -73,7 +82,7 @@ pub fn bring(from: &str, run: &str, folder: &Path, out: &Out) -> Result<(), Comm
     for old in [home.seal(&run), home.seal(&run).with_extension("spec.json")] {
         let _ = std::fs::remove_file(old);
     }
-    let spec = settle_in(&home, &run, &repo, &remote, from)?;
+    let spec = settle_in(&home, &run, &repo, (&remote, from), isolation)?;
     wiring::register(&home, &spec, &repo)?;
     out.say(format!(
         "run {run} is in `{}` now, after {}",
@@ -115,8 +124,8 @@ fn settle_in(
     home: &StateHome,
     run: &RunId,
     repo: &Repo,
-    remote: &GitRemote,
-    from: &str,
+    (remote, from): (&GitRemote, &str),
+    isolation: Option<Isolation>,
 ) -> Result<RunSpec, CommandError> {
     let dir = RalphDir::of(&repo.top).run(run);
     let places = Places { dir, seal: Some(home.seal(run)), spare: Some(repo.run_folder(run)) };
@@ -134,20 +143,39 @@ fn settle_in(
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
     spec.place = Place::Clone { from: remote.url.clone(), sparse: Vec::new() };
     spec.config_digest = None;
+    in_own_words(&mut spec, isolation)?;
+    if spec.settings.handover.local_forge.is_some() {
+        // The folder that it was fetched from stands in for the code host, wherever that was before.
+        spec.settings.handover.local_forge = remote.url.strip_suffix("/repo.git").map(str::to_owned);
+    }
     spec.branch = spec.branch.or_else(|| spec.settings.handover.branch.clone());
-    let identity =
-        repo.identity(spec.settings.commit_author.as_deref(), spec.settings.commit_email.as_deref());
-    let options = WorkspaceOptions {
-        branch: spec.branch.clone(),
-        allow_agent_commits: spec.settings.allow_agent_commits,
-        commit_state: spec.settings.commit_state,
-        ..WorkspaceOptions::new(identity)
-    };
-    let mut workspace = GitWorkspace::new(repo.clone(), run.clone(), options)?;
+    let mut workspace = GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(&spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.as_ref(), &relocate::protected(&spec))?;
     let redactor = Arc::new(host::redactor(&spec.origin));
     relocate::move_here(&places, redactor, &spec, baseline, from, &SystemClock::default())?;
     Ok(spec)
+}
+
+/// What a run was frozen with comes from the remote, like a repo's files. What opens the fence or says where keys go is this
+/// machine's user's to say.
+fn in_own_words(spec: &mut RunSpec, isolation: Option<Isolation>) -> Result<(), CommandError> {
+    let loaded = settings::load(&spec.origin)?;
+    let wanted = isolation.or(loaded.user_isolation).unwrap_or_default();
+    let own = loaded.file;
+    let settings = &mut spec.settings;
+    settings.isolation = match settings.sandbox.provider().is_elsewhere() {
+        true => Isolation::Auto,
+        false => fence::settle(wanted)?,
+    };
+    settings.allowed_hosts = own.allowed_hosts.unwrap_or_default();
+    settings.pass_env = own.pass_env.unwrap_or_default();
+    settings.sandbox.volumes = own.sandbox.map(|sandbox| sandbox.volumes).unwrap_or_default();
+    let choice = ModelChoice {
+        default_profile: settings.models.default.clone(),
+        fallback_profile: settings.models.fallback.clone(),
+    };
+    thinking::settle(settings, &models::load(&spec.origin)?, &choice);
+    thinking::check(settings)
 }
 
 /// The user's own folder that the run was started from, where it is on this machine.
