@@ -4,7 +4,6 @@
 use ralph_domain::text::deepest_cause;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 

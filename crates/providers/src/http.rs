@@ -10,7 +10,6 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::{Duration, Instant};

@@ -8,7 +8,6 @@ use ralph_domain::ports::StopCause;
 use ralph_domain::text::deepest_cause;
 use reqwest::redirect::Policy;
 use std::collections::BTreeMap;
-
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};

@@ -13,7 +13,6 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
