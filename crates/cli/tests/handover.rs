@@ -35,6 +35,7 @@ fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
+    config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     repo.configure(&[repo.agent("stub", agent)], check, &config);
     World { forge: LocalForge::open(&folder).unwrap(), repo }
 }
@@ -397,4 +398,59 @@ fn an_approval_that_does_not_come_needs_a_person() {
     assert!(asked["summary"].as_str().unwrap().contains("nobody approved"), "{asked}");
     world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
     world.repo.ralph(&["resume"]).exits(0);
+}
+
+#[test]
+fn a_task_with_milestones_keeps_its_pull_request_true() {
+    let env = TestEnv::new(RALPH);
+    let agent = r#"
+        i=$RALPH_ITERATION
+        case $i in
+            1) echo start > readme2.txt;;
+            2) echo a > a.txt;;
+            *) echo b > b.txt;;
+        esac
+        echo "step $i"
+    "#;
+    let world = world(&env, agent, "true", &json!({ "publish": null }));
+    std::fs::remove_file(world.repo.dir.join("PROMPT.md")).unwrap();
+    world.repo.write(
+        "ralph_task.md",
+        "---\ntask_id: t-1\ntarget_branch_slug: letters\nmax_iterations: 6\nmax_wall_time_minutes: 10\nmax_cost_usd_estimate: 1\n\
+         test_command: \"test -f a.txt\"\nverify_commands:\n  - \"test -f a.txt\"\npr:\n  labels: [letters]\n---\n\n# Task: two letters\n\n\
+         ## Success criteria\n\n### Milestone M1 — letters\n- [ ] M1.1 a.txt is there\n  - verify: `test -f a.txt`\n\
+         - [ ] M1.2 b.txt is there\n  - verify: `test -f b.txt`\n",
+    );
+    world.repo.git(&["add", "-A"]);
+    world.repo.git(&["commit", "-q", "-m", "task"]);
+    // Without a word of the user: a task of this kind ends in a pull request where there is a code host.
+    let run = world.repo.run(&["--worktree"]).exits(0).json();
+    let pr = world.forge.pr(1).unwrap();
+    assert_eq!(pr.head, run["branch"].as_str().unwrap());
+    assert!(pr.head.ends_with("letters") && pr.title.contains("two letters"), "{pr:?}");
+    assert!(pr.body.contains("- [x] M1.1") && pr.body.contains("- [x] M1.2"), "{}", pr.body);
+    assert_eq!(world.forge.labels(1).unwrap(), ["letters"]);
+    let folder = env.path("state/ralph/workspaces").join(run["run_id"].as_str().unwrap());
+    let events = std::fs::read_to_string(
+        folder.join(format!(".ralph/runs/{}/events.jsonl", run["run_id"].as_str().unwrap())),
+    );
+    let why: Vec<String> = events
+        .unwrap()
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|event| event["kind"] == "pr_written")
+        .map(|event| format!("{} {}", event["why"].as_str().unwrap(), event["met"]))
+        .collect();
+    assert_eq!(why, ["opened 0", "progress 1", "proven 2"]);
+}
+
+#[test]
+fn the_doctor_names_the_code_host() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({}));
+    let report = world.repo.ralph(&["--json", "doctor"]).json();
+    let host =
+        report["checks"].as_array().unwrap().iter().find(|c| c["name"] == "code host").unwrap().clone();
+    assert_eq!(host["status"], "ok", "{host}");
+    assert!(host["message"].as_str().unwrap().starts_with("local "), "{host}");
 }

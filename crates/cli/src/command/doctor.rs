@@ -1,6 +1,7 @@
 //! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that mends it.
 
 mod agents;
+mod code_host;
 mod configuration;
 mod machine;
 mod repo;
@@ -83,6 +84,7 @@ pub fn run(_args: DoctorArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
     let mut checks = machine::checks(folder, scratch.as_ref().err());
     checks.extend(repo::checks(folder));
     let (config_checks, file) = configuration::files(&top);
+    checks.extend(code_host::checks(folder, &file));
     checks.extend(agents::checks(&top, &file));
     checks.extend(config_checks);
     checks.extend(configuration::checks(&top, folder, file));
