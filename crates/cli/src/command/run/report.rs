@@ -137,6 +137,8 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
     }
     if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
         out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
+    } else if let Some(url) = result.pr_url.as_deref().filter(|_| result.success) {
+        out.say(format!("{} review {url}", out.err(Tone::Plain, "next:")));
     } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
         out.say(format!(
             "{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them",
