@@ -1,7 +1,7 @@
 //! The end of a run as one object, with the typed error that belongs to it.
 
 use crate::driver::Driver;
-use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
+use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
 use ralph_domain::state::RunState;
 
 impl Driver {
@@ -75,15 +75,9 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         }
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {
-            let approve = state.needs_human.as_ref().is_some_and(|n| n.reason.needs_approval());
-            let setup = state.needs_human.as_ref().is_some_and(|n| n.reason == HumanReason::Setup);
-            let hint = if setup {
-                format!("do that, then `ralph run --new`; `ralph show {run} --proof` shows what failed")
-            } else if approve {
-                format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
-            } else {
-                format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` goes on")
-            };
+            let need = state.needs_human.as_ref();
+            let hint =
+                need.map_or_else(|| format!("`ralph resume {run}` goes on"), |n| n.answer(run.as_str()));
             (ErrorCode::NeedsHuman, hint, true)
         }
         EndReason::Error if state.dropped.is_empty() => {

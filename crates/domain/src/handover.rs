@@ -256,7 +256,10 @@ impl RunState {
         facts.tries += 1;
         facts.retry_at = news.retry_at;
         if news.retry_at.is_none() {
-            facts.blocked = Some(news.reason.clone());
+            facts.blocked = Some(match &news.hint {
+                Some(hint) => format!("{}; {hint}", news.reason),
+                None => news.reason.clone(),
+            });
         }
         // Work goes on; the next iteration is the next try.
         facts.pushed_at = self.iterations;

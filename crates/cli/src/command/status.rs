@@ -66,7 +66,7 @@ pub fn object(facts: &Facts) -> Value {
         .map(|(name, rest)| (name.to_string(), json!({ "until": rest.until, "reason": rest.reason })))
         .collect();
     let needs = state.needs_human.as_ref().map(|need| {
-        let next = now::answer(need, facts.entry.run_id.as_str());
+        let next = need.answer(facts.entry.run_id.as_str());
         json!({ "reason": need.reason, "message": need.message, "next": next })
     });
     let finished = state

@@ -191,6 +191,26 @@ pub struct NeedsHuman {
     pub message: String,
 }
 
+impl NeedsHuman {
+    /// How a person answers, as commands on the run.
+    pub fn answer(&self, run: &str) -> String {
+        match self.reason {
+            HumanReason::Setup => {
+                format!("do that, then `ralph run --new`; `ralph show {run} --proof` shows what failed")
+            }
+            HumanReason::RefsMoved | HumanReason::Tampered => {
+                format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
+            }
+            HumanReason::Publish => format!("mend that, then `ralph resume {run}` tries again"),
+            HumanReason::Checks | HumanReason::Review => format!("`ralph resume {run}` looks again"),
+            HumanReason::Overlap => format!("agree with them, then `ralph resume {run}` goes on"),
+            HumanReason::Stuck | HumanReason::AgentAsks => {
+                format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` goes on")
+            }
+        }
+    }
+}
+
 /// The final check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofFacts {

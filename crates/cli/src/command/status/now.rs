@@ -3,8 +3,8 @@
 use crate::command::status::facts::Facts;
 use crate::command::status::words::{age, ago, left, since};
 use ralph_domain::describe::Tone;
-use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::state::{NeedsHuman, Stage};
+use ralph_domain::outcome::EndReason;
+use ralph_domain::state::Stage;
 use std::path::Path;
 
 /// What goes on now.
@@ -69,22 +69,11 @@ pub fn next(facts: &Facts) -> Option<String> {
         });
     }
     if let Some(need) = &state.needs_human {
-        return Some(answer(need, id.as_str()));
+        return Some(need.answer(id.as_str()));
     }
     // Where no process drives it, the Now line names the command itself.
     if facts.driver.is_some() && state.wait.is_some() && state.paused_by.is_some() {
         return Some(format!("`ralph resume {id}` goes on"));
     }
     None
-}
-
-/// How a person answers.
-pub fn answer(need: &NeedsHuman, id: &str) -> String {
-    if need.reason == HumanReason::Setup {
-        format!("do that, then `ralph run --new`; `ralph show {id} --proof` shows what failed")
-    } else if need.reason.needs_approval() {
-        format!("look at it, then `ralph approve {id}` and `ralph resume {id}`")
-    } else {
-        format!("`ralph nudge '…' --run {id}` gives a hint, `ralph resume {id}` goes on")
-    }
 }
