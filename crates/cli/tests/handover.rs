@@ -204,6 +204,36 @@ fn a_review_is_waited_for_answered_and_ends_the_run() {
 }
 
 #[test]
+fn a_pull_request_never_calls_proven_what_is_not() {
+    let env = TestEnv::new(RALPH);
+    // The first try is proven here and red there; the second one breaks the check that was fine.
+    let agent = r#"
+        case $RALPH_ITERATION in
+            1) echo good > part.txt; echo '<promise>COMPLETE</promise>';;
+            2) echo bad > part.txt;;
+            *) echo good again > part.txt; echo '<promise>COMPLETE</promise>';;
+        esac
+        while [ -f "$HOLD" ] && [ $RALPH_ITERATION = 3 ]; do sleep 0.05; done
+        echo "step $RALPH_ITERATION"
+    "#;
+    let world = world(&env, agent, "grep -q good part.txt", &json!({ "wait_for_checks": true }));
+    let hold = env.path("hold");
+    std::fs::write(&hold, "").unwrap();
+    let args = ["run", "--isolation", "none", "--json"];
+    let child = env.ralph_command(&world.repo.dir, &args).env("HOLD", &hold).spawn().unwrap();
+    let pr =
+        |what: &str, word: &str| until(what, || world.forge.pr(1).ok().filter(|pr| pr.body.contains(word)));
+    let first = pr("the proven one", "**Proven.**");
+    world.forge.set_check(&first.head_commit, "build", CiState::Failed, "no", None).unwrap();
+    let between = pr("the one in between", "**Work in progress.**");
+    assert!(between.head_commit != first.head_commit && !between.draft, "{between:?}");
+    std::fs::remove_file(&hold).unwrap();
+    let last = pr("the proven one again", "**Proven.**");
+    world.forge.set_check(&last.head_commit, "build", CiState::Passed, "yes", None).unwrap();
+    TestEnv::wait(child).exits(0);
+}
+
+#[test]
 fn a_closed_pull_request_ends_the_run() {
     let env = TestEnv::new(RALPH);
     let world = world(

@@ -77,7 +77,10 @@ impl Driver {
         }
         match &state.handover.pr {
             None => self.write_pr(PrOccasion::Opened),
-            Some(pr) if pr.met != state.met.len() => self.write_pr(PrOccasion::Progress),
+            // What was pushed now is not what was proven: the text must not say so.
+            Some(pr) if pr.met != state.met.len() || pr.why == PrOccasion::Proven => {
+                self.write_pr(PrOccasion::Progress)
+            }
             Some(_) => self.look_at_pr(),
         }
     }

@@ -26,7 +26,12 @@ impl Driver {
         let clean = |text: String| self.ctx.redactor.text(&text).into_owned();
         let title = clean(text::title(state));
         let body = clean(text::body(state, why, &proof));
-        let draft = why != PrOccasion::Proven || settings.pr.draft == Some(true);
+        let draft = match why {
+            PrOccasion::Proven => settings.pr.draft == Some(true),
+            // Reviewers who are at it are not sent away.
+            PrOccasion::Progress => found.as_ref().is_none_or(|pr| pr.draft),
+            PrOccasion::Opened | PrOccasion::Stopped => true,
+        };
         let pr = match found {
             Some(pr) => {
                 let change = PrChange {
