@@ -186,6 +186,27 @@ pub fn is_elsewhere(from: &str) -> bool {
     from.contains("://") || (from.contains(':') && !Path::new(from).exists())
 }
 
+/// An address to clone from, with the login of its code host where there is one: private repos need it. The login goes no
+/// further than git's environment.
+pub fn with_login(remote: &GitRemote) -> String {
+    match (&remote.login, remote.url.split_once("://")) {
+        (Some((user, secret)), Some((scheme, rest))) => format!("{scheme}://{user}:{secret}@{rest}"),
+        _ => remote.url.clone(),
+    }
+}
+
+/// What `--clone` is to read from: as it was given, or with the login of its code host.
+pub fn clone_source(from: &str) -> String {
+    if !from.contains("://") || from.contains('@') {
+        return from.to_owned();
+    }
+    match forge(Some(from), None).ok().flatten().map(|forge| forge.remote()) {
+        Some(Ok(remote)) => with_login(&remote),
+        // A public repo needs none; what else is wrong, git will say.
+        _ => from.to_owned(),
+    }
+}
+
 /// The other side of a run, as its spec says.
 pub fn connect(spec: &RunSpec, repo: &Repo) -> Result<Counterpart, CommandError> {
     let url = url_of(spec, repo);

@@ -397,6 +397,18 @@ fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
     let done = run(&app).exits(0).json();
     assert_eq!(fake.pulls_made(), 1);
     assert!(done["pr_url"].as_str().unwrap().contains("/pull"), "{done}");
+    // A private repo is cloned with the same login, and the clone does not keep it.
+    fake.private(true);
+    let mut command = env.ralph_command(
+        &repo.dir,
+        &["run", "--new", "--isolation", "none", "--json", "--clone", &fake.git_url()],
+    );
+    let vars = app.iter().map(|(k, v)| (*k, v.as_str()));
+    let cloned = TestEnv::finish(command.env("GITHUB_API_URL", fake.url()).envs(vars)).exits(0).json();
+    assert_eq!(fake.pulls_made(), 2);
+    let folder = env.path("state/ralph/workspaces").join(cloned["run_id"].as_str().unwrap());
+    let settings = std::fs::read_to_string(folder.join(".git/config")).unwrap();
+    assert!(settings.contains("octo/app.git") && !settings.contains("x-access-token"), "{settings}");
     // The token is nowhere on the disk of the run.
     let state = fake.git(&[
         "show",

@@ -112,11 +112,7 @@ fn remote(from: &str, here: Option<&Repo>) -> Result<GitRemote, CommandError> {
 }
 
 fn clone(remote: &GitRemote, path: &Path, branch: &str) -> Result<Repo, CommandError> {
-    let url = match (&remote.login, remote.url.split_once("://")) {
-        (Some((user, secret)), Some((scheme, rest))) => format!("{scheme}://{user}:{secret}@{rest}"),
-        _ => remote.url.clone(),
-    };
-    Ok(place::clone(&url, path, branch)?)
+    Ok(place::clone(&handover::with_login(remote), path, branch)?)
 }
 
 /// Makes the fetched files the run's own: new places in the spec, a baseline in this clone, a line in the journal.

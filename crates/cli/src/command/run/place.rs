@@ -3,8 +3,7 @@
 use super::RunArgs;
 use super::task::Chosen;
 use crate::error::CommandError;
-use crate::host;
-use crate::wiring;
+use crate::{handover, host, wiring};
 use ralph_domain::config::{CloneConfig, Isolation, Settings};
 use ralph_domain::id::RunId;
 use ralph_domain::spec::Place;
@@ -113,7 +112,7 @@ fn beside(
     let from = args.clone.as_deref().unwrap_or_default();
     let path = home.workspace(run_id);
     let branch = args.branch.clone().unwrap_or_else(own);
-    let made = place::clone_part(from, &path, &branch, extent)?;
+    let made = place::clone_part(&handover::clone_source(from), &path, &branch, extent)?;
     if let Some(base) = &chosen.base {
         // A fresh clone is ours alone: its new branch may start where the task says.
         let start = based_on(&made, Some(base))?.head;
