@@ -18,9 +18,23 @@ const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 const PARTS: &str = r#"
 i=$RALPH_ITERATION
 echo "part $i" > part$i.txt
+echo "wrote part $i"
 if [ $i -ge 3 ]; then echo '<promise>COMPLETE</promise>'; fi
 "#;
 const CHECK: &str = "test -f part1.txt && test -f part2.txt && test -f part3.txt";
+
+/// The text of a pull request without what differs from run to run.
+fn steady(body: &str) -> String {
+    let rules = [
+        (r"[0-9]{8}-[0-9]{6}-[a-z0-9]{4}", "RUN"),
+        (r"\b[0-9a-f]{12}\b", "DIGEST"),
+        (r"\b[0-9a-f]{10}\b", "COMMIT"),
+        (r"\b[0-9]+ m?s\b", "TIME"),
+    ];
+    rules.iter().fold(body.to_owned(), |text, (rule, word)| {
+        regex_lite::Regex::new(rule).unwrap().replace_all(&text, *word).into_owned()
+    })
+}
 
 struct World<'a> {
     repo: TestRepo<'a>,
@@ -69,6 +83,7 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
     let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
     assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
     assert!(pr.body.contains("**Proven.**") && pr.body.contains(&pr.head_commit[..10]), "{}", pr.body);
+    insta::assert_snapshot!("pr_proven", steady(&pr.body));
     let why: Vec<Value> = world.repo.events_named("pr_written").iter().map(|e| e["why"].clone()).collect();
     assert_eq!(why, [json!("opened"), json!("proven")]);
     assert_eq!(world.repo.events_named("pushed").len(), 3);
@@ -88,12 +103,13 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
 #[test]
 fn a_run_that_ends_without_success_leaves_an_honest_draft() {
     let env = TestEnv::new(RALPH);
-    let world = world(&env, "date +%s%N > part.txt", "false", &json!({ "max_iterations": 2 }));
+    let world = world(&env, "date +%s%N > part.txt; echo tried", "false", &json!({ "max_iterations": 2 }));
     let run = world.repo.run(&[]).exits(1).json();
     let pr = world.forge.pr(1).unwrap();
     assert!(pr.draft && pr.state == PrState::Open);
     assert!(pr.body.starts_with("**Not finished.** The budget for iterations is used up"), "{}", pr.body);
     assert!(!pr.body.contains("**Proven"), "{}", pr.body);
+    insta::assert_snapshot!("pr_stopped", steady(&pr.body));
     assert_eq!(run["pr_url"], pr.url);
 }
 
@@ -495,4 +511,25 @@ fn the_doctor_names_the_code_host() {
         report["checks"].as_array().unwrap().iter().find(|c| c["name"] == "code host").unwrap().clone();
     assert_eq!(host["status"], "ok", "{host}");
     assert!(host["message"].as_str().unwrap().starts_with("local "), "{host}");
+}
+
+#[test]
+fn the_state_that_travels_is_bounded_and_holds_no_secret() {
+    let env = TestEnv::new(RALPH);
+    let agent = "head -c 20000000 /dev/zero | tr '\\0' 'x' >> .ralph/progress.md\n\
+                 echo \"token $MY_API_TOKEN\" >> .ralph/notes.md\n\
+                 echo work > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({}));
+    let secret = ["s3cr3t", "value", "of", "mine"].join("-");
+    let args = ["run", "--isolation", "none", "--json"];
+    let done =
+        TestEnv::finish(env.ralph_command(&world.repo.dir, &args).env("MY_API_TOKEN", &secret)).exits(0);
+    let id = done.json()["run_id"].as_str().unwrap().to_owned();
+    let state = format!("refs/ralph/{id}/state");
+    let list = world.remote(&["ls-tree", "-r", "-l", &state]);
+    let sizes: u64 =
+        list.lines().filter_map(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok()).sum();
+    assert!(sizes < 10_000_000, "{list}");
+    assert!(list.contains("events.jsonl") && list.contains("notes.md"), "{list}");
+    assert!(!world.remote(&["show", &format!("{state}:notes.md")]).contains(&secret));
 }
