@@ -42,6 +42,13 @@ pub fn local_folder(settings: &Settings, origin: &Path) -> Option<PathBuf> {
     settings.handover.local_forge.as_ref().map(|path| origin.join(path))
 }
 
+/// Whether a code host is known for a repo, without asking it anything.
+pub fn is_known(settings: &Settings, repo: &Repo) -> bool {
+    let url = remote_url(repo, &settings.handover.remote);
+    let local = settings.handover.local_forge.is_some();
+    local || forge(url.as_deref(), None).is_ok_and(|found| found.is_some())
+}
+
 /// Settles what is published, and refuses what cannot be done. `wanted` says that a person or file asked for it by name;
 /// a dialect's own default gives way where there is no code host.
 pub fn settle(

@@ -110,6 +110,8 @@ mod tests {
             place: Span::START,
         };
         Task {
+            id: None,
+            ticket: None,
             title: "t".into(),
             text: raw.into(),
             source: "f".into(),

@@ -92,8 +92,8 @@ impl Check {
             Self::FileContains { path, pattern } => {
                 format!("`{path}` contains a match of /{}/", pattern.as_str())
             }
-            Self::PrChecksPass => "the checks of the pull request pass (needs a forge)".into(),
-            Self::PrApproved => "the pull request is approved (needs a forge)".into(),
+            Self::PrChecksPass => "the checks of the pull request pass (needs a code host)".into(),
+            Self::PrApproved => "the pull request is approved (needs a code host)".into(),
             Self::Claimed => "claimed by the agent, and every verify command passes".into(),
         }
     }

@@ -12,6 +12,12 @@ use std::path::{Path, PathBuf};
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
+    /// Its id, where its file has or implies one: what `{{task_id}}` stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The ticket that `{{ticket_id}}` stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// A short name: the first heading or line.
     pub title: String,
     /// The whole text given to agents.
@@ -55,6 +61,8 @@ impl Task {
             .find(|line| !line.is_empty())
             .unwrap_or("task");
         Ok(Self {
+            id: None,
+            ticket: None,
             title: crate::text::one_line(title, 80),
             text: text.replace("\r\n", "\n"),
             source: source.to_owned(),

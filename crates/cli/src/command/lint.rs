@@ -74,7 +74,7 @@ pub fn look(source: &TaskSource, passing_before: &[String]) -> Report {
         passing_before: passing_before.to_vec(),
         verifiers: configured.verifiers.clone(),
         budget_set: configured.budget_set,
-        has_forge: false,
+        has_forge: configured.has_forge,
     };
     let mut report = ralph_domain::lint::lint(source.dialect, &source.files, &known(Vec::new()));
     let missing = report.task.as_ref().map(|task| facts::missing_programs(task, source)).unwrap_or_default();

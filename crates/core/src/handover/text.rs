@@ -18,11 +18,12 @@ fn vars(state: &RunState) -> Vars {
     let files = state.touched.len();
     let lines = state.history.iter().fold((0, 0), |sum, it| (sum.0 + it.added, sum.1 + it.removed));
     let handover = &state.spec.settings.handover;
-    let issue = handover.issue.map(|n| n.to_string()).unwrap_or_default();
-    let title = &state.spec.task.title;
+    let task = &state.spec.task;
+    let ticket = task.ticket.clone().or_else(|| handover.issue.map(|n| n.to_string()));
+    let title = &task.title;
     Vars::new()
-        .with("task_id", state.spec.run_id.as_str())
-        .with("ticket_id", issue)
+        .with("task_id", task.id.as_deref().unwrap_or(state.spec.run_id.as_str()))
+        .with("ticket_id", ticket.unwrap_or_default())
         .with("task_summary", title)
         .with("summary", title)
         .with("diff_summary", format!("{} changed, +{} −{}", count(files, "file"), lines.0, lines.1))

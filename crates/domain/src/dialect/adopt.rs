@@ -36,6 +36,8 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
     let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
     let task = Task {
+        id: Some(file.task_id),
+        ticket: file.ticket_id,
         title: file.title,
         text: file.goal.replace("\r\n", "\n"),
         source: file.source,

@@ -186,8 +186,8 @@ fn forge(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
                 "needs-forge",
                 &task.source,
                 criterion.place,
-                format!("`{}` needs a forge: it cannot be evaluated without a code host", criterion.id),
-                "configure one, or use a command that can run here",
+                format!("`{}` needs a code host, and none is known here", criterion.id),
+                "a GitHub remote and `GITHUB_TOKEN` are one; or use a command that can run here",
             ));
         }
     }

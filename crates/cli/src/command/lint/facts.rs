@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::find;
+use crate::handover;
 use crate::settings;
 use crate::task_source::TaskSource;
 use ralph_domain::config::ConfigFile;
@@ -9,6 +10,7 @@ use ralph_domain::criterion::Span;
 use ralph_domain::dialect::diagnostic::Lines;
 use ralph_domain::dialect::{Dialect, TaskFile};
 use ralph_domain::lint::{Diagnostic, programs};
+use ralph_git::Repo;
 use ralph_journal::layout::RalphDir;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -20,6 +22,8 @@ pub struct Configured {
     pub verifiers: Option<Vec<String>>,
     /// Whether it sets a budget.
     pub budget_set: Option<bool>,
+    /// Whether a code host is known that could be asked.
+    pub has_forge: bool,
     /// What is wrong with the configuration itself.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -39,6 +43,7 @@ pub fn configuration(source: &TaskSource) -> Configured {
         || file.max_tokens_total.is_some()
         || file.max_wall_time_minutes.is_some();
     let resolved = file.clone().resolve();
+    let has_forge = Repo::discover(&top).is_ok_and(|repo| handover::is_known(&resolved, &repo));
     let mut diagnostics = Vec::new();
     if source.dialect == Dialect::PromptMd {
         let text = std::fs::read_to_string(RalphDir::of(&top).config()).unwrap_or_default();
@@ -57,7 +62,12 @@ pub fn configuration(source: &TaskSource) -> Configured {
             }
         }
     }
-    Configured { verifiers: Some(resolved.required_verifiers), budget_set: Some(budget_set), diagnostics }
+    Configured {
+        verifiers: Some(resolved.required_verifiers),
+        budget_set: Some(budget_set),
+        has_forge,
+        diagnostics,
+    }
 }
 
 /// What is wrong with a configuration, at its place where it is the repo's own.

@@ -55,10 +55,11 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
     let shown = name.display().to_string();
     let dialect = dialect::detect_text(&shown, &text);
     if dialect == Dialect::PromptMd {
-        let task = Task::from_prompt(&text, &shown).map_err(|message| {
+        let mut task = Task::from_prompt(&text, &shown).map_err(|message| {
             CommandError::usage(message)
                 .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
         })?;
+        task.ticket = ticket.map(str::to_owned);
         return Ok(Chosen {
             task,
             settings: ConfigFile::default(),
@@ -72,10 +73,11 @@ fn read_chosen(folder: &Path, named: Option<&Path>, ticket: Option<&str>) -> Res
         return Err(refused(&report.diagnostics));
     }
     let file = report.task.ok_or_else(|| refused(&report.diagnostics))?;
-    let vars = match ticket {
-        Some(ticket) => file.vars().with("ticket_id", ticket),
-        None => file.vars(),
+    let file = match ticket {
+        Some(ticket) => TaskFile { ticket_id: Some(ticket.to_owned()), ..file },
+        None => file,
     };
+    let vars = file.vars();
     Ok(chosen(file.filled(&vars), &text))
 }
 
