@@ -375,19 +375,27 @@ fn work_may_be_stacked_on_another_branch_and_stay_a_draft() {
 #[test]
 fn a_secret_in_the_work_never_leaves_the_machine() {
     let env = TestEnv::new(RALPH);
-    let agent = "echo \"token: $MY_API_TOKEN\" > part.txt; echo '<promise>COMPLETE</promise>'";
+    let agent = "if [ $RALPH_ITERATION = 1 ]; then echo \"token: $MY_API_TOKEN\" > part.txt; echo wrote; else \
+                 echo work > part.txt; echo '<promise>COMPLETE</promise>'; fi";
     let world = world(&env, agent, "test -f part.txt", &json!({}));
     let secret = ["s3cr3t", "value", "of", "mine"].join("-");
     let args = ["run", "--isolation", "none", "--json"];
     let done =
         TestEnv::finish(env.ralph_command(&world.repo.dir, &args).env("MY_API_TOKEN", &secret)).exits(3);
     assert!(done.stderr.contains("MY_API_TOKEN") && !done.stderr.contains(&secret), "{}", done.stderr);
+    // Taken out again it is still in the history; once it is renewed, the old one is no secret any more.
+    let again = |token: &str| {
+        TestEnv::finish(env.ralph_command(&world.repo.dir, &["resume"]).env("MY_API_TOKEN", token))
+    };
+    again(&secret).exits(3);
     assert!(world.forge.open_prs().unwrap().is_empty());
     assert_eq!(world.remote(&["for-each-ref", "refs/ralph", "refs/heads/ralph"]), "");
     let text = std::fs::read_to_string(
         world.repo.dir.join(format!(".ralph/runs/{}/events.jsonl", world.repo.latest())),
     );
     assert!(!text.unwrap().contains(&secret));
+    again("another-secret-of-mine").exits(0);
+    assert_eq!(world.forge.open_prs().unwrap().len(), 1);
 }
 
 #[test]

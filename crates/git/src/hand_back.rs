@@ -379,6 +379,10 @@ impl Workspace for HandBack {
         self.agent.push(remote, pushes)
     }
 
+    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        self.agent.patches(from, to, max)
+    }
+
     fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
         self.agent.owns(commit)
     }

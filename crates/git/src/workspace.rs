@@ -218,6 +218,10 @@ impl Workspace for GitWorkspace {
         diff::patch(&self.git, from, to, max).map_err(|e| e.during("make the patch"))
     }
 
+    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        diff::patches(&self.git, from, to, max).map_err(|e| e.during("read the commits"))
+    }
+
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError> {
         diff::changes(&self.git, from, to).map_err(|e| e.during("list the changes"))
     }

@@ -186,7 +186,8 @@ impl Driver {
         if state.handover.pushed.as_ref() == Some(commit) {
             return Ok(Ok(()));
         }
-        let patch = self.workspace.patch(head.as_str(), commit.as_str(), PATCH_MAX)?;
+        let from = state.handover.pushed.as_ref().unwrap_or(&head);
+        let patch = self.workspace.patches(from.as_str(), commit.as_str(), PATCH_MAX)?;
         let added: Vec<u8> = patch
             .split_inclusive(|b| *b == b'\n')
             .filter(|line| line.starts_with(b"+"))
@@ -199,7 +200,7 @@ impl Driver {
         }
         Ok(Err(Trouble::person(
             format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
-            "look at the diff and take it out (`ralph nudge` tells the next session), then `ralph resume`; a secret that was written down is better renewed",
+            "it stands in a commit of the run, so taking it out of the file is not enough: renew it and set the new one, then `ralph resume`; or start anew with `ralph run --new`",
         )))
     }
 

@@ -31,6 +31,10 @@ pub trait Workspace: Send {
     fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError>;
     /// The patch between two trees or commits, at most `max` bytes.
     fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError>;
+    /// The patches of all commits after `from` up to `to`, at most `max` bytes: what others would see of a push.
+    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        self.patch(from, to, max)
+    }
     /// The changes between two trees or commits.
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError>;
     /// A clean checkout of `commit` in the empty folder `into`; ignored and untracked files are not there.
