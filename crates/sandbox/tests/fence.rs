@@ -284,3 +284,31 @@ fn a_service_cannot_be_reached_by_its_socket_wherever_that_is() {
         "the folder is seen"
     );
 }
+
+#[test]
+fn services_that_come_and_go_do_not_keep_a_command_from_starting() {
+    let Some(fenced) = fenced() else { return };
+    let Some(place) = seen_from_inside() else { return };
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let folder = place.path().canonicalize().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                let socket = folder.join("s");
+                let service = std::os::unix::net::UnixListener::bind(&socket);
+                std::thread::sleep(Duration::from_millis(3));
+                drop(service);
+                let _ = std::fs::remove_file(&socket);
+            }
+        });
+        let ends: Vec<(Option<i32>, String)> = (0..30)
+            .map(|n| {
+                let done = fenced.sh(&format!("echo {n}; echo well >&2; exit 5"));
+                assert_eq!(done.stdout, format!("{n}\n"), "{}", done.stderr);
+                (code(&done), done.stderr)
+            })
+            .collect();
+        over.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert!(ends.iter().all(|end| *end == (Some(5), "well\n".to_owned())), "{ends:?}");
+    });
+}
