@@ -296,9 +296,10 @@ fn services_that_come_and_go_do_not_keep_a_command_from_starting() {
             while !over.load(std::sync::atomic::Ordering::SeqCst) {
                 let socket = folder.join("s");
                 let service = std::os::unix::net::UnixListener::bind(&socket);
-                std::thread::sleep(Duration::from_millis(3));
+                std::thread::park_timeout(Duration::from_millis(4));
                 drop(service);
                 let _ = std::fs::remove_file(&socket);
+                std::thread::park_timeout(Duration::from_millis(8));
             }
         });
         let ends: Vec<(Option<i32>, String)> = (0..30)

@@ -4,7 +4,7 @@
 use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecSink, SandboxError, StopCause, Stream};
 use std::ops::ControlFlow;
 
-const TRIES: u32 = 8;
+const TRIES: u32 = 12;
 /// How bubblewrap says that a mount failed. (A command that says the very same, nothing else, and exits with 1 is run again: it
 /// asked for it.)
 const WORDS: &[u8] = b"bwrap: Can't ";
