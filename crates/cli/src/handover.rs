@@ -6,7 +6,7 @@ use ralph_domain::config::Settings;
 use ralph_domain::dialect::Publish;
 use ralph_domain::ports::{Forge, ForgeError, GitRemote};
 use ralph_domain::spec::{Place, RunSpec, Task};
-use ralph_git::Repo;
+use ralph_git::{Repo, place};
 use std::path::{Path, PathBuf};
 
 /// The other side of a handover.
@@ -25,7 +25,7 @@ impl From<ForgeError> for CommandError {
     }
 }
 
-/// The address of a remote, without a secret that may stand in it.
+/// The address of a remote as git has it: it may hold a password, so it is shown to nobody as it is.
 pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
     let call = repo.git().call(["remote", "get-url", "--push", name]);
     Some(call.run().ok()?.text()).filter(|url| !url.is_empty())
@@ -108,7 +108,7 @@ pub fn settle(
         (None, Some(_)) if settings.handover.publish == Publish::Push => {}
         (None, url) if asked => {
             let what = match url {
-                Some(url) => format!("there is no known code host behind `{url}`"),
+                Some(url) => format!("there is no known code host behind `{}`", place::shown(url)),
                 None => format!("the repo has no remote `{}`", settings.handover.remote),
             };
             return Err(CommandError::environment(format!("no pull request can be opened: {what}")).hint(
@@ -173,7 +173,7 @@ fn counterpart(settings: &Settings, origin: &Path, url: Option<&str>) -> Result<
     let found = forge(url, local_folder(settings, origin).as_deref())?;
     let push_to = match &found {
         Some(_) => None,
-        None => url.map(|url| GitRemote { url: url.to_owned(), login: None }),
+        None => url.map(place::remote),
     };
     Ok(Counterpart { forge: found, push_to })
 }

@@ -442,6 +442,32 @@ fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
 }
 
 #[test]
+fn a_password_in_a_remotes_address_reaches_git_and_nobody_else() {
+    let env = TestEnv::new(RALPH);
+    let fake = FakeGitHub::start().unwrap();
+    let repo = TestRepo::with_task(&env);
+    let address = format!("http://x-access-token:{}@{}", fake.token(), &fake.git_url()[7..]);
+    repo.git(&["remote", "add", "origin", &address]);
+    repo.git(&["push", "-q", "origin", "main"]);
+    repo.stub(PARTS, CHECK);
+    let refused = repo.run(&["--publish", "pr"]).exits(4);
+    assert!(refused.stderr.contains("no known code host"), "{}", refused.stderr);
+    let seen = env.path("seen");
+    let done = repo.run(&["--publish", "push"]).exits(0);
+    std::fs::write(&seen, format!("{}{}{}", refused.stderr, done.stdout, done.stderr)).unwrap();
+    let run = done.json()["run_id"].as_str().unwrap().to_owned();
+    assert!(fake.branch(&format!("ralph/{run}")).is_some());
+    for place in [
+        seen,
+        repo.dir.join(format!(".ralph/runs/{run}/events.jsonl")),
+        repo.dir.join(format!(".ralph/runs/{run}/spec.json")),
+    ] {
+        let text = std::fs::read_to_string(&place).unwrap();
+        assert!(!text.contains(&fake.token()), "{}", place.display());
+    }
+}
+
+#[test]
 fn an_approval_that_does_not_come_needs_a_person() {
     let env = TestEnv::new(RALPH);
     let task = r#"{"version": 2, "task": "Write part.txt", "acceptance_criteria": [

@@ -5,6 +5,7 @@ use crate::command::{Call, Git};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::repo::Repo;
+use ralph_domain::ports::GitRemote;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -148,6 +149,23 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
     }
     fs::rename(&partial, into).map_err(|e| Error::file("move the clone to", into, e))?;
     rediscover(into)
+}
+
+/// An address as a remote, with a password in it taken out: neither arguments nor messages may hold it. An address with a
+/// name only stays as it is, for the user's own credential helper.
+pub fn remote(from: &str) -> GitRemote {
+    let source = Source::new(from);
+    match source.login {
+        Some((user, password)) if !password.is_empty() => {
+            GitRemote { url: source.clean, login: Some((user, password)) }
+        }
+        _ => GitRemote { url: from.to_owned(), login: None },
+    }
+}
+
+/// An address as people may read it: without any name or password.
+pub fn shown(from: &str) -> String {
+    Source::new(from).clean
 }
 
 /// Where a clone comes from, with a secret in the URL taken out of it: neither arguments nor `.git/config` may hold it.

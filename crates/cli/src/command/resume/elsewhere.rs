@@ -107,7 +107,7 @@ fn remote(from: &str, here: Option<&Repo>) -> Result<GitRemote, CommandError> {
     match handover::forge(Some(&url), None) {
         Ok(Some(forge)) => Ok(forge.remote()?),
         // A public repo can be read without a token.
-        _ => Ok(GitRemote { url, login: None }),
+        _ => Ok(place::remote(&url)),
     }
 }
 
