@@ -1,7 +1,6 @@
 //! The client and the fake, held to GitHub's published specification: `prism` stands between them and refuses both requests
 //! and answers that the specification does not have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "starts prism and waits for it")]
 
 mod suite;
 
@@ -10,67 +9,9 @@ use ralph_domain::ports::{
 };
 use ralph_forge::{GitHub, GitHubAuth};
 use ralph_testkit::fake_github::{CheckRun, FakeGitHub};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use ralph_testkit::prism::{Prism, tools};
 use suite::github::{OnFake, app, options};
 use suite::{Host as _, Work, new_pr};
-
-/// A running proxy.
-struct Prism {
-    child: Child,
-    url: String,
-}
-
-impl Prism {
-    fn start(program: &Path, spec: &Path, upstream: &str) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new(program)
-            .args(["proxy", "--errors", "-h", "127.0.0.1", "-p", &port.to_string()])
-            .arg(spec)
-            .arg(upstream)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let prism = Self { child, url: format!("http://127.0.0.1:{port}") };
-        let end = Instant::now() + Duration::from_secs(120);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < end, "prism does not come up");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        prism
-    }
-}
-
-impl Drop for Prism {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The program and the specification; `None` with a word where one is missing.
-fn tools() -> Option<(PathBuf, PathBuf)> {
-    if std::env::var("RALPH_PRISM").is_ok_and(|v| v == "0") {
-        ralph_testkit::skip("GitHub's specification: RALPH_PRISM=0");
-        return None;
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let spec = root.join("../shared/facts/specs/github-scm-subset.openapi.json");
-    if !spec.is_file() {
-        ralph_testkit::skip("GitHub's specification: ../shared/facts/specs is not there");
-        return None;
-    }
-    let output = Command::new(root.join("scripts/prism")).stderr(Stdio::inherit()).output().unwrap();
-    if !output.status.success() {
-        ralph_testkit::skip("GitHub's specification: prism cannot be installed here");
-        return None;
-    }
-    let modules = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-    Some((modules.join(".bin/prism"), spec))
-}
 
 /// Calls that the specification has, over a proxy that knows no other. (GraphQL, single issues and logs are not in it.)
 fn use_it(host: &OnFake) -> Result<(), ForgeError> {
@@ -132,7 +73,8 @@ fn use_it(host: &OnFake) -> Result<(), ForgeError> {
 
 #[test]
 fn it_keeps_to_the_specification() {
-    let Some((program, spec)) = tools() else { return };
+    let Some((program, specs)) = tools("GitHub's specification") else { return };
+    let spec = specs.join("github-scm-subset.openapi.json");
     for as_app in [false, true] {
         let fake = FakeGitHub::start().unwrap();
         let prism = Prism::start(&program, &spec, &fake.url());

@@ -1,7 +1,6 @@
 //! Our clients and our fakes, held to the vendors' published specifications: `prism` stands between them and refuses both
 //! requests and answers that the specification does not have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "starts prism and waits for it")]
 
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
@@ -11,68 +10,11 @@ use ralph_domain::ports::{
 use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions};
 use ralph_testkit::fake_daytona::FakeDaytona;
 use ralph_testkit::fake_e2b::FakeE2b;
+use ralph_testkit::prism::{Prism, tools};
 use serde_json::{Value, json};
-use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// A running proxy.
-struct Prism {
-    child: Child,
-    url: String,
-}
-
-impl Prism {
-    /// Between a client and `upstream`, after `spec`.
-    fn start(program: &Path, spec: &Path, upstream: &str) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new(program)
-            .args(["proxy", "--errors", "-h", "127.0.0.1", "-p", &port.to_string()])
-            .arg(spec)
-            .arg(upstream)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let prism = Self { child, url: format!("http://127.0.0.1:{port}") };
-        let end = Instant::now() + Duration::from_secs(120);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < end, "prism does not come up");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        prism
-    }
-}
-
-impl Drop for Prism {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The program and the folder of specifications; `None` with a word where one is missing.
-fn tools() -> Option<(PathBuf, PathBuf)> {
-    if std::env::var("RALPH_PRISM").is_ok_and(|v| v == "0") {
-        ralph_testkit::skip("the vendors' specifications: RALPH_PRISM=0");
-        return None;
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let specs = root.join("../shared/facts/specs");
-    if !specs.is_dir() {
-        ralph_testkit::skip("the vendors' specifications: ../shared/facts/specs is not there");
-        return None;
-    }
-    let output = Command::new(root.join("scripts/prism")).stderr(Stdio::inherit()).output().unwrap();
-    if !output.status.success() {
-        ralph_testkit::skip("the vendors' specifications: prism cannot be installed here");
-        return None;
-    }
-    let modules = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-    Some((modules.join(".bin/prism"), specs))
-}
+use std::path::Path;
+use std::time::Duration;
 
 struct Quiet(Vec<u8>);
 
@@ -117,7 +59,7 @@ fn spec() -> SandboxSpec {
 
 #[test]
 fn daytona_keeps_to_its_specification() {
-    let Some((program, specs)) = tools() else { return };
+    let Some((program, specs)) = tools("the vendors' specifications") else { return };
     let fake = FakeDaytona::start().unwrap();
     let folder = tempfile::tempdir().unwrap();
     // The toolbox stands below the sandbox's id, which its specification leaves out.
@@ -169,7 +111,7 @@ fn daytona_keeps_to_its_specification() {
 
 #[test]
 fn e2b_keeps_to_its_specification() {
-    let Some((program, specs)) = tools() else { return };
+    let Some((program, specs)) = tools("the vendors' specifications") else { return };
     let fake = FakeE2b::start().unwrap();
     let api = Prism::start(&program, &specs.join("e2b-api.openapi.yml"), &fake.url());
     let mut options = E2bOptions::new(fake.key());

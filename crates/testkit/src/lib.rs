@@ -9,6 +9,7 @@ pub mod fake_e2b;
 pub mod fake_github;
 pub mod fake_vercel;
 pub mod model_server;
+pub mod prism;
 pub mod repo;
 pub mod trajectories;
 
