@@ -3,7 +3,7 @@
 //! A changed checkpoint starts two processes (`git add`, `git diff-tree`), a third one on a branch (`git update-index`).
 
 use crate::diff::{self, DiffInProgress, DiffReady};
-use crate::entry::{differences, find};
+use crate::entry::differences;
 use crate::error::{Error, Result};
 use crate::history::{WorkCommit, message_with_trailers};
 use crate::object::commit_body;
@@ -209,16 +209,16 @@ impl GitWorkspace {
             return Err(error);
         }
         session.record.work = Place::at(Some(to.to_owned()));
-        session.guard.own_move(&self.refs, &name, Some(to));
+        session.guard.own_move(&name, Some(to));
         Ok(())
     }
 
-    /// Checks that the branch can move. Returns where an agent has moved it to, where that is allowed.
+    /// Checks that the branch can move. Returns where somebody has moved it on to, whose commits are then taken in.
     fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
         let (true, Some(branch)) = (on_branch, &self.options.branch) else { return Ok(None) };
         let name = format!("refs/heads/{branch}");
         let head = self.refs.head()?;
-        if head != name {
+        if head != name && !self.options.own_tree {
             return Err(Error::RefMoved { name: "HEAD".to_owned(), expected: name, actual: head });
         }
         let left = self.session()?.record.branch.as_ref().and_then(|place| place.to.clone());
@@ -226,13 +226,24 @@ impl GitWorkspace {
         if actual == left {
             return Ok(None);
         }
-        if let (true, Some(left), Some(actual)) = (self.options.allow_agent_commits, &left, &actual)
+        if let (Some(left), Some(actual)) = (&left, &actual)
             && self.refs.is_ancestor(left, actual)?
         {
             return Ok(Some(actual.clone()));
         }
+        if self.options.own_tree {
+            // An agent has written its branch anew. What it made of the files counts; the run's commits stay as they are.
+            return Ok(None);
+        }
         let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());
         Err(Error::RefMoved { name, expected: word(left), actual: word(actual) })
+    }
+
+    /// Whether the branch is somewhere that none of the run's commits leads to.
+    fn is_rewritten(&self, actual: Option<&str>) -> Result<bool> {
+        let session = self.session()?;
+        let base = session.record.baseline.head.as_str();
+        Ok(actual.is_none_or(|at| at != base && !session.chain.iter().any(|commit| commit.id == at)))
     }
 
     /// Moves the run's branch, and the user's index entries of exactly the changed paths with it, so that `git status`
@@ -250,16 +261,24 @@ impl GitWorkspace {
         let name = format!("refs/heads/{branch}");
         let actual = self.refs.read(&name)?;
         let folder = self.folder.clone();
+        let left_behind =
+            self.options.own_tree && (self.refs.head()? != name || self.is_rewritten(actual.as_deref())?);
         let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
         if actual.as_deref() != Some(to) {
             let place = Place { from: actual.clone(), to: Some(to.to_owned()) };
             session.record.note(&folder, Move::Branch { place })?;
             self.refs.update(&name, to, actual.as_deref())?;
             session.record.branch = Some(Place::at(Some(to.to_owned())));
-            session.guard.own_move(&self.refs, &name, Some(to));
+            session.guard.own_move(&name, Some(to));
             let why = format!("ralph: iteration {} of {}", request.iteration, self.run);
             let old = actual.clone().unwrap_or_else(|| "0".repeat(to.len()));
             self.refs.log_move(&name, &old, to, &self.options.identity, request.at.as_second(), &why);
+        }
+        if left_behind {
+            self.refs.point_head_at(&branch)?;
+            let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
+            session.guard.own_move("HEAD", Some(&name));
+            return self.reset_own_index(to);
         }
         let mut paths: BTreeSet<&[u8]> =
             differences(&before.entries, &now.entries).iter().map(|d| d.path).collect();
@@ -272,29 +291,6 @@ impl GitWorkspace {
             );
         }
         self.update_user_index(&paths, work)
-    }
-
-    pub(crate) fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &Work) -> Result<()> {
-        if paths.is_empty() || !self.repo.git_dir.join("index").exists() {
-            return Ok(());
-        }
-        let zero = "0".repeat(self.repo.object_format.len() * 2);
-        let mut input = Vec::new();
-        // Removals first, so that a file can take the place of a folder.
-        for pass_removes in [true, false] {
-            for path in paths {
-                let line = match find(&work.entries, path) {
-                    Some(entry) if !pass_removes => format!("{:o} {}\t", entry.mode, entry.oid),
-                    None if pass_removes => format!("0 {zero}\t"),
-                    _ => continue,
-                };
-                input.extend_from_slice(line.as_bytes());
-                input.extend_from_slice(path);
-                input.push(0);
-            }
-        }
-        self.git.call(["update-index", "-z", "--index-info"]).stdin(input).run()?;
-        Ok(())
     }
 
     fn start_diff(&self, before: &State, now: &State, ready: Option<DiffReady>) -> Result<DiffInProgress> {

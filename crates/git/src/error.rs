@@ -31,11 +31,11 @@ pub enum Error {
         /// Where it is.
         actual: String,
     },
-    /// Another process holds git's lock on a ref.
-    #[error("`{name}` is locked: `{}` exists", lock.display())]
-    RefLocked {
-        /// The ref.
-        name: String,
+    /// Another process holds git's lock on a file.
+    #[error("`{}` is locked by another git command: `{}` exists", target.display(), lock.display())]
+    Locked {
+        /// The file.
+        target: PathBuf,
         /// Its lock file.
         lock: PathBuf,
     },
@@ -66,6 +66,10 @@ impl Error {
         Self::Unreadable { what: what.into(), reason: reason.into() }
     }
 
+    pub(crate) fn locked(target: &Path, lock: &Path) -> Self {
+        Self::Locked { target: target.to_owned(), lock: lock.to_owned() }
+    }
+
     pub(crate) fn refused(reason: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused { reason: reason.into(), hint: hint.into() }
     }
@@ -77,8 +81,8 @@ impl Error {
             Self::RefMoved { name, .. } => {
                 Some(format!("look at it with `git log {name}`; nothing was changed"))
             }
-            Self::RefLocked { lock, .. } => Some(format!(
-                "wait for the other git command to end; if none is running, remove `{}`",
+            Self::Locked { lock, .. } => Some(format!(
+                "wait for the other git command to end (a `git commit` with an open editor, a `git gc`); if none is running, it was killed: remove `{}`",
                 lock.display()
             )),
             Self::Refused { hint, .. } if !hint.is_empty() => Some(hint.clone()),

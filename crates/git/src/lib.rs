@@ -10,6 +10,7 @@
 //! unchanged tree starts no process (`watch`), a checkpoint of a changed one starts two. Trees, commits and refs are
 //! written in-process with git's own file formats and lock files. Every step can be repeated after a crash.
 
+mod branch;
 mod checkpoint;
 mod clean;
 pub mod command;
@@ -23,6 +24,7 @@ mod hand_back;
 mod history;
 mod index;
 mod left_over;
+mod lock_file;
 mod mirror;
 mod object;
 mod oid;
@@ -44,9 +46,11 @@ mod store;
 mod survey;
 pub mod twin;
 mod twin_refs;
+mod user_index;
 mod watch;
 mod work_tree;
 mod workspace;
+mod worktree;
 
 pub use command::{Git, GitError, GitFailure};
 pub use error::Error;

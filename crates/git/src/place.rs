@@ -1,12 +1,11 @@
 //! Where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each can be repeated: what is
-//! already there and ours is used again.
+//! already there and ours is used again, and what was left half-made is made anew.
 
 use crate::command::{Call, Git};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::repo::Repo;
 use ralph_domain::ports::GitRemote;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,90 +13,10 @@ use std::path::{Path, PathBuf};
 /// Setting in a clone that names where ralph cloned it from.
 const MARK: &str = "ralph.clonedFrom";
 
-fn branches(repo: &Repo) -> Result<BTreeSet<String>> {
-    let output = repo.git().call(["for-each-ref", "--format=%(refname)", "refs/heads/"]).run()?;
-    Ok(output.text().lines().filter_map(|l| l.strip_prefix("refs/heads/")).map(str::to_owned).collect())
-}
-
-/// A free branch name like `base`: a rerun gets `-v2`, `-v3`, …; where a branch blocks the path, `-` replaces the last `/`.
-pub fn free_branch_name(repo: &Repo, base: &str) -> Result<String> {
-    let taken = branches(repo)?;
-    let mut base = base.to_owned();
-    let blocked = |name: &str| name.match_indices('/').any(|(at, _)| taken.contains(&name[..at]));
-    while blocked(&base) {
-        match base.rfind('/') {
-            Some(at) => base.replace_range(at..=at, "-"),
-            None => break,
-        }
-    }
-    // A branch below the name blocks it as well: `a/b` leaves no room for `a`.
-    let is_taken =
-        |name: &str| taken.contains(name) || taken.iter().any(|t| t.starts_with(&format!("{name}/")));
-    if !is_taken(&base) {
-        return Ok(base);
-    }
-    let mut version = 2_u32;
-    loop {
-        let name = format!("{base}-v{version}");
-        if !is_taken(&name) {
-            return Ok(name);
-        }
-        version += 1;
-    }
-}
-
-fn branch_exists(repo: &Repo, name: &str) -> Error {
-    let free = free_branch_name(repo, name).unwrap_or_else(|_| format!("{name}-v2"));
-    Error::refused(
-        format!("the branch `{name}` exists already"),
-        format!("choose another name, e.g. `{free}`"),
-    )
-}
-
-/// Switches the user's folder to a new branch at `HEAD`. Files, index and all other branches stay as they are.
-pub fn create_branch_in_place(repo: &Repo, name: &str) -> Result<Repo> {
-    if branches(repo)?.contains(name) {
-        return Err(branch_exists(repo, name));
-    }
-    repo.git().call(["switch", "-q", "--no-track", "-c", name]).run()?;
-    rediscover(&repo.top)
-}
-
-/// A linked worktree at `path` on the new branch `branch`.
-pub fn add_worktree(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
-    if let Ok(found) = Repo::discover(path)
-        && same_folder(&found.top, path)
-        && found.is_linked_worktree()
-        && found.common_dir == repo.common_dir
-    {
-        if found.branch.as_deref() == Some(branch) {
-            return Ok(found);
-        }
-        return Err(Error::refused(
-            format!("`{}` is a worktree on another branch", path.display()),
-            "choose another folder",
-        ));
-    }
-    refuse_used(path)?;
-    let git = repo.git();
-    let target = path.as_os_str();
-    if branches(repo)?.contains(branch) {
-        // Killed between branch and worktree, the branch stands where it was made. Any other branch is somebody's work.
-        let name = format!("refs/heads/{branch}");
-        let at = git.call(["rev-parse", "--verify", &name]).run()?.text();
-        if at != repo.head {
-            return Err(branch_exists(repo, branch));
-        }
-        git.call(
-            ["worktree", "add", "-q", "--"].map(AsRef::as_ref).into_iter().chain([target, branch.as_ref()]),
-        )
-        .run()?;
-    } else {
-        let head = ["worktree", "add", "-q", "--no-track", "-b", branch, "--"].map(AsRef::as_ref);
-        git.call(head.into_iter().chain([target, repo.head.as_ref()])).run()?;
-    }
-    rediscover(path)
-}
+pub use crate::branch::{
+    create_branch, create_branch_in_place, create_exactly, free_branch_name, switch_in_place,
+};
+pub use crate::worktree::{add_worktree, remove_worktree};
 
 /// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
 /// that nothing done in it can harm the source's objects.
@@ -144,11 +63,39 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
         source.with_secret(extent::limit(&made.git(), &extent.sparse)).run()?;
     }
     made.git().call(["config", "--local", MARK, &source.clean]).run()?;
-    if made.branch.as_deref() != Some(branch) {
-        create_branch_in_place(&made, branch)?;
-    }
+    begin_branch(&made, branch, extent.base.as_deref())?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the clone to", into, e))?;
     rediscover(into)
+}
+
+/// The run's branch in a fresh clone that nobody else knows of yet.
+fn begin_branch(made: &Repo, branch: &str, base: Option<&str>) -> Result<()> {
+    let start = match base {
+        Some(base) => commit_of_branch(made, base)?.ok_or_else(|| no_base(base))?,
+        None => made.head.clone(),
+    };
+    if made.branch.as_deref() != Some(branch) || start != made.head {
+        made.git().call(["checkout", "-q", "-B", branch, "--no-track", &start]).run()?;
+    }
+    Ok(())
+}
+
+/// The commit of a branch, here or on the remote that it was cloned from.
+pub fn commit_of_branch(repo: &Repo, branch: &str) -> Result<Option<String>> {
+    for name in [format!("refs/heads/{branch}"), format!("refs/remotes/origin/{branch}")] {
+        let found = repo.git().call(["rev-parse", "--verify", "--quiet", &name]).accept(&[1]).run()?;
+        if found.code == 0 {
+            return Ok(Some(found.text()));
+        }
+    }
+    Ok(None)
+}
+
+fn no_base(base: &str) -> Error {
+    Error::refused(
+        format!("the task starts from the branch `{base}`, which does not exist"),
+        "correct `base_branch`, or make the branch",
+    )
 }
 
 /// An address as a remote, with a password in it taken out: neither arguments nor messages may hold it. An address with a
@@ -226,11 +173,11 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn rediscover(path: &Path) -> Result<Repo> {
+pub(crate) fn rediscover(path: &Path) -> Result<Repo> {
     Repo::discover(path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
-fn refuse_used(path: &Path) -> Result<()> {
+pub(crate) fn refuse_used(path: &Path) -> Result<()> {
     let used = match fs::read_dir(path) {
         Ok(mut names) => names.next().is_some(),
         Err(_) => path.symlink_metadata().is_ok(),
@@ -244,7 +191,7 @@ fn refuse_used(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn same_folder(a: &Path, b: &Path) -> bool {
+pub(crate) fn same_folder(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 

@@ -4,6 +4,7 @@
 use crate::command::{Call, Git, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::oid::ObjectFormat;
+use crate::refs::Refs;
 use crate::repo::Repo;
 use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
@@ -183,9 +184,10 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
         let reason = format!("refusing to fetch into `{name}`, which is checked out");
         return Err(Error::refused(reason, "fetch into another ref, then merge"));
     }
-    let moved: String = moved.iter().map(|(commit, name)| format!("update {name} {commit}\n")).collect();
-    if !moved.is_empty() {
-        repo.git().call(["update-ref", "--stdin"]).stdin(moved).run()?;
+    // Git brings objects; refs are moved here, so that a kill in between leaves no lock that nobody can tell whose it is.
+    let refs = Refs::new(repo, &repo.git_dir.join("ralph"));
+    for (commit, name) in moved {
+        refs.update(name, commit, refs.read(name)?.as_deref())?;
     }
     Ok(())
 }

@@ -2,11 +2,9 @@
 
 use crate::command::Git;
 use crate::error::{Error, Result};
-use crate::index::Stat;
+use crate::lock_file::{Flush, LockFiles};
 use crate::object::Identity;
 use crate::repo::{RefFormat, Repo};
-use crate::watch::stat_of;
-use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -18,17 +16,14 @@ pub(crate) struct Refs {
     common: PathBuf,
     git_dir: PathBuf,
     format: RefFormat,
+    locks: LockFiles,
 }
 
-/// Every ref with its value: an object id, or the name of the ref that it stands for. `HEAD` is one of them.
-pub(crate) type RefMap = BTreeMap<String, String>;
-
-/// What the ref files look like from outside, cheap to compare.
-pub(crate) type Fingerprint = BTreeMap<PathBuf, (Stat, Option<Vec<u8>>)>;
-
 impl Refs {
-    pub(crate) fn new(repo: &Repo) -> Self {
+    /// The refs of `repo`, moved with locks of the run whose folder is `run_folder`.
+    pub(crate) fn new(repo: &Repo, run_folder: &Path) -> Self {
         Self {
+            locks: LockFiles::new(run_folder.to_owned()),
             git: repo.git(),
             common: repo.common_dir.clone(),
             git_dir: repo.git_dir.clone(),
@@ -71,33 +66,39 @@ impl Refs {
         if self.format == RefFormat::Other {
             return self.update_by_git(name, new, expected);
         }
-        let path = self.common.join(name);
-        let lock = lock_path(&path);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        check_name(name)?;
+        // The user's branch is flushed as git does it; the run's own refs can be made again.
+        let flush = if name.starts_with("refs/heads/") { Flush::Yes } else { Flush::No };
+        let content = format!("{new}\n");
+        let target = self.common.join(name);
+        self.locks.replace(&target, content.as_bytes(), flush, || self.check(name, expected))
+    }
+
+    /// Makes a ref that is not there yet, so that a later process of the run can tell that it was this run's doing.
+    pub(crate) fn create(&self, name: &str, new: &str) -> Result<()> {
+        check_name(name)?;
+        let content = format!("{new}\n");
+        self.locks.create(&self.common.join(name), content.as_bytes(), || self.check(name, None))
+    }
+
+    /// Points `HEAD` of this work tree at a branch.
+    pub(crate) fn point_head_at(&self, branch: &str) -> Result<()> {
+        let name = format!("refs/heads/{branch}");
+        check_name(&name)?;
+        if self.format == RefFormat::Other {
+            self.git.call(["symbolic-ref", "-m", "ralph", "HEAD", &name]).run()?;
+            return Ok(());
         }
-        let mut file = match OpenOptions::new().write(true).create_new(true).open(&lock) {
-            Ok(file) => file,
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                return Err(Error::RefLocked { name: name.to_owned(), lock });
-            }
-            Err(e) => return Err(Error::file("lock", &lock, e)),
-        };
-        let moved = self.check(name, expected).and_then(|()| {
-            let mut write = || {
-                file.write_all(format!("{new}\n").as_bytes())?;
-                // The user's branch is flushed as git does it; the run's own refs can be made again.
-                if name.starts_with("refs/heads/") {
-                    file.sync_data()?;
-                }
-                fs::rename(&lock, &path)
-            };
-            write().map_err(|e| Error::file("move", &path, e))
-        });
-        if moved.is_err() {
-            let _ = fs::remove_file(&lock);
+        let content = format!("ref: {name}\n");
+        self.locks.replace(&self.git_dir.join("HEAD"), content.as_bytes(), Flush::Yes, || Ok(()))
+    }
+
+    /// Removes the locks on these refs that an earlier process of this run left behind when it was killed.
+    pub(crate) fn release_locks<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            let folder = if name == "HEAD" { &self.git_dir } else { &self.common };
+            self.locks.release(&folder.join(name));
         }
-        moved
     }
 
     fn check(&self, name: &str, expected: Option<&str>) -> Result<()> {
@@ -136,40 +137,6 @@ impl Refs {
         }
     }
 
-    /// Removes a lock that this run left behind when it was killed: only with exactly the content it would have.
-    pub(crate) fn break_own_lock(&self, name: &str, would_hold: &str) {
-        let lock = lock_path(&self.common.join(name));
-        if fs::read_to_string(&lock).is_ok_and(|text| text.trim_end() == would_hold) {
-            let _ = fs::remove_file(&lock);
-        }
-    }
-
-    /// Removes locks on refs that nobody but this run moves.
-    pub(crate) fn break_locks_below(&self, folder: &str) {
-        let Ok(names) = fs::read_dir(self.common.join(folder)) else { return };
-        for entry in names.flatten() {
-            if entry.file_name().to_string_lossy().ends_with(".lock") {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-
-    /// Every ref, from git.
-    pub(crate) fn all(&self) -> Result<RefMap> {
-        let args = ["for-each-ref", "--format=%(refname) %(objectname) %(symref)"];
-        let output = self.git.call(args).run()?;
-        let mut map = RefMap::new();
-        for line in output.text().lines() {
-            let mut words = line.splitn(3, ' ');
-            if let (Some(name), Some(id)) = (words.next(), words.next()) {
-                let target = words.next().filter(|t| !t.is_empty()).unwrap_or(id);
-                map.insert(name.to_owned(), target.to_owned());
-            }
-        }
-        map.insert("HEAD".to_owned(), self.head()?);
-        Ok(map)
-    }
-
     /// What `HEAD` is: the full name of its branch, or a commit.
     pub(crate) fn head(&self) -> Result<String> {
         if self.format == RefFormat::Files {
@@ -185,50 +152,6 @@ impl Refs {
         Ok(self.git.call(["rev-parse", "HEAD"]).run()?.text())
     }
 
-    /// The ref files' stats, without those below `skip`. The newest files' content stands in it, too: a later change
-    /// in the same clock tick would not show in their stat.
-    pub(crate) fn fingerprint(&self, skip: &str) -> Fingerprint {
-        let mut print = Fingerprint::new();
-        for path in [self.git_dir.join("HEAD"), self.common.join("packed-refs")] {
-            if let Some(stat) = stat_of(&path) {
-                print.insert(path, (stat, None));
-            }
-        }
-        let skip = self.common.join(skip);
-        collect(&self.common.join("refs"), &skip, &mut print);
-        collect(&self.common.join("reftable"), &skip, &mut print);
-        if self.git_dir != self.common {
-            collect(&self.git_dir.join("refs"), &skip, &mut print);
-            collect(&self.git_dir.join("reftable"), &skip, &mut print);
-        }
-        let newest = print.values().map(|(stat, _)| stat.ctime).max();
-        for (path, (stat, content)) in &mut print {
-            if Some(stat.ctime) == newest && stat.size < 64 * 1024 {
-                *content = fs::read(path).ok();
-            }
-        }
-        print
-    }
-
-    /// Whether nothing changed since `old` was taken.
-    pub(crate) fn unchanged(&self, old: &Fingerprint, skip: &str) -> bool {
-        let now = self.fingerprint(skip);
-        now.len() == old.len()
-            && old.iter().all(|(path, (stat, content))| {
-                now.get(path).is_some_and(|(now, _)| now == stat)
-                    && content.as_ref().is_none_or(|content| fs::read(path).is_ok_and(|now| now == *content))
-            })
-    }
-
-    /// Takes a move of our own into a fingerprint, leaving the rest of it as it was.
-    pub(crate) fn note_own_move(&self, print: &mut Fingerprint, name: &str) {
-        let path = self.common.join(name);
-        if let Some(stat) = stat_of(&path) {
-            let content = fs::read(&path).ok();
-            print.insert(path, (stat, content));
-        }
-    }
-
     /// Whether `old` is an ancestor of `new`.
     pub(crate) fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
         let args = ["merge-base", "--is-ancestor", old, new];
@@ -237,38 +160,50 @@ impl Refs {
     }
 }
 
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    PathBuf::from(name)
-}
-
-fn collect(folder: &Path, skip: &Path, print: &mut Fingerprint) {
-    let Ok(names) = fs::read_dir(folder) else { return };
-    for entry in names.flatten() {
-        let path = entry.path();
-        if path == skip {
-            continue;
-        }
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => collect(&path, skip, print),
-            Ok(_) => {
-                if let Some(stat) = stat_of(&path) {
-                    print.insert(path, (stat, None));
-                }
-            }
-            Err(_) => {}
-        }
+/// Whether git takes this for the name of a ref. It becomes a path below `.git`, and may come from a task or a repo.
+fn check_name(name: &str) -> Result<()> {
+    let bad = |part: &str| {
+        part.is_empty() || part.starts_with('.') || part.ends_with(".lock") || part.ends_with('.')
+    };
+    let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let sound = name.starts_with("refs/")
+        && !name.split('/').any(bad)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(odd);
+    match sound {
+        true => Ok(()),
+        false => Err(Error::refused(
+            format!("`{}` is not a valid name for a ref", name.escape_debug()),
+            "use letters, digits, `-`, `_`, `.` and `/`",
+        )),
     }
 }
 
-/// Whether a person must look at a move of this ref.
-pub(crate) fn concerns_people(name: &str, run: &str) -> bool {
-    if name.starts_with("refs/remotes/") {
-        return false;
-    }
-    match name.strip_prefix("refs/ralph/") {
-        Some(rest) => rest.split('/').next() == Some(run),
-        None => true,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_git_takes_for_a_name_becomes_a_path() {
+        for good in ["refs/heads/main", "refs/heads/a/b.c-d_e@f", "refs/ralph/r1/work", "refs/heads/ä"] {
+            check_name(good).unwrap();
+        }
+        for bad in [
+            "HEAD",
+            "config",
+            "refs/heads/",
+            "refs/heads/../../config",
+            "refs//x",
+            "refs/heads/.x",
+            "refs/heads/x.lock",
+            "refs/heads/x.lock/y",
+            "refs/heads/a b",
+            "refs/heads/a\nb",
+            "refs/heads/a@{1}",
+            "refs/heads/a.",
+        ] {
+            check_name(bad).unwrap_err();
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Going on elsewhere: a fresh clone takes the place of the workspace that a run began in.
 
 use crate::error::{Error, Result};
-use crate::guard::RefGuard;
 use crate::history;
 use crate::object::commit_body;
 use crate::protected::Protected;
@@ -81,7 +80,7 @@ impl GitWorkspace {
         let branch = self.options.branch.as_ref().map(|_| Place::at(Some(at.to_owned())));
         Record::new(baseline.clone(), work.map(ToString::to_string), branch).save(&self.folder)?;
         Protected::begin(&self.folder, &self.repo.top, protected, &entries)?;
-        RefGuard::accept_now(&self.folder, &self.run, &self.refs)?;
+        self.accept_guard()?;
         Ok(baseline)
     }
 }

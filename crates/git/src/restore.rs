@@ -87,13 +87,13 @@ struct Restore<'a> {
 impl<'a> Restore<'a> {
     fn prepare(repo: &'a Repo, run: &'a RunId) -> Result<Self> {
         let name = format!("refs/ralph/{run}/start");
-        let start = Refs::new(repo).read(&name)?.ok_or_else(|| {
+        let folder = repo.run_folder(run);
+        let start = Refs::new(repo, &folder).read(&name)?.ok_or_else(|| {
             Error::refused(
                 format!("the run {run} has no start snapshot (`{name}`)"),
                 "`git for-each-ref refs/ralph` lists the runs of this repo",
             )
         })?;
-        let folder = repo.run_folder(run);
         let git = repo.git();
         let mut objects = ObjectStore::new(repo.common_dir.join("objects"), repo.object_format);
         let (entries, trees) = read_tree(&git, &start)?;
@@ -186,7 +186,7 @@ impl<'a> Restore<'a> {
 
     fn save_present(&mut self) -> Result<String> {
         let name = format!("refs/ralph/{}/before-restore", self.run);
-        let refs = Refs::new(self.repo);
+        let refs = Refs::new(self.repo, &self.folder);
         // Earlier saves stay reachable: each one stands on the one before.
         let earlier = refs.read(&name)?;
         let parent = oid(earlier.as_deref().unwrap_or(&self.start))?;

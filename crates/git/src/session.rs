@@ -26,15 +26,15 @@ pub(crate) const EXCLUDE_AT_START: &str = "exclude-at-start";
 
 impl GitWorkspace {
     pub(crate) fn begin_run(&mut self, protected: &[String]) -> Result<Baseline> {
-        self.refs.break_locks_below(&format!("refs/ralph/{}", self.run));
+        self.release_locks();
         let (baseline, start, head) = match self.refs.read(&self.own_ref("start"))? {
             Some(start) => self.baseline_of(&start)?,
             None => self.take_start()?,
         };
         Protected::begin(&self.folder, &self.repo.top, protected, &start.entries)?;
-        let guard = match RefGuard::load(&self.folder, &self.run)? {
+        let guard = match self.load_guard()? {
             Some(guard) => guard,
-            None => RefGuard::accept_now(&self.folder, &self.run, &self.refs)?,
+            None => self.accept_guard()?,
         };
         self.settings = Settings::load(&self.repo, &self.folder)?;
         self.resume(&baseline, start, head, Some(guard))?;
@@ -42,11 +42,29 @@ impl GitWorkspace {
     }
 
     pub(crate) fn reopen_run(&mut self, baseline: &Baseline) -> Result<()> {
-        self.refs.break_locks_below(&format!("refs/ralph/{}", self.run));
+        self.release_locks();
         let start = self.read_state(baseline.start.as_str())?;
         let head = self.read_state(baseline.head.as_str())?.entries;
         self.settings = Settings::load(&self.repo, &self.folder)?;
         self.resume(baseline, start, head, None)
+    }
+
+    /// Removes the locks that an earlier process of this run was killed with.
+    fn release_locks(&self) {
+        let own = ["start", "work", "state"].map(|name| self.own_ref(name));
+        let branch = self.options.branch.as_ref().map(|name| format!("refs/heads/{name}"));
+        let names = own.iter().map(String::as_str).chain(branch.as_deref()).chain(["HEAD"]);
+        self.refs.release_locks(names);
+        self.user_index_locks().release(&self.repo.git_dir.join("index"));
+    }
+
+    fn load_guard(&self) -> Result<Option<RefGuard>> {
+        RefGuard::load(&self.folder, &self.run, self.options.tree(), self.options.branch.as_deref())
+    }
+
+    pub(crate) fn accept_guard(&self) -> Result<RefGuard> {
+        let (tree, branch) = (self.options.tree(), self.options.branch.as_deref());
+        RefGuard::accept_now(&self.folder, &self.run, &self.refs, tree, branch)
     }
 
     /// Records the user's files as they are, before anything has touched them.
@@ -136,19 +154,16 @@ impl GitWorkspace {
             Record::load(&self.folder)?.filter(|r| r.baseline.start == baseline.start).ok_or_else(gone)?;
         let mut guard = match guard {
             Some(guard) => guard,
-            None => RefGuard::load(&self.folder, &self.run)?.ok_or_else(gone)?,
+            None => self.load_guard()?.ok_or_else(gone)?,
         };
         let protected = Protected::load(&self.folder)?.ok_or_else(gone)?;
         let work_ref = self.own_ref("work");
         record.work.settle(self.refs.read(&work_ref)?.as_deref());
-        guard.own_move(&self.refs, &work_ref, record.work.to.as_deref());
+        guard.own_move(&work_ref, record.work.to.as_deref());
         if let (Some(name), Some(place)) = (&self.options.branch, &mut record.branch) {
             let name = format!("refs/heads/{name}");
-            if let Some(to) = &place.to {
-                self.refs.break_own_lock(&name, to);
-            }
             place.settle(self.refs.read(&name)?.as_deref());
-            guard.own_move(&self.refs, &name, place.to.as_deref());
+            guard.own_move(&name, place.to.as_deref());
         }
         let chain = match &record.work.to {
             Some(tip) => history::load_chain(&self.git, baseline.head.as_str(), tip, &self.run)?,
@@ -202,7 +217,7 @@ impl GitWorkspace {
 
     /// Takes all refs as they are for the new baseline, the run's own included.
     pub(crate) fn accept_moves(&mut self) -> Result<()> {
-        let guard = RefGuard::accept_now(&self.folder, &self.run, &self.refs)?;
+        let guard = self.accept_guard()?;
         let work = guard.get(&self.own_ref("work")).map(str::to_owned);
         let branch = self.options.branch.as_ref().map(|name| format!("refs/heads/{name}"));
         let base = self.session()?.record.baseline.head.clone();

@@ -5,6 +5,7 @@ use crate::command::{Git, GitError};
 use crate::entry::{Entry, find};
 use crate::error::{Error, Result};
 use crate::index::{self, Index};
+use crate::lock_file::lock_of;
 use crate::object::ObjectStore;
 use crate::oid::{ObjectFormat, Oid};
 use crate::repo::Repo;
@@ -48,9 +49,7 @@ impl Snapshot {
     /// Opens the private index `name` in `folder`, seeding it where there is none.
     pub(crate) fn open(repo: &Repo, folder: &Path, name: &str, limit: u64, skip_ralph: bool) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
-        let index = folder.join(name);
-        // Left by a git that was killed with its driver. Nobody else uses this index.
-        let _ = fs::remove_file(folder.join(format!("{name}.lock")));
+        let index = adopt_index(folder, name)?;
         let git = repo.git();
         let mut snapshot = Self {
             watch: Watch::open(&repo.top, &folder.join("clock"))?,
@@ -152,7 +151,7 @@ impl Snapshot {
             // A private index that git cannot read is worth nothing: start it again from the user's.
             Err(error) if error.code() == Some(128) => {
                 let _ = fs::remove_file(&self.index);
-                let _ = fs::remove_file(self.index.with_extension("lock"));
+                let _ = fs::remove_file(lock_of(&self.index));
                 self.seed()?;
                 self.add_call().run().map(drop).map_err(|_| error.into())
             }
@@ -254,6 +253,39 @@ impl Snapshot {
     pub(crate) fn top(&self) -> &Path {
         &self.watch.top
     }
+}
+
+/// The private index for this process: the newest that is there, under a name of its own. A git whose driver was killed may
+/// still be at work on the old name; what it leaves there is nobody's.
+fn adopt_index(folder: &Path, name: &str) -> Result<PathBuf> {
+    let own = folder.join(format!("{name}-{}", std::process::id()));
+    let _ = fs::remove_file(lock_of(&own));
+    let named = format!("{name}-");
+    let mut others: Vec<(std::time::SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(file) = entry.file_name().into_string() else { continue };
+        let is_index = file == name
+            || file.strip_prefix(&named).is_some_and(|pid| pid.bytes().all(|b| b.is_ascii_digit()));
+        if is_index
+            && entry.path() != own
+            && let Ok(time) = entry.metadata().and_then(|meta| meta.modified())
+        {
+            others.push((time, entry.path()));
+        }
+    }
+    others.sort();
+    let newest = others.pop().map(|(_, path)| path);
+    if let Some(newest) = newest {
+        match own.exists() {
+            true => drop(fs::remove_file(&newest)),
+            false => fs::rename(&newest, &own).map_err(|e| Error::file("move", &newest, e))?,
+        }
+    }
+    for (_, old) in others {
+        let _ = fs::remove_file(lock_of(&old));
+        let _ = fs::remove_file(old);
+    }
+    Ok(own)
 }
 
 /// The path of a tree's file on the disk.

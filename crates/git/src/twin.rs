@@ -131,7 +131,8 @@ fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<L
         copy_if_there(&origin.common_dir.join(name), &git_dir.join(name))?;
     }
     let folder = git_dir.join("ralph").join(run.as_str());
-    for name in ["index", "record.json", EXCLUDE_AT_START] {
+    copy_if_there(&user.snapshot.index, &folder.join("index"))?;
+    for name in ["record.json", EXCLUDE_AT_START] {
         copy_if_there(&user.folder.join(name), &folder.join(name))?;
     }
     let entries = user.session()?.start.entries.clone();

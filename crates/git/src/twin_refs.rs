@@ -77,7 +77,6 @@ impl HandBack {
     }
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {
-        self.user.refs.break_own_lock(name, &tip);
         let here = self.user.refs.read(name)?;
         if here.as_deref() != Some(tip.as_str()) {
             if here.as_deref() != Some(from) {

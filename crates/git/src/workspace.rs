@@ -6,7 +6,7 @@ use crate::command::Git;
 use crate::diff;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::guard::RefGuard;
+use crate::guard::{RefGuard, Tree};
 use crate::history::WorkCommit;
 use crate::object::{Identity, ObjectStore};
 use crate::protected::Protected;
@@ -35,8 +35,10 @@ pub struct WorkspaceOptions {
     pub identity: Identity,
     /// The branch that the run commits on, where it does.
     pub branch: Option<String>,
-    /// Whether commits that the agent makes itself on the current branch are fine.
+    /// Whether commits that the agent makes itself on the current branch are its way of handing over.
     pub allow_agent_commits: bool,
+    /// Whether the tree is the run's own (a copy, worktree or clone), so that its branches are not the user's to mind.
+    pub own_tree: bool,
     /// Whether `.ralph/` is part of the commits.
     pub commit_state: bool,
     /// Untracked files above this many bytes are left out.
@@ -54,11 +56,16 @@ impl WorkspaceOptions {
             identity,
             branch: None,
             allow_agent_commits: false,
+            own_tree: false,
             commit_state: false,
             large_file_limit: LARGE_FILE_LIMIT,
             state_top: None,
             sparse: Vec::new(),
         }
+    }
+
+    pub(crate) fn tree(&self) -> Tree {
+        if self.own_tree { Tree::Run } else { Tree::User }
     }
 }
 
@@ -106,7 +113,7 @@ impl GitWorkspace {
             .map_err(|e| e.during(what))?;
         Ok(Self {
             git: repo.git(),
-            refs: Refs::new(&repo),
+            refs: Refs::new(&repo, &folder),
             objects: ObjectStore::new(repo.common_dir.join("objects"), repo.object_format),
             repo,
             run,
@@ -167,7 +174,7 @@ impl GitWorkspace {
 
     fn foreign_moves(&mut self) -> Result<Vec<RefMove>> {
         let session = self.session.as_mut().ok_or_else(not_begun)?;
-        session.guard.moves(&self.refs, self.options.allow_agent_commits)
+        session.guard.moves(&self.refs)
     }
 }
 

@@ -251,7 +251,9 @@ fn sha256_and_reftable_repos_work_alike() {
         assert_eq!(fixture.git(&["diff", "--name-only", "HEAD", WORK]), "src/new.rs");
         assert!(workspace.moved_refs().unwrap().is_empty());
         fixture.git(&["branch", "agent"]);
-        assert_eq!(workspace.moved_refs().unwrap()[0].name, "refs/heads/agent");
+        assert!(workspace.moved_refs().unwrap().is_empty());
+        fixture.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+        assert_eq!(workspace.moved_refs().unwrap()[0].name, "refs/heads/main");
         drop(workspace);
         let mut workspace = fixture.reopened(&baseline);
         assert!(checkpoint(&mut workspace, 1).reused);
@@ -344,8 +346,8 @@ fn on_its_branch_a_run_moves_the_branch_and_status_stays_sane() {
     assert!(fixture.git(&["reflog", "-1"]).contains("ralph: iteration 1"));
     assert!(workspace.moved_refs().unwrap().is_empty());
     assert_eq!(fixture.git(&["rev-parse", "main"]), baseline.head.as_str());
-    // Somebody else moves the branch or leaves it: nothing is forced.
-    fixture.git(&["commit", "-q", "--allow-empty", "-m", "agent"]);
+    // Somebody else writes the branch anew or leaves it: nothing is forced.
+    fixture.git(&["commit", "-q", "--amend", "--allow-empty", "-m", "rewritten"]);
     fixture.write("a.txt", "agent 2\n");
     let error = try_checkpoint(&mut workspace, 2, true).unwrap_err();
     assert!(error.reason.contains("refs/heads/ralph/x"), "{error}");

@@ -105,11 +105,11 @@ fn a_branch_in_place_touches_no_file_and_is_made_once() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "dirty\n");
     let index = fs::read(fixture.top.join(".git/index")).unwrap();
-    let repo = place::create_branch_in_place(&fixture.repo(), "ralph/x").unwrap();
+    let repo = place::create_branch_in_place(&fixture.repo(), &run(), "ralph/x").unwrap();
     assert_eq!(repo.branch.as_deref(), Some("ralph/x"));
     assert_eq!(fixture.read("a.txt"), "dirty\n");
     assert_eq!(fs::read(fixture.top.join(".git/index")).unwrap(), index);
-    let error = place::create_branch_in_place(&repo, "main").unwrap_err();
+    let error = place::create_branch_in_place(&repo, &run(), "main").unwrap_err();
     assert!(error.to_string().contains("`main`") && error.hint().unwrap().contains("main-v2"));
 }
 
@@ -117,11 +117,17 @@ fn a_branch_in_place_touches_no_file_and_is_made_once() {
 fn a_run_works_in_a_linked_worktree() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "dirty\n");
-    let path = fixture.dir.path().join("tree");
-    let repo = place::add_worktree(&fixture.repo(), &path, "ralph/w").unwrap();
+    let path = fixture.dir.path().join(run().as_str());
+    let (repo, branch) = place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
     assert!(repo.is_linked_worktree());
-    assert_eq!(place::add_worktree(&fixture.repo(), &path, "ralph/w").unwrap().top, repo.top);
-    assert!(place::add_worktree(&fixture.repo(), &path, "ralph/other").is_err());
+    assert_eq!(branch, "ralph/w");
+    let (again, branch) = place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+    assert_eq!((again.top, branch.as_str()), (repo.top.clone(), "ralph/w"));
+    let foreign = fixture.dir.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("mine"), "x").unwrap();
+    let error = place::add_worktree(&fixture.repo(), &run(), &foreign, "ralph/w").unwrap_err();
+    assert!(error.to_string().contains("is not ours"), "{error}");
     let options = ralph_git::WorkspaceOptions {
         branch: Some("ralph/w".to_owned()),
         ..ralph_git::WorkspaceOptions::new(ralph_git::Identity::new("Ralph", "ralph@localhost"))
@@ -137,6 +143,59 @@ fn a_run_works_in_a_linked_worktree() {
     let clean = fixture.dir.path().join("clean");
     workspace.checkout_clean(made.commit.as_ref().unwrap(), &clean).unwrap();
     assert!(clean.join("new").exists());
+}
+
+#[test]
+fn a_worktree_that_was_left_half_made_is_made_again_on_its_own_branch() {
+    type Break = fn(&Fixture, &Path);
+    let breaks: [(&str, Break); 5] = [
+        ("not marked whole", |f, _| {
+            let admin = f.top.join(".git/worktrees").join(run().as_str());
+            fs::remove_file(admin.join("ralph-ready")).unwrap();
+        }),
+        ("files are missing", |f, path| {
+            let admin = f.top.join(".git/worktrees").join(run().as_str());
+            fs::remove_file(admin.join("ralph-ready")).unwrap();
+            fs::remove_file(path.join("a.txt")).unwrap();
+            fs::write(admin.join("index.lock"), "").unwrap();
+        }),
+        ("no link back", |_, path| fs::remove_file(path.join(".git")).unwrap()),
+        ("no folder", |_, path| fs::remove_dir_all(path).unwrap()),
+        ("no admin folder", |f, _| fs::remove_dir_all(f.top.join(".git/worktrees")).unwrap()),
+    ];
+    for (what, break_it) in breaks {
+        let fixture = Fixture::new();
+        let path = fixture.dir.path().join(run().as_str());
+        place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+        break_it(&fixture, &path);
+        let (repo, branch) = place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+        assert_eq!(branch, "ralph/w", "{what}: the branch that was made is used again");
+        assert_eq!(repo.branch.as_deref(), Some("ralph/w"), "{what}");
+        assert_eq!(git(&path, &["status", "--porcelain"]), "", "{what}");
+        assert_eq!(
+            fixture.git(&["for-each-ref", "refs/heads/ralph", "--format=%(refname)"]),
+            "refs/heads/ralph/w"
+        );
+    }
+}
+
+#[test]
+fn of_many_starts_at_one_instant_each_gets_a_branch_of_its_own() {
+    let fixture = Fixture::new();
+    let names: Vec<String> = std::thread::scope(|scope| {
+        let starts: Vec<_> = (0..8)
+            .map(|n| {
+                let repo = fixture.repo();
+                scope.spawn(move || {
+                    let run = ralph_domain::id::RunId::from(format!("r{n}").as_str());
+                    place::create_branch(&repo, &run, "ralph/same", &repo.head).unwrap()
+                })
+            })
+            .collect();
+        starts.into_iter().map(|start| start.join().unwrap()).collect()
+    });
+    let different: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(different.len(), 8, "{names:?}");
 }
 
 #[test]

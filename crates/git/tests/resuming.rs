@@ -94,7 +94,6 @@ fn a_crash_between_work_ref_and_branch_is_finished_by_the_next_process() {
     // The same as dying before the branch moved: this iteration was recorded on the work ref only.
     let first = try_checkpoint(&mut workspace, 1, false).unwrap();
     drop(workspace);
-    fs::write(fixture.top.join(".git/refs/ralph/r1/work.lock"), "").unwrap();
     fs::write(fixture.top.join(".git/ralph/r1/index.lock"), "").unwrap();
     let mut workspace = open();
     workspace.reopen(&baseline).unwrap();
@@ -105,6 +104,26 @@ fn a_crash_between_work_ref_and_branch_is_finished_by_the_next_process() {
     fixture.write("b.txt", "2\n");
     try_checkpoint(&mut workspace, 2, true).unwrap();
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+/// A git whose driver was killed may still be at work on the private index of that driver.
+#[test]
+fn the_private_index_of_a_killed_process_is_taken_over_under_another_name() {
+    let fixture = Fixture::new();
+    let (mut workspace, baseline) = fixture.begun();
+    fixture.write("a.txt", "1\n");
+    checkpoint(&mut workspace, 1);
+    drop(workspace);
+    let folder = fixture.top.join(".git/ralph/r1");
+    let own = folder.join(format!("index-{}", std::process::id()));
+    fs::rename(&own, folder.join("index-1")).unwrap();
+    fs::write(folder.join("index-1.lock"), "half").unwrap();
+    let mut workspace = fixture.reopened(&baseline);
+    assert!(own.exists() && !folder.join("index-1").exists());
+    // Now the old git ends.
+    fs::rename(folder.join("index-1.lock"), folder.join("index-1")).unwrap();
+    fixture.write("a.txt", "2\n");
+    assert_eq!(listed(&checkpoint(&mut workspace, 2)), ["M a.txt"]);
 }
 
 #[test]
@@ -132,9 +151,10 @@ fn a_damaged_private_index_is_made_anew() {
     let fixture = Fixture::new();
     let (mut workspace, baseline) = fixture.begun();
     fixture.write("a.txt", "1\n");
-    fs::write(fixture.top.join(".git/ralph/r1/index"), "rubbish").unwrap();
+    let index = fixture.top.join(format!(".git/ralph/r1/index-{}", std::process::id()));
+    fs::write(&index, "rubbish").unwrap();
     assert_eq!(listed(&checkpoint(&mut workspace, 1)), ["M a.txt"]);
     drop(workspace);
-    fs::remove_file(fixture.top.join(".git/ralph/r1/index")).unwrap();
+    fs::remove_file(&index).unwrap();
     assert_eq!(checkpoint(&mut fixture.reopened(&baseline), 2).commit, None);
 }

@@ -14,20 +14,23 @@ fn moved(workspace: &mut GitWorkspace) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn commits_branches_tags_stashes_and_resets_of_an_agent_are_reported() {
+fn a_run_minds_its_own_refs_and_the_rest_is_the_users_to_move() {
     type Case = (&'static [&'static [&'static str]], &'static [(&'static str, bool)]);
     let cases: &[Case] = &[
-        (&[&["commit", "-qam", "x"]], &[("refs/heads/main", true)]),
-        (&[&["branch", "x"]], &[("refs/heads/x", true)]),
-        (&[&["tag", "v1"]], &[("refs/tags/v1", true)]),
-        (&[&["stash"]], &[("refs/stash", true)]),
+        (&[&["commit", "-qam", "x"]], &[("refs/heads/main", false)]),
+        (&[&["branch", "x"]], &[]),
+        (&[&["tag", "v1"]], &[]),
+        (&[&["stash"]], &[]),
         (&[&["reset", "-q", "--hard", "HEAD^"]], &[("refs/heads/main", true)]),
-        (&[&["switch", "-qc", "y"]], &[("HEAD", true), ("refs/heads/y", true)]),
-        (&[&["checkout", "-q", "--detach"]], &[("HEAD", true)]),
-        (&[&["branch", "-D", "old"]], &[("refs/heads/old", true)]),
-        (&[&["update-ref", "refs/remotes/origin/main", "HEAD"]], &[("refs/remotes/origin/main", false)]),
-        (&[&["update-ref", "refs/ralph/r0/work", "HEAD"]], &[("refs/ralph/r0/work", false)]),
+        (&[&["switch", "-qc", "y"]], &[("HEAD", false)]),
+        (&[&["switch", "-qc", "y"], &["commit", "-qam", "x"]], &[("HEAD", false)]),
+        (&[&["checkout", "-q", "--detach"]], &[("HEAD", false)]),
+        (&[&["checkout", "-q", "-f", "--detach", "HEAD^"]], &[("HEAD", true)]),
+        (&[&["branch", "-D", "old"]], &[]),
+        (&[&["update-ref", "refs/remotes/origin/main", "HEAD"]], &[]),
+        (&[&["update-ref", "refs/ralph/r0/work", "HEAD"]], &[]),
         (&[&["update-ref", "-d", "refs/ralph/r1/start"]], &[("refs/ralph/r1/start", true)]),
+        (&[&["update-ref", "refs/ralph/r1/work", "HEAD"]], &[("refs/ralph/r1/work", true)]),
         (&[&["update-ref", "refs/ralph/r1/state", "HEAD"]], &[]),
         (&[&["pack-refs", "--all"]], &[]),
     ];
@@ -43,8 +46,10 @@ fn commits_branches_tags_stashes_and_resets_of_an_agent_are_reported() {
         }
         let expected: Vec<(String, bool)> = expected.iter().map(|(n, p)| ((*n).to_owned(), *p)).collect();
         assert_eq!(moved(&mut workspace), expected, "{commands:?}");
-        // Also by a process that was not there.
-        assert_eq!(moved(&mut fixture.reopened(&baseline)), expected, "{commands:?}");
+        // What needs a person is told until one has spoken, also by a process that was not there; the rest once.
+        let open: Vec<(String, bool)> = expected.into_iter().filter(|(_, person)| *person).collect();
+        assert_eq!(moved(&mut workspace), open, "{commands:?}");
+        assert_eq!(moved(&mut fixture.reopened(&baseline)), open, "{commands:?}");
         workspace.accept_refs().unwrap();
         assert_eq!(moved(&mut workspace), []);
         assert_eq!(moved(&mut fixture.reopened(&baseline)), []);
@@ -54,27 +59,23 @@ fn commits_branches_tags_stashes_and_resets_of_an_agent_are_reported() {
 #[test]
 fn a_move_tells_from_where_to_where() {
     let fixture = Fixture::new();
-    let (mut workspace, baseline) = fixture.begun();
+    let (mut workspace, _) = fixture.begun();
     fixture.git(&["switch", "-qc", "y"]);
     let moves = workspace.moved_refs().unwrap();
     let head = RefMove {
         name: "HEAD".to_owned(),
         from: Some("refs/heads/main".to_owned()),
         to: Some("refs/heads/y".to_owned()),
-        needs_person: true,
+        needs_person: false,
     };
-    assert_eq!(moves[0], head);
-    assert_eq!((moves[1].from.clone(), moves[1].to.clone()), (None, Some(baseline.head.as_str().to_owned())));
+    assert_eq!(moves, [head]);
 }
 
 #[test]
-fn where_agents_may_commit_only_a_fast_forward_is_fine() {
+fn on_the_branch_of_the_run_commits_of_others_are_taken_in_and_rewriting_needs_a_person() {
     let fixture = Fixture::new();
     fixture.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
-    let mut workspace = fixture.workspace_with(|o| {
-        o.allow_agent_commits = true;
-        o.branch = Some("main".to_owned());
-    });
+    let mut workspace = fixture.workspace_with(|o| o.branch = Some("main".to_owned()));
     workspace.begin(&[]).unwrap();
     fixture.write("a.txt", "agent\n");
     fixture.git(&["commit", "-qam", "agent"]);
@@ -85,8 +86,54 @@ fn where_agents_may_commit_only_a_fast_forward_is_fine() {
     assert_eq!(fixture.git(&["rev-parse", "main^"]), agent);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(moved(&mut workspace), []);
+    fixture.git(&["switch", "-qc", "elsewhere"]);
+    assert_eq!(moved(&mut workspace), [("HEAD".to_owned(), true)]);
+    fixture.git(&["switch", "-q", "main"]);
     fixture.git(&["reset", "-q", "--hard", "HEAD~2"]);
     assert_eq!(moved(&mut workspace), [("refs/heads/main".to_owned(), true)]);
+}
+
+/// Whatever an agent does to the branches of a tree that is the run's own, its files are taken in on the run's own branch.
+#[test]
+fn in_a_tree_of_the_runs_own_an_agent_may_do_with_branches_as_it_likes() {
+    let agents: [&[&[&str]]; 7] = [
+        &[&["switch", "-qc", "feature"]],
+        &[&["switch", "-qc", "feature"], &["add", "-A"], &["commit", "-qm", "mine"]],
+        &[&["add", "-A"], &["commit", "-qm", "mine"]],
+        &[&["add", "-A"], &["commit", "-q", "--amend", "-m", "rewritten"]],
+        &[&["reset", "-q", "--soft", "HEAD^"]],
+        &[&["checkout", "-q", "--detach"], &["branch", "-qD", "main"]],
+        &[&["branch", "-qm", "main", "renamed"], &["tag", "main"]],
+    ];
+    for commands in agents {
+        let fixture = Fixture::new();
+        fixture.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+        let mut workspace = fixture.workspace_with(|o| {
+            o.branch = Some("main".to_owned());
+            o.own_tree = true;
+        });
+        workspace.begin(&[]).unwrap();
+        fixture.write("one.txt", "1\n");
+        let first = support::commit_of(&support::try_checkpoint(&mut workspace, 1, true).unwrap());
+        fixture.write("two.txt", "2\n");
+        for command in commands {
+            fixture.git(command);
+        }
+        assert!(workspace.moved_refs().unwrap().iter().all(|m| !m.needs_person), "{commands:?}");
+        let made = support::commit_of(&support::try_checkpoint(&mut workspace, 2, true).unwrap());
+        let main = "refs/heads/main";
+        assert_eq!(fixture.git(&["rev-parse", main]), made, "{commands:?}");
+        assert_eq!(fixture.git(&["symbolic-ref", "HEAD"]), main, "{commands:?}");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "", "{commands:?}");
+        assert_eq!(fixture.git(&["show", &format!("{main}:two.txt")]), "2", "{commands:?}");
+        let chain = fixture.git(&["rev-list", main]);
+        assert!(chain.lines().any(|id| id == first), "{commands:?}: the run's own commits stay");
+        assert_eq!(moved(&mut workspace), [], "{commands:?}");
+        fixture.write("three.txt", "3\n");
+        let made = support::commit_of(&support::try_checkpoint(&mut workspace, 3, true).unwrap());
+        assert_eq!(fixture.git(&["rev-parse", main]), made, "{commands:?}");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "", "{commands:?}");
+    }
 }
 
 #[test]
