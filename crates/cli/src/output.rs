@@ -18,6 +18,7 @@ pub struct Out {
     pub verbose: bool,
     /// stderr is a terminal that can redraw a line.
     pub live: bool,
+    asks: bool,
     stdout_color: bool,
     stderr_color: bool,
     unicode: bool,
@@ -63,10 +64,16 @@ impl Out {
             quiet: args.quiet,
             verbose: args.verbose,
             live: std::io::stderr().is_terminal() && !dumb && !args.quiet,
+            asks: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
             stdout_color: wants(std::io::stdout().is_terminal()),
             stderr_color: wants(std::io::stderr().is_terminal()),
             unicode,
         }
+    }
+
+    /// Whether somebody is there who can be asked.
+    pub fn asks(&self) -> bool {
+        self.asks
     }
 
     /// A line on stdout.

@@ -129,6 +129,11 @@ impl Observer for Terminal {
 
     fn output(&mut self, _stream: Stream, _bytes: &[u8]) {}
 
+    fn ends_for_good(&mut self) -> bool {
+        self.erase();
+        crate::signals::asks_for_the_end(&self.out)
+    }
+
     fn boundary(&mut self, name: &str) {
         self.boundaries.pass(name);
     }

@@ -1,6 +1,8 @@
-//! SIGINT, SIGTERM and SIGHUP end a run in good order: everything it started is ended, its work is recorded.
+//! SIGINT, SIGTERM and SIGHUP suspend a run: its session is closed, everything that it started is ended, and `ralph resume`
+//! goes on. A second Ctrl-C on a terminal asks whether the run is to end for good.
 #![allow(unsafe_code, reason = "a signal handler that stores one number")]
 
+use crate::output::Out;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use ralph_core::CancelFlag;
 use std::sync::{Arc, OnceLock};
@@ -10,6 +12,21 @@ static FLAG: OnceLock<Arc<CancelFlag>> = OnceLock::new();
 extern "C" fn on_signal(signal: i32) {
     if let Some(flag) = FLAG.get() {
         flag.set(u8::try_from(signal).unwrap_or(1));
+    }
+}
+
+/// Asks the person at the terminal whether the run is to end for good, if they pressed Ctrl-C more than once.
+pub fn asks_for_the_end(out: &Out) -> bool {
+    let Some(flag) = FLAG.get() else { return false };
+    if flag.get() != Some("Ctrl-C") || flag.times() < 2 || !out.asks() {
+        return false;
+    }
+    out.say("Ctrl-C again: end this run for good? It cannot be resumed then. [y/N]");
+    let mut answer = [0_u8; 16];
+    // Another Ctrl-C interrupts the reading: that is no yes.
+    match nix::unistd::read(std::io::stdin(), &mut answer) {
+        Ok(count) => answer.get(..count).is_some_and(|text| matches!(text.first(), Some(b'y' | b'Y'))),
+        Err(_) => false,
     }
 }
 

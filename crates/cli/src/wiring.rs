@@ -79,6 +79,7 @@ pub fn workspace_options(spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
     WorkspaceOptions {
         branch: spec.branch.clone(),
         allow_agent_commits: settings.allow_agent_commits,
+        own_tree: spec.place != Place::InPlace,
         commit_state: settings.commit_state,
         sparse: match &spec.place {
             Place::Clone { sparse, .. } => sparse.clone(),

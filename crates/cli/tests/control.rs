@@ -127,28 +127,97 @@ fn stop_ends_the_run_after_the_session_and_keeps_its_work() {
 }
 
 #[test]
-fn cancel_and_signals_end_everything_now_and_keep_the_partial_work() {
-    for how in ["cancel", "-INT", "-TERM", "-HUP"] {
+fn cancel_ends_everything_now_for_good_and_keeps_the_partial_work() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    let sent = stage.repo.ralph(&["cancel", "--json"]).exits(0).json();
+    assert_eq!(sent["ended"], true);
+    let run = ended(child, 130);
+    assert_eq!((&run["reason"], &run["success"]), (&json!("cancelled"), &json!(false)));
+    stage.nothing_survives();
+    let work = format!("refs/ralph/{}/work", run["run_id"].as_str().unwrap());
+    assert_eq!(stage.repo.git(&["show", &format!("{work}:step1.txt")]), "step 1");
+    assert_eq!(run["branch"], work);
+    assert!(!stage.repo.dir.join(".ralph/active.json").exists());
+    let refused = stage.repo.ralph(&["resume"]).exits(2);
+    assert!(refused.stderr.contains("is over") && refused.stderr.contains("next:"), "{}", refused.stderr);
+    stage.repo.ralph(&["pause"]).exits(2);
+}
+
+/// Ctrl-C, a closed terminal and SIGTERM suspend, once or many times over; the run goes on and counts what it has counted.
+#[test]
+fn signals_suspend_a_run_and_resume_goes_on() {
+    for (signal, times) in [("-INT", 1), ("-TERM", 1), ("-HUP", 1), ("-INT", 3), ("-TERM", 5)] {
         let env = TestEnv::new(RALPH);
         let stage = Stage::new(&env);
         let child = stage.start();
-        if how == "cancel" {
-            let sent = stage.repo.ralph(&["cancel", "--json"]).exits(0).json();
-            assert_eq!(sent["ended"], true);
-        } else {
-            stage.signal(child.id(), how);
+        stage.go(&[1]);
+        stage.at(2, 1);
+        for _ in 0..times {
+            stage.signal(child.id(), signal);
         }
         let run = ended(child, 130);
-        assert_eq!((&run["reason"], &run["success"]), (&json!("cancelled"), &json!(false)), "{how}");
+        assert_eq!((&run["reason"], &run["error"]), (&json!("suspended"), &Value::Null), "{signal}");
+        assert!(run["summary"].as_str().unwrap().contains("ralph resume"), "{run}");
         stage.nothing_survives();
-        let work = format!("refs/ralph/{}/work", run["run_id"].as_str().unwrap());
-        assert_eq!(stage.repo.git(&["show", &format!("{work}:step1.txt")]), "step 1", "{how}");
-        assert_eq!(run["branch"], work);
         assert!(!stage.repo.dir.join(".ralph/active.json").exists());
-        let refused = stage.repo.ralph(&["resume"]).exits(2);
-        assert!(refused.stderr.contains("is over") && refused.stderr.contains("next:"), "{}", refused.stderr);
-        stage.repo.ralph(&["pause"]).exits(2);
+        let status = stage.repo.ralph(&["status", "--json"]).exits(0).json();
+        assert_eq!((&status["status"], &status["finished"]), (&json!("paused"), &Value::Null), "{status}");
+        let listed = stage.repo.ralph(&["list"]).exits(0);
+        assert!(listed.stdout.contains("paused"), "{}", listed.stdout);
+        let resumed = env.spawn(&stage.repo.dir, &["resume", "--json"]);
+        stage.at(2, 2);
+        stage.go(&[2, 3]);
+        let run = ended(resumed, 0);
+        assert_eq!((&run["iterations"], &run["success"]), (&json!(3), &json!(true)), "{signal}");
+        let ends = stage.repo.events_named("session_ended");
+        assert_eq!(ends[1]["end"]["how"], "stopped", "{signal}");
+        assert_eq!(stage.repo.events_named("suspended").len(), 1, "{signal}");
+        assert_eq!(stage.repo.events_named("iteration_voided").len(), 1, "the cut session is no iteration");
     }
+}
+
+#[test]
+fn a_run_that_a_budget_ended_goes_on_with_a_larger_one() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    stage.go(&[1, 2, 3]);
+    let run =
+        stage.repo.ralph(&["run", "--isolation", "none", "--json", "--max-iterations", "1"]).exits(1).json();
+    assert_eq!(run["reason"], "max_iterations");
+    let id = run["run_id"].as_str().unwrap();
+    let refused = stage.repo.ralph(&["resume"]).exits(2);
+    assert!(
+        refused.stderr.contains(&format!("`ralph resume {id} --max-iterations N`")),
+        "{}",
+        refused.stderr
+    );
+    let refused = stage.repo.ralph(&["resume", "--max-iterations", "1"]).exits(2);
+    assert!(
+        refused.stderr.contains("1 iteration") && refused.stderr.contains("more than that"),
+        "{}",
+        refused.stderr
+    );
+    stage.repo.ralph(&["resume", "--max-seconds", "9000"]).exits(2);
+    let run = stage.repo.ralph(&["resume", "--json", "--max-iterations", "2"]).exits(1).json();
+    assert_eq!((&run["reason"], &run["iterations"]), (&json!("max_iterations"), &json!(2)));
+    let run = stage.repo.ralph(&["run", "--resume", "--json", "--max-iterations", "5"]).exits(0).json();
+    assert_eq!((&run["success"], &run["iterations"], &run["run_id"]), (&json!(true), &json!(3), &json!(id)));
+    let refused = stage.repo.ralph(&["resume", "--max-iterations", "50"]).exits(2);
+    assert!(refused.stderr.contains("is over"), "{}", refused.stderr);
+}
+
+#[test]
+fn the_limits_of_a_living_run_can_be_changed() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    stage.repo.ralph(&["resume", "--max-iterations", "1"]).exits(0);
+    stage.has("control_received");
+    stage.go(&[1, 2, 3]);
+    let run = ended(child, 1);
+    assert_eq!((&run["reason"], &run["iterations"]), (&json!("max_iterations"), &json!(1)));
 }
 
 #[test]
@@ -334,7 +403,7 @@ fn a_dead_run_with_other_settings_is_neither_lost_nor_mixed_up() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let run = stage.dead();
-    let refused = stage.repo.ralph(&[RUN, &["--max-iterations", "2"]].concat()).exits(2);
+    let refused = stage.repo.ralph(&[RUN, &["--protect", "readme.txt"]].concat()).exits(2);
     assert!(refused.stderr.contains(&run) && refused.stderr.contains("--new"), "{}", refused.stderr);
     assert_eq!(stage.repo.latest(), run);
     // Cancelled without a driver, it ends on the spot.

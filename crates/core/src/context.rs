@@ -29,6 +29,10 @@ pub trait Observer {
     fn token(&mut self, text: &str) {
         let _ = text;
     }
+    /// The run is about to be suspended: whether the person in front of it wants to end it for good instead.
+    fn ends_for_good(&mut self) -> bool {
+        false
+    }
     /// A named place between two effects. Tests end the process here.
     fn boundary(&mut self, name: &str) {
         let _ = name;
@@ -48,24 +52,34 @@ pub struct Live<'a> {
     pub activity: &'a str,
 }
 
-/// Set from outside (a signal handler, another thread) to end the run at once.
+/// Set from outside (a signal handler, another thread) to end what goes on at once. A run is suspended by it: it can be
+/// resumed.
 #[derive(Debug, Default)]
-pub struct CancelFlag(AtomicU8);
+pub struct CancelFlag {
+    signal: AtomicU8,
+    times: AtomicU8,
+}
 
 impl CancelFlag {
     /// Asks for the end, on behalf of a signal (its number) or 0 for a caller.
     pub fn set(&self, signal: u8) {
-        self.0.store(signal.max(1), Ordering::SeqCst);
+        self.signal.store(signal.max(1), Ordering::SeqCst);
+        // A signal handler calls this: one instruction, no loop. 255 requests are as many as anybody makes.
+        self.times.fetch_add(1, Ordering::SeqCst);
     }
     /// Who asked, if anybody did.
     pub fn get(&self) -> Option<&'static str> {
-        match self.0.load(Ordering::SeqCst) {
+        match self.signal.load(Ordering::SeqCst) {
             0 => None,
             2 => Some("Ctrl-C"),
             15 => Some("SIGTERM"),
             1 => Some("SIGHUP"),
             _ => Some("a signal"),
         }
+    }
+    /// How often that was asked for: more than once means that it is urgent.
+    pub fn times(&self) -> u8 {
+        self.times.load(Ordering::SeqCst)
     }
 }
 
@@ -90,6 +104,8 @@ pub(crate) struct Context {
     pub refusals: crate::refusals::Refusals,
     /// Who tells people.
     pub notifiers: Vec<Box<dyn Notifier>>,
+    /// Who ends this process, once somebody does; the run goes on in another one.
+    pub suspend_by: Option<String>,
     activity: String,
     errors: String,
 }
@@ -124,6 +140,7 @@ impl Context {
             custom_checks: BTreeMap::new(),
             refusals: crate::refusals::Refusals::default(),
             notifiers: Vec::new(),
+            suspend_by: None,
             activity: String::new(),
             errors: String::new(),
         }
@@ -196,6 +213,11 @@ impl Context {
         let text = serde_json::to_vec_pretty(&map).unwrap_or_default();
         artifacts::write_atomic(&self.home.cooldowns(), &text)?;
         Ok(())
+    }
+
+    /// Whether what goes on now is to end at once.
+    pub fn ends_now(&self) -> bool {
+        self.state.cancel_by.is_some() || self.suspend_by.is_some()
     }
 
     /// A named place between two effects.

@@ -183,6 +183,21 @@ impl Driver {
         }
     }
 
+    /// Somebody ends this process: what is left to do is left to the next one.
+    fn suspends(&mut self, step: &Step) -> Result<bool, DriveError> {
+        let Some(by) = self.ctx.suspend_by.clone() else { return Ok(false) };
+        let ends_anyway = matches!(step, Step::Done | Step::AwaitPerson | Step::Finish { .. });
+        if ends_anyway || self.ctx.state.cancel_by.is_some() {
+            return Ok(false);
+        }
+        if self.ctx.observer.ends_for_good() {
+            self.ctx.cancel_instead(&by)?;
+            return Ok(false);
+        }
+        self.ctx.record(EventBody::Suspended { by })?;
+        Ok(true)
+    }
+
     fn drive(&mut self) -> Result<(), DriveError> {
         loop {
             self.ctx.read_inbox()?;
@@ -191,7 +206,11 @@ impl Driver {
             self.apply_approval()?;
             self.take_edit()?;
             self.ctx.state.tick(self.ctx.clock.now());
-            match decide(&self.ctx.state) {
+            let step = decide(&self.ctx.state);
+            if self.suspends(&step)? {
+                return Ok(());
+            }
+            match step {
                 Step::Prepare => self.prepare()?,
                 Step::Work { iteration, attempt, agent, model, role, skipped } => {
                     self.work(iteration, attempt, &agent, model.as_deref(), role, skipped)?;

@@ -15,17 +15,10 @@ impl Context {
     /// Takes what has come. Returns what it means for a session that runs now.
     pub fn read_inbox(&mut self) -> Result<Option<StopCause>, DriveError> {
         let mut stop = None;
-        if self.state.cancel_by.is_none()
-            && let Some(by) = self.cancel.get()
-        {
-            let letter = Letter {
-                id: format!("signal-{}", self.state.seq),
-                from: by.into(),
-                control: Control::Cancel,
-            };
-            let inbox = self.state.inbox;
-            self.record(EventBody::ControlReceived { letter, inbox })?;
-            stop = Some(StopCause::Cancelled);
+        if let Some(by) = self.cancel.get() {
+            self.suspend_by.get_or_insert_with(|| by.to_owned());
+            // Asked for again, it is urgent: what runs gets no more time to end in good order.
+            stop = Some(if self.cancel.times() > 1 { StopCause::Cancelled } else { StopCause::Suspended });
         }
         let new = std::fs::metadata(self.run.inbox()).is_ok_and(|m| m.len() > self.state.inbox);
         if !new {
@@ -47,6 +40,15 @@ impl Context {
         }
         self.flush()?;
         Ok(stop)
+    }
+
+    /// The person in front of a run that is being suspended wants to end it for good.
+    pub fn cancel_instead(&mut self, by: &str) -> Result<(), DriveError> {
+        let letter =
+            Letter { id: format!("signal-{}", self.state.seq), from: by.into(), control: Control::Cancel };
+        let inbox = self.state.inbox;
+        self.record(EventBody::ControlReceived { letter, inbox })?;
+        Ok(())
     }
 
     fn stop_cause(&self, control: &Control) -> Option<StopCause> {

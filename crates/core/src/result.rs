@@ -11,6 +11,7 @@ impl Driver {
             (Some(error), _, _) => (EndReason::Error, error.message.clone()),
             (None, Some(end), _) => (end.reason, end.summary.clone()),
             (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
+            (None, None, None) if state.suspended_by.is_some() => (EndReason::Suspended, suspended(state)),
             (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
         };
         let clean = |text: &str| self.ctx.redactor.text(text).into_owned();
@@ -52,26 +53,36 @@ impl Driver {
     }
 }
 
+fn suspended(state: &RunState) -> String {
+    let by = state.suspended_by.as_deref().unwrap_or("a signal");
+    let done = ralph_domain::text::count(state.iterations as usize, "iteration");
+    format!("Suspended by {by} after {done}. `ralph resume {}` goes on.", state.spec.run_id)
+}
+
 /// The typed error that belongs to an end without success.
 fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<RunError> {
     let run = &state.spec.run_id;
     let (code, hint, recoverable) = match reason {
-        EndReason::Completed | EndReason::Stopped | EndReason::Cancelled => return None,
+        EndReason::Completed | EndReason::Stopped | EndReason::Cancelled | EndReason::Suspended => {
+            return None;
+        }
         EndReason::MaxIterations => (
             ErrorCode::MaxIterations,
-            "start again with a larger `--max-iterations`; the work is kept".into(),
-            false,
+            format!("`ralph resume {run} --max-iterations N` goes on with a larger budget"),
+            true,
         ),
-        EndReason::MaxCost => {
-            (ErrorCode::MaxCost, "start again with a larger `--max-cost`; the work is kept".into(), false)
-        }
+        EndReason::MaxCost => (
+            ErrorCode::MaxCost,
+            format!("`ralph resume {run} --max-cost USD` goes on with a larger budget"),
+            true,
+        ),
         EndReason::MaxTokens => (
             ErrorCode::MaxTokens,
-            "start again with a larger `max_tokens_total`; the work is kept".into(),
-            false,
+            format!("`ralph resume {run} --max-tokens N` goes on with a larger budget"),
+            true,
         ),
         EndReason::Timeout => {
-            (ErrorCode::Timeout, "start again with more time; the work is kept".into(), false)
+            (ErrorCode::Timeout, format!("`ralph resume {run} --max-seconds N` goes on with more time"), true)
         }
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {

@@ -1,5 +1,6 @@
 //! Budgets: the hard stops of a run, what is used of each, and when to warn.
 
+use crate::control::BudgetChange;
 use crate::money::Usd;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,18 @@ impl Budgets {
             shares.push((BudgetKind::Tokens, ratio(spent.tokens as f64, max as f64)));
         }
         shares
+    }
+
+    /// The same with what a person has changed. More time also lifts a deadline that has passed at `now`.
+    pub fn changed(mut self, change: &BudgetChange, now: Timestamp) -> Self {
+        self.max_iterations = change.max_iterations.unwrap_or(self.max_iterations);
+        self.max_cost = change.max_cost.unwrap_or(self.max_cost);
+        self.max_tokens = change.max_tokens.or(self.max_tokens);
+        if let Some(seconds) = change.max_seconds {
+            self.max_wall_time = Duration::from_secs(seconds);
+            self.deadline = self.deadline.filter(|deadline| *deadline > now);
+        }
+        self
     }
 
     /// The first budget that is used up, checked before each session.

@@ -2,6 +2,7 @@
 //! inbox and journalled with who sent it.
 
 use crate::id::AgentName;
+use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
 /// One intervention.
@@ -45,6 +46,8 @@ pub enum Control {
         /// The whole new text.
         task: String,
     },
+    /// Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+    Budget(BudgetChange),
     /// Accept what the run asks about (moved refs, changed config).
     Approve,
     /// Let the doctor read the run after the current session.
@@ -79,12 +82,37 @@ impl Control {
             Self::Cooldown { .. } => "cooldown",
             Self::Model { .. } => "model",
             Self::Edit { .. } => "edit",
+            Self::Budget(_) => "budget",
             Self::Approve => "approve",
             Self::Diagnose => "diagnose",
             Self::Note { .. } => "note",
             Self::Guardrail { .. } => "guardrail",
             Self::Nudge { .. } => "nudge",
         }
+    }
+}
+
+/// New limits of a run, each for the whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BudgetChange {
+    /// Most iterations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Most working time, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<u64>,
+    /// Most money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    /// Most tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+impl BudgetChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -195,7 +195,14 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         }
         EventBody::RefsMoved { moves } => {
             let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
-            (Tone::Attention, format!("refs moved, not by ralph: {}", list.join(", ")))
+            let more = if moves.len() > list.len() { ", …" } else { "" };
+            match moves.iter().any(|m| m.needs_person) {
+                true => (Tone::Attention, format!("moved, not by ralph: {}{more}", list.join(", "))),
+                false => (
+                    Tone::Muted,
+                    format!("moved by the agent or by you, taken in: {}{more}", list.join(", ")),
+                ),
+            }
         }
         EventBody::Tampered { what } => (Tone::Bad, one_line(what, 400)),
         EventBody::Restored { what } => (Tone::Attention, format!("was gone and is back: {what}")),
@@ -268,6 +275,9 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         }
         EventBody::Moved(news) => (Tone::Attention, format!("going on here, from {}", news.from)),
         EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
+        EventBody::Suspended { by } => {
+            (Tone::Attention, format!("suspended by {by}; `ralph resume` goes on"))
+        }
         EventBody::Finished { reason, summary } => {
             let tone = if *reason == crate::outcome::EndReason::Completed { Tone::Good } else { Tone::Bad };
             (tone, summary.clone())
@@ -288,6 +298,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
 fn cause_words(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Cancelled => "cancelled",
+        StopCause::Suspended => "the run was suspended",
         StopCause::Rotated => "a fresh one was asked for",
         StopCause::Skipped => "its agent was skipped",
         StopCause::Hopeless => "waiting for it was hopeless",

@@ -356,6 +356,12 @@ impl HandoverFacts {
         });
     }
 
+    /// A run that had ended goes on: its code host has not heard of the new end.
+    pub(crate) fn reopened(&mut self) {
+        self.ended = false;
+        self.try_again();
+    }
+
     /// A person says to go on: everything may be tried again, and waits start anew.
     pub(crate) fn try_again(&mut self) {
         self.reached();

@@ -26,8 +26,10 @@ pub enum EndReason {
     NeedsHuman,
     /// A person stopped it after a session.
     Stopped,
-    /// A person or a signal ended it at once.
+    /// A person ended it at once, for good.
     Cancelled,
+    /// A signal ended the process; the run can be resumed.
+    Suspended,
     /// Something it needs is broken.
     Error,
 }
@@ -45,6 +47,7 @@ impl EndReason {
             Self::NeedsHuman => "needs_human",
             Self::Stopped => "stopped",
             Self::Cancelled => "cancelled",
+            Self::Suspended => "suspended",
             Self::Error => "error",
         }
     }
@@ -57,12 +60,16 @@ impl EndReason {
             BudgetKind::Tokens => Self::MaxTokens,
         }
     }
+    /// Whether a larger budget lets such a run go on.
+    pub fn is_budget(self) -> bool {
+        matches!(self, Self::MaxIterations | Self::MaxCost | Self::MaxTokens | Self::Timeout)
+    }
     /// The exit code of a run that is over for this reason.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Completed => 0,
             Self::NeedsHuman => 3,
-            Self::Cancelled => 130,
+            Self::Cancelled | Self::Suspended => 130,
             Self::Error => 4,
             _ => 1,
         }

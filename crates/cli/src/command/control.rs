@@ -112,7 +112,7 @@ pub fn cancel(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandErr
     if !handle.is_driven() {
         refuse_finished(&entry)?;
         handle.send(Control::Cancel)?;
-        let code = resume::go_on(Some(entry.run_id.as_str()), &[], folder, out)?;
+        let code = resume::go_on(Some(entry.run_id.as_str()), &[], &Default::default(), folder, out)?;
         return Ok(if code == 130 { 0 } else { code });
     }
     handle.send(Control::Cancel)?;

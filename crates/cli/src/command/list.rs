@@ -173,7 +173,7 @@ fn cells(entry: &Entry, now: Timestamp, out: &Out) -> [Cell; 6] {
         "waiting" => (Sign::Wait, Tone::Attention),
         _ => (Sign::Now, Tone::Plain),
     };
-    let word = if entry.orphaned { "no process" } else { entry.status.as_str() };
+    let word = if entry.orphaned { "paused" } else { entry.status.as_str() };
     let iteration = match (entry.iteration, entry.max_iterations) {
         (Some(n), Some(max)) => format!("{n}/{max}"),
         _ => "–".to_owned(),

@@ -10,9 +10,13 @@ use crate::{find, host, signals, wiring};
 use ralph_core::Driver;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::Isolation;
-use ralph_domain::control::Control;
+use ralph_domain::control::{BudgetChange, Control};
+use ralph_domain::money::Usd;
+use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Notifier;
 use ralph_domain::spec::RunSpec;
+use ralph_domain::state::{Finished, RunState};
+use ralph_domain::text::{count, duration};
 use ralph_git::Repo;
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -41,6 +45,36 @@ pub struct ResumeArgs {
     /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
     #[arg(long, value_name = "WAY", value_parser = notify::wish)]
     pub notify: Vec<notify::Wish>,
+    #[command(flatten)]
+    pub budgets: BudgetArgs,
+}
+
+/// Other limits for the whole run; a run that a budget ended goes on with a larger one.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct BudgetArgs {
+    /// Most iterations of the whole run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_iterations: Option<u32>,
+    /// Most working time of the whole run, in seconds.
+    #[arg(long, value_name = "N")]
+    pub max_seconds: Option<u64>,
+    /// Most money of the whole run, in USD.
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+    /// Most tokens of the whole run.
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+}
+
+impl BudgetArgs {
+    fn change(&self) -> BudgetChange {
+        BudgetChange {
+            max_iterations: self.max_iterations,
+            max_seconds: self.max_seconds,
+            max_cost: self.max_cost.map(Usd::from_dollars),
+            max_tokens: self.max_tokens,
+        }
+    }
 }
 
 /// Runs the command.
@@ -48,7 +82,7 @@ pub fn run(args: ResumeArgs, folder: &Path, out: &Out) -> Result<u8, CommandErro
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
         elsewhere::bring(from, run, args.isolation, folder, out)?;
     }
-    go_on(args.run.as_deref(), &args.notify, folder, out)
+    go_on(args.run.as_deref(), &args.notify, &args.budgets, folder, out)
 }
 
 /// A run that nobody drives, locked for this process.
@@ -95,10 +129,20 @@ pub fn open(entry: &Registration) -> Result<Opened, CommandError> {
 }
 
 /// Goes on with a run.
-pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn go_on(
+    name: Option<&str>,
+    wishes: &[Wish],
+    budgets: &BudgetArgs,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
     let entry = find::run(folder, name)?;
     let handle = find::handle(&entry);
+    let budgets = budgets.change();
     if handle.is_driven() {
+        if !budgets.is_empty() {
+            handle.send(Control::Budget(budgets))?;
+        }
         handle.send(Control::Resume)?;
         out.say(format!("run {} goes on (`ralph logs -f {}` follows it)", entry.run_id, entry.run_id));
         if out.json {
@@ -114,8 +158,7 @@ pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> R
             if ralph_core::is_outstanding(&state, &notifiers) {
                 return tell_of_the_end(spec, places, notifiers, out);
             }
-            return Err(CommandError::usage(format!("run {} is over: {}", spec.run_id, end.summary))
-                .hint("`ralph run --new` starts another one"));
+            may_go_on(&state, end, &budgets)?;
         }
         if let Some(need) = state.needs_human.as_ref().filter(|n| n.reason.needs_approval()) {
             let approved = inbox_has_approval(&places, state.inbox);
@@ -139,12 +182,48 @@ pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> R
         ))
         .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
     }
+    if !budgets.is_empty() {
+        ralph_journal::inbox::send(&places.dir, &host::actor(), Control::Budget(budgets))?;
+    }
     ralph_journal::inbox::send(&places.dir, &host::actor(), Control::Resume)?;
     wiring::register(&home, &spec, &repo)?;
     let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
     Ok(finish(driver, out))
+}
+
+/// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
+fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result<(), CommandError> {
+    let id = &state.spec.run_id;
+    let over = CommandError::usage(format!("run {id} is over: {}", end.summary));
+    if !end.reason.is_budget() {
+        return Err(over.hint("`ralph run --new` starts another one"));
+    }
+    let flag = match end.reason {
+        EndReason::MaxIterations => "--max-iterations N",
+        EndReason::MaxCost => "--max-cost USD",
+        EndReason::MaxTokens => "--max-tokens N",
+        _ => "--max-seconds N",
+    };
+    if budgets.is_empty() {
+        return Err(over.hint(format!(
+            "`ralph resume {id} {flag}` goes on with a larger budget, `ralph run --new` starts another run"
+        )));
+    }
+    let spent = state.spent();
+    match state.spec.settings.budgets.changed(budgets, state.now).exhausted(spent) {
+        None => Ok(()),
+        Some(kind) => Err(CommandError::usage(format!(
+            "run {id} has used up that budget for {} already: {}, {}, {} and {} tokens",
+            kind.as_str(),
+            count(spent.iterations as usize, "iteration"),
+            duration(spent.time),
+            spent.cost,
+            spent.tokens
+        ))
+        .hint(format!("give more than that: `ralph resume {id} {flag}`"))),
+    }
 }
 
 /// The last process ended a run and died before it could tell anybody.

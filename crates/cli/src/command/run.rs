@@ -156,7 +156,7 @@ fn publish(text: &str) -> Result<Publish, String> {
 pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return resume::go_on(name, &args.notify, folder, out);
+        return resume::go_on(name, &args.notify, &args.budgets(), folder, out);
     }
     let work =
         || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
@@ -175,6 +175,16 @@ pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> 
 }
 
 impl RunArgs {
+    /// The limits that flags name.
+    fn budgets(&self) -> resume::BudgetArgs {
+        resume::BudgetArgs {
+            max_iterations: self.max_iterations,
+            max_seconds: self.max_seconds,
+            max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+        }
+    }
+
     /// The flags that each of several runs is given, too.
     fn passed_on(&self) -> Vec<String> {
         let mut flags = Vec::new();
@@ -350,10 +360,11 @@ fn handed_state(spec: &RunSpec) -> Option<RunState> {
     spec.hands_back().then(|| ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()).flatten()
 }
 
-/// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
-/// version of a file was kept, the twin stays, too.
+/// Removes the agent's copy of the tree once a run is over: all that came of it is in the user's own tree and refs. Where the
+/// user's own version of a file was kept, the copy stays, and so it does where a larger budget lets the run go on.
 fn tidy_up(spec: &RunSpec, state: Option<&RunState>) {
-    if state.is_some_and(|state| state.finished.is_some() && state.kept_back.is_empty()) {
+    let over = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
+    if state.is_some_and(|state| over(state) && state.kept_back.is_empty()) {
         ralph_git::twin::remove(&spec.origin, &spec.run_id, &spec.workspace);
     }
 }
@@ -381,10 +392,12 @@ fn continue_unfinished(
     }
     let mut before = state.spec.settings.clone();
     before.handover.branch = None;
+    // Limits can be changed at any time.
+    before.budgets = settings.budgets;
     let same = ralph_core::is_same_task(&state.spec.task, task) && before == *settings;
     if same {
         out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
-        return resume::go_on(Some(id.as_str()), &args.notify, &origin.top, out).map(Some);
+        return resume::go_on(Some(id.as_str()), &args.notify, &args.budgets(), &origin.top, out).map(Some);
     }
     Err(CommandError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
         .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))

@@ -260,7 +260,7 @@ impl<'a> Ears<'a> {
         };
         self.ctx.observer.live(&self.ctx.state, &live);
         match self.ctx.read_inbox() {
-            Ok(_) if self.ctx.state.cancel_by.is_some() => ControlFlow::Break(StopCause::Cancelled),
+            Ok(_) if self.ctx.ends_now() => ControlFlow::Break(StopCause::Cancelled),
             Ok(_) => ControlFlow::Continue(()),
             Err(error) => {
                 self.error.get_or_insert(error);

@@ -320,7 +320,7 @@ impl Driver {
             let log = subject.logs.join(format!("setup-{}.log", n + 1));
             let run = run_logged(&mut self.ctx, &*sandbox, &request, "setup", &log)?;
             let end = run.outcome.as_ref().map(|o| o.end);
-            if self.ctx.state.cancel_by.is_some() || matches!(end, Ok(ExecEnd::GuardLost)) {
+            if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost)) {
                 return Ok(false);
             }
             if !end.as_ref().is_ok_and(|e| e.success()) {

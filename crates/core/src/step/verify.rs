@@ -250,7 +250,8 @@ impl ExecSink for CheckSink<'_> {
         };
         self.ctx.observer.live(&self.ctx.state, &live);
         match self.ctx.read_inbox() {
-            Ok(_) if self.ctx.state.cancel_by.is_some() => ControlFlow::Break(StopCause::Cancelled),
+            Ok(Some(StopCause::Suspended)) => ControlFlow::Break(StopCause::Suspended),
+            Ok(_) if self.ctx.ends_now() => ControlFlow::Break(StopCause::Cancelled),
             Ok(_) => ControlFlow::Continue(()),
             Err(error) => {
                 self.error = Some(error);

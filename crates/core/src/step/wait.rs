@@ -19,6 +19,9 @@ impl Driver {
             let now = self.ctx.clock.now();
             self.ctx.state.tick(now);
             self.ctx.read_inbox()?;
+            if self.ctx.suspend_by.is_some() {
+                break;
+            }
             // Whatever a person asked for may have changed what comes next; so does the end of the wait.
             match decide(&self.ctx.state) {
                 Step::Wait { until: still, .. } if still == until => {}

@@ -54,6 +54,7 @@ impl EventBody {
             Self::ReviewSeen(_) => "review_seen",
             Self::OverlapFound(_) => "overlap_found",
             Self::Moved(_) => "moved",
+            Self::Suspended { .. } => "suspended",
             Self::Finished { .. } => "finished",
             Self::Notified(_) => "notified",
             Self::Notice { .. } => "notice",

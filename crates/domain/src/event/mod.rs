@@ -413,6 +413,11 @@ pub enum EventBody {
     OverlapFound(OverlapFound),
     /// The run goes on elsewhere.
     Moved(Moved),
+    /// A signal ended the process. The run can be resumed.
+    Suspended {
+        /// Which one, in words.
+        by: String,
+    },
     /// The run is over.
     Finished {
         /// Why.

@@ -113,7 +113,12 @@ impl SessionEnd {
                 | Self::Auth { .. }
                 | Self::Billing { .. }
                 | Self::Interrupted
-                | Self::Stopped { cause: StopCause::Cancelled | StopCause::Skipped | StopCause::Hopeless }
+                | Self::Stopped {
+                    cause: StopCause::Cancelled
+                        | StopCause::Suspended
+                        | StopCause::Skipped
+                        | StopCause::Hopeless
+                }
         )
     }
 }

@@ -131,6 +131,8 @@ pub trait ExecSink {
 pub enum StopCause {
     /// The run is cancelled.
     Cancelled,
+    /// The run is suspended; it goes on later.
+    Suspended,
     /// A person asked for a fresh session.
     Rotated,
     /// A person skips this agent.

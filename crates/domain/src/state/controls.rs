@@ -1,7 +1,7 @@
 //! What a person's word does to the state.
 
 use super::{LETTERS, RunState};
-use crate::control::{Control, Letter};
+use crate::control::{BudgetChange, Control, Letter};
 use crate::select::Cooldown;
 use jiff::Timestamp;
 
@@ -51,6 +51,7 @@ impl RunState {
                 self.edit_pending = true;
                 self.candidate = false;
             }
+            Control::Budget(change) => self.change_budgets(change, at),
             Control::Nudge { text } => {
                 self.nudge(text.clone());
             }
@@ -60,6 +61,20 @@ impl RunState {
         self.letters.push_back(letter.clone());
         if self.letters.len() > LETTERS {
             self.letters.pop_front();
+        }
+    }
+
+    /// New limits. A run that one of them had ended goes on, if there is room now.
+    fn change_budgets(&mut self, change: &BudgetChange, at: Timestamp) {
+        let budgets = self.spec.settings.budgets.changed(change, at);
+        self.spec.settings.budgets = budgets;
+        self.warned.clear();
+        let ended_by_budget = self.finished.as_ref().is_some_and(|end| end.reason.is_budget());
+        if ended_by_budget && budgets.exhausted(self.spent()).is_none() {
+            self.finished = None;
+            self.stop_by = None;
+            self.totals.waited_ms = 0;
+            self.handover.reopened();
         }
     }
 

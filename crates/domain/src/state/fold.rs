@@ -29,6 +29,7 @@ impl RunState {
             EventBody::DriverStarted { pid, .. } => {
                 self.driver_pid = Some(*pid);
                 self.wait = None;
+                self.suspended_by = None;
             }
             EventBody::Prepared { baseline, surroundings } => {
                 self.surroundings.clone_from(surroundings);
@@ -284,6 +285,7 @@ impl RunState {
                 // Letters of the old place stay there.
                 self.inbox = 0;
             }
+            EventBody::Suspended { by } => self.suspended_by = Some(by.clone()),
             EventBody::Finished { reason, summary } => {
                 self.current = None;
                 self.wait = None;

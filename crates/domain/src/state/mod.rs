@@ -170,6 +170,9 @@ pub struct RunState {
     pub stop_by: Option<String>,
     /// It is to end now.
     pub cancel_by: Option<String>,
+    /// Who ended the last process without ending the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_by: Option<String>,
     /// A person is needed.
     pub needs_human: Option<NeedsHuman>,
     /// An agent asks for a person; it is passed on once the iteration is judged.
@@ -268,6 +271,7 @@ impl RunState {
             paused_by: None,
             stop_by: None,
             cancel_by: None,
+            suspended_by: None,
             needs_human: None,
             question: None,
             gave_up: false,
@@ -353,6 +357,9 @@ impl RunState {
         }
         if self.needs_human.is_some() {
             return "needs you";
+        }
+        if self.suspended_by.is_some() {
+            return "paused";
         }
         if self.baseline.is_none() {
             return "preparing";

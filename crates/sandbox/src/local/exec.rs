@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Pid, read};
-use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stream};
+use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -122,6 +122,8 @@ struct Command<'a> {
     /// Why the command was told to end, and when the guard must have reported that.
     stopped: Option<ExecEnd>,
     answer_by: Option<Instant>,
+    /// Whether its time to end in good order was cut short.
+    hurried: bool,
     main: Option<Pid>,
 }
 
@@ -138,6 +140,7 @@ impl<'a> Command<'a> {
             last_poll: now,
             stopped: None,
             answer_by: None,
+            hurried: false,
             main: None,
         }
     }
@@ -172,15 +175,21 @@ impl<'a> Command<'a> {
             if self.answer_by.is_some_and(|by| now >= by) {
                 return Report::Lost;
             }
-            if let Some(end) = self.reason_to_stop(now)
-                && self.stopped.is_none()
-            {
+            let Some(end) = self.reason_to_stop(now) else { continue };
+            if self.stopped.is_none() {
                 self.stopped = Some(end);
                 self.answer_by = Some(now + self.request.grace + GUARD_LIMIT);
                 let grace_ms = u32::try_from(self.request.grace.as_millis()).unwrap_or(u32::MAX);
                 if link.ask(ToGuard::Kill { grace_ms }, &[]).is_err() {
                     return Report::Lost;
                 }
+            } else if end == ExecEnd::Stopped(StopCause::Cancelled)
+                && self.stopped != Some(end)
+                && !self.hurried
+            {
+                // Asked for a second time, and urgently: no more patience with it.
+                self.hurried = true;
+                link.ask(ToGuard::Kill { grace_ms: 0 }, &[]).ok();
             }
         }
     }

@@ -15,11 +15,8 @@ use std::path::{Path, PathBuf};
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
 fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, CommandError> {
     let Some(base) = base else { return Ok(origin.clone()) };
-    let found = [format!("refs/heads/{base}"), format!("refs/remotes/origin/{base}")]
-        .iter()
-        .find_map(|name| origin.git().call(["rev-parse", "--verify", "--quiet", name]).run().ok());
-    match found {
-        Some(commit) => Ok(Repo { head: commit.text(), ..origin.clone() }),
+    match place::commit_of_branch(origin, base)? {
+        Some(head) => Ok(Repo { head, ..origin.clone() }),
         None => Err(CommandError::usage(format!(
             "the task starts from the branch `{base}`, which does not exist"
         ))
@@ -78,13 +75,14 @@ pub fn make(
     if args.worktree || args.clone.is_some() {
         return beside(args, origin, home, run_id, chosen, extent);
     }
-    let branch = in_place(args, origin, settings, chosen)?;
-    if settings.isolation == Isolation::None {
-        return Ok(Placed::new(Place::InPlace, origin.top.clone(), branch));
-    }
-    // Behind a fence the agent gets a twin of the tree. Nobody else may work on the tree while it is copied.
+    // Nobody else may work on the tree from here on: its branch is switched, and it may be copied.
     origin.exclude_ralph_dir()?;
     let lock = wiring::lock_folder(&origin.top, run_id)?;
+    let branch = in_place(args, origin, run_id, settings, chosen)?;
+    if settings.isolation == Isolation::None {
+        let placed = Placed::new(Place::InPlace, origin.top.clone(), branch);
+        return Ok(Placed { lock: Some(lock), ..placed });
+    }
     let here = Repo::discover(&origin.top).map_err(super::from_repo)?;
     let made = twin::make(&here, run_id, branch.clone(), &home.workspace(run_id))?;
     let placed = Placed::new(Place::InPlace, made.repo.top, branch);
@@ -105,19 +103,14 @@ fn beside(
     if args.worktree {
         let path = home.workspace(run_id);
         let branch = args.branch.clone().unwrap_or_else(own);
-        let branch = place::free_branch_name(origin, &branch)?;
-        let made = place::add_worktree(&based_on(origin, chosen.base.as_deref())?, &path, &branch)?;
+        let base = based_on(origin, chosen.base.as_deref())?;
+        let (made, branch) = place::add_worktree(&base, run_id, &path, &branch)?;
         return Ok(Placed::new(Place::Worktree, made.top, Some(branch)));
     }
     let from = args.clone.as_deref().unwrap_or_default();
     let path = home.workspace(run_id);
     let branch = args.branch.clone().unwrap_or_else(own);
     let made = place::clone_part(&handover::clone_source(from), &path, &branch, extent)?;
-    if let Some(base) = &chosen.base {
-        // A fresh clone is ours alone: its new branch may start where the task says.
-        let start = based_on(&made, Some(base))?.head;
-        made.git().call(["checkout", "-q", "-B", &branch, &start]).run().map_err(ralph_git::Error::from)?;
-    }
     // A URL may carry a password; the spec is written to disk.
     let from = host::redactor(&origin.top).text(from).into_owned();
     Ok(Placed::new(Place::Clone { from, sparse: extent.sparse.clone() }, made.top, Some(branch)))
@@ -137,6 +130,7 @@ fn check_branch_name(args: &RunArgs, origin: &Repo) -> Result<(), CommandError> 
 fn in_place(
     args: &RunArgs,
     origin: &Repo,
+    run_id: &RunId,
     settings: &Settings,
     chosen: &Chosen,
 ) -> Result<Option<String>, CommandError> {
@@ -150,7 +144,7 @@ fn in_place(
                 ))
                 .hint(format!("choose another name, e.g. `--branch {free}`")));
             }
-            place::create_branch_in_place(origin, branch)?;
+            place::create_branch_in_place(origin, run_id, branch)?;
         }
         return Ok(Some(branch.clone()));
     }
@@ -164,8 +158,8 @@ fn in_place(
         .hint(format!("`git switch {base}` first, or work beside your tree with `--worktree`")));
     }
     if let Some(branch) = &chosen.branch {
-        let branch = place::free_branch_name(origin, branch)?;
-        place::create_branch_in_place(origin, &branch)?;
+        let branch = place::create_branch(origin, run_id, branch, &origin.head)?;
+        place::switch_in_place(origin, run_id, &branch)?;
         return Ok(Some(branch));
     }
     match (settings.checkpoint_commits, &origin.branch) {

@@ -77,7 +77,7 @@ pub fn tell_left_out(left: &LeftOut, out: &Out) {
 pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out: &Out) {
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),
-        EndReason::NeedsHuman => (Tone::Attention, Sign::Pause),
+        EndReason::NeedsHuman | EndReason::Suspended => (Tone::Attention, Sign::Pause),
         _ => (Tone::Bad, Sign::Bad),
     };
     out.say(format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
