@@ -297,7 +297,7 @@ fn the_frontmatter_has_exactly_the_keys_of_the_code() {
 
 #[test]
 fn every_kind_of_event_is_there_and_nothing_more() {
-    let source = read("crates/domain/src/event/kind.rs");
+    let source = read("crates/protocol/src/event/kind.rs");
     let (_, body) = source.split_once("fn kind(&self)").unwrap();
     let (body, _) = body.split_once("\n    }\n").unwrap();
     let in_code: BTreeSet<String> = body
@@ -367,7 +367,7 @@ fn the_events_of_real_runs_are_valid() {
 
 #[test]
 fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
-    use ralph_domain::weakened::WeakKind;
+    use ralph_protocol::weakened::WeakKind;
     let schema = schema("proof");
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(

@@ -407,7 +407,7 @@ fn success_summary(state: &RunState) -> String {
     };
     let look = match state.proof.as_ref().map_or(0, |p| p.weakened) {
         0 => String::new(),
-        n => format!(" {}.", crate::weakened::summary_of(n as usize)),
+        n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
     };
     format!("Proven after {}: {} passed {place}.{look}", iterations(state), checks.join(", "))
 }

@@ -1,9 +1,9 @@
 //! What is due between a run and its code host: pushes, the pull request, checks and reviews that are waited for. Pure, like
 //! the rest of the decision.
 
+use crate::config::Publish;
 use crate::criterion::Check;
 use crate::decide::Step;
-use crate::dialect::Publish;
 use crate::event::{
     ChecksSeen, ChecksState, HandoverFailed, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,

@@ -34,7 +34,7 @@ pub fn save(dir: &RalphDir, state: &RunState, journal_bytes: u64) -> Result<(), 
         journal_bytes: u64,
         state: &'a RunState,
     }
-    let snapshot = Borrowed { version: 1, status: state.status(), journal_bytes, state };
+    let snapshot = Borrowed { version: 1, status: state.status().as_str(), journal_bytes, state };
     let text = serde_json::to_vec(&snapshot).unwrap_or_default();
     write_atomic(&dir.state(), &text)
 }

@@ -367,7 +367,10 @@ impl RunState {
         }
         let Some(current) = self.current.take() else { return };
         let tests = current.checked.iter().filter_map(|name| self.checks.get(name)?.tests).reduce(|a, b| {
-            crate::test_report::TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed }
+            ralph_protocol::test_counts::TestCounts {
+                passed: a.passed + b.passed,
+                failed: a.failed + b.failed,
+            }
         });
         let change = current.change;
         let (files, added, removed) = change.as_ref().map_or((0, 0, 0), |c| (c.files, c.added, c.removed));

@@ -27,6 +27,7 @@ use crate::outcome::EndReason;
 use crate::ports::Baseline;
 use crate::select::Cooldown;
 use crate::spec::RunSpec;
+use crate::status::Status;
 use crate::stuck::{StuckKind, Trace};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -342,30 +343,30 @@ impl RunState {
         settings.roles.get(self.iterations as usize % settings.roles.len().max(1))
     }
 
-    /// The status word of the design language.
-    pub fn status(&self) -> &'static str {
+    /// Where the run stands.
+    pub fn status(&self) -> Status {
         if let Some(end) = &self.finished {
             return match end.reason {
-                EndReason::Completed => "done",
-                EndReason::Stopped | EndReason::Cancelled => "stopped",
-                _ => "failed",
+                EndReason::Completed => Status::Done,
+                EndReason::Stopped | EndReason::Cancelled => Status::Stopped,
+                _ => Status::Failed,
             };
         }
         if self.needs_human.is_some() {
-            return "needs you";
+            return Status::NeedsYou;
         }
         if self.baseline.is_none() {
-            return "preparing";
+            return Status::Preparing;
         }
         if self.wait.is_some() {
-            return if self.paused_by.is_some() { "paused" } else { "waiting" };
+            return if self.paused_by.is_some() { Status::Paused } else { Status::Waiting };
         }
         match &self.current {
-            Some(current) if current.stage == Stage::Working => "working",
-            Some(_) => "verifying",
-            None if self.proof.as_ref().is_some_and(|p| p.passed) => "publishing",
-            None if self.candidate => "proving",
-            None => "working",
+            Some(current) if current.stage == Stage::Working => Status::Working,
+            Some(_) => Status::Verifying,
+            None if self.proof.as_ref().is_some_and(|p| p.passed) => Status::Publishing,
+            None if self.candidate => Status::Proving,
+            None => Status::Working,
         }
     }
 
