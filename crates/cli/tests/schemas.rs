@@ -419,6 +419,44 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
 }
 
 #[test]
+fn receipt_result_and_inbox_of_a_real_run_are_valid() {
+    use ralph_domain::control::{Control, Letter};
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(
+        &[repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")],
+        "true",
+        &json!({ "max_iterations": 1 }),
+    );
+    let ended = repo.run(&["--json"]).exits(0);
+    let result: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
+    let of_result = schema("result");
+    valid(&of_result, &result);
+    let read: ralph_domain::outcome::RunResult = serde_json::from_value(result.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), result, "nothing is lost on the way");
+    refused(&of_result, &json!({ "success": "yes" }));
+
+    let receipt: Value = serde_json::from_str(&repo.run_file("iterations/1/receipt.json")).unwrap();
+    let of_receipt = schema("receipt");
+    valid(&of_receipt, &receipt);
+    let read: ralph_protocol::receipt::Receipt = serde_json::from_value(receipt.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), receipt, "nothing is lost on the way");
+    for (key, bad) in [("version", json!(2)), ("verdict", json!("fine")), ("prompt", json!("x"))] {
+        let mut receipt = receipt.clone();
+        receipt[key] = bad;
+        refused(&of_receipt, &receipt);
+    }
+
+    let of_control = schema("control");
+    let control = Control::Cooldown { agent: "a".into(), seconds: 3 };
+    let letter = Letter { id: "1".into(), from: "ana via cli".into(), control };
+    let mut letter = serde_json::to_value(letter).unwrap();
+    valid(&of_control, &letter);
+    letter["control"] = json!("explode");
+    refused(&of_control, &letter);
+}
+
+#[test]
 fn examples_and_what_init_writes_are_valid() {
     let of = |name: &str, path: &str| valid(&schema(name), &serde_json::from_str(&read(path)).unwrap());
     of("ralph", "examples/ralph_json/ralph.json");
@@ -481,6 +519,11 @@ fn the_command_prints_the_files_of_the_repository() {
         ("events", "events"),
         ("proof", "proof"),
         ("actions", "actions"),
+        ("diagnosis", "diagnosis"),
+        ("receipt", "receipt"),
+        ("result", "result"),
+        ("control", "control"),
+        ("view", "view"),
     ] {
         let printed = repo.ralph(&["schema", name]).exits(0);
         assert_eq!(printed.stdout, read(format!("schemas/{file}.schema.json")));

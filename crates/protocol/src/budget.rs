@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// Which budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum BudgetKind {
     /// Iterations.
     Iterations,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One intervention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "control", rename_all = "snake_case")]
 pub enum Control {
     /// Wait after the current session.
@@ -90,6 +91,7 @@ impl Control {
 
 /// A control on its way: who sent it and a unique id, so that it is never carried out twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Letter {
     /// Unique within the run.
     pub id: String,

@@ -11,9 +11,11 @@ pub const SCHEMA: &str = include_str!("../../../schemas/diagnosis.schema.json");
 
 /// What the doctor says.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// In one or two sentences, for the next session.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub summary: String,
     /// What was observed.
     #[serde(default)]
@@ -22,6 +24,7 @@ pub struct Report {
     #[serde(default)]
     pub root_causes: Vec<String>,
     /// One to three rules for the following sessions.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 3)))]
     pub guardrails: Vec<Guardrail>,
     /// Edits that make the task clearer or easier to check.
     #[serde(default)]
@@ -33,6 +36,7 @@ pub struct Report {
 
 /// Something that was observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
     /// What.
@@ -44,19 +48,23 @@ pub struct Pattern {
 
 /// A rule for the following sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Guardrail {
     /// When it applies.
     pub trigger: String,
     /// What to do then.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub instruction: String,
 }
 
 /// An edit of the task: one passage, found exactly once, and what stands there instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TaskEdit {
     /// The passage.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub find: String,
     /// What stands there instead.
     pub replace: String,
@@ -66,6 +74,7 @@ pub struct TaskEdit {
 
 /// Another model or agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelSuggestion {
     /// The agent it is for; all of them where absent.

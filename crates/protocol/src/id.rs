@@ -8,7 +8,9 @@ macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(transparent)]
+        #[cfg_attr(feature = "schema", schemars(inline))]
         pub struct $name(String);
 
         impl $name {
@@ -82,7 +84,9 @@ impl RunId {
 
 /// Position of an event in its journal; strictly increasing from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct Seq(pub u64);
 
 impl Seq {
@@ -100,8 +104,9 @@ impl fmt::Display for Seq {
 
 /// SHA-256 of some bytes, as 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct Digest(String);
+pub struct Digest(#[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))] String);
 
 impl Digest {
     /// The digest of `bytes`.

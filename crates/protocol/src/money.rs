@@ -70,9 +70,24 @@ impl<'de> Deserialize<'de> for Usd {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Usd {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Usd".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0 })
+    }
+}
+
 /// How a cost is known. The order is the order of doubt: a sum is as doubtful as its most doubtful part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum CostBasis {
     /// The agent reported it, on list prices.
     #[default]
@@ -96,6 +111,8 @@ impl CostBasis {
 
 /// Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "tokens"))]
 pub struct Tokens {
     /// Fresh input tokens.
     pub input: u64,
@@ -127,6 +144,7 @@ impl AddAssign for Tokens {
 
 /// What one session used. `tokens: None` means that the agent said nothing about tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens, where the agent reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,6 +181,8 @@ impl Usage {
 
 /// One agent's part in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "agent"))]
 pub struct AgentTotals {
     /// Sessions.
     pub sessions: u32,

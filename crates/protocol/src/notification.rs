@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// What people are told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Occasion {
     /// A run starts.
     Start,
@@ -42,6 +44,7 @@ impl Occasion {
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Notification {
     /// The same for the same occasion, however often it is sent: who gets it twice can tell.
     pub id: String,

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 /// Why a run ended (or, for `NeedsHuman` and `Stuck`, why its process did).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum EndReason {
     /// Proven.
     Completed,
@@ -71,7 +73,9 @@ impl EndReason {
 
 /// What a person is needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum HumanReason {
     /// The run circles and the ladder is used up.
     Stuck,
@@ -102,7 +106,9 @@ impl HumanReason {
 
 /// Typed error codes, shared with the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ErrorCode {
     /// The sandbox could not be made.
     SandboxInitFailed,
@@ -138,6 +144,7 @@ pub enum ErrorCode {
 
 /// An error as the result object carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunError {
     /// Typed code.
     pub code: ErrorCode,
@@ -154,6 +161,7 @@ pub struct RunError {
 
 /// The end of a run as one JSON object: the last line of `ralph run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// Whether the result is proven.
     pub success: bool,

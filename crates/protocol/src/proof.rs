@@ -16,8 +16,11 @@ pub const VERSION: u32 = 1;
 
 /// The evidence of a final check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::requires::requires_loop_score))]
 pub struct Proof {
     /// Format version.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
     pub version: u32,
     /// The run.
     pub run_id: RunId,
@@ -30,6 +33,7 @@ pub struct Proof {
     /// The commit that the run started from.
     pub base: CommitId,
     /// Where the checks ran: [`CLEAN_CHECKOUT`].
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = [CLEAN_CHECKOUT])))]
     pub place: String,
     /// Every required check.
     pub checks: Vec<ProofCheck>,
@@ -62,6 +66,8 @@ pub struct Proof {
 
 /// One required check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "check"))]
 pub struct ProofCheck {
     /// What ran, in one line.
     pub command: String,
@@ -75,6 +81,7 @@ pub struct ProofCheck {
 
 /// Protected paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProtectedEvidence {
     /// What was protected.
     pub patterns: Vec<String>,
@@ -84,10 +91,13 @@ pub struct ProtectedEvidence {
 
 /// What the `loop_score` did over the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoreFacts {
     /// The highest.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub max: f64,
     /// The last.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub last: f64,
     /// Gutters, those that were left again included.
     pub gutters: u32,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a protected path differs from the start of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProtectedChange {
     /// The path.
     pub path: String,
@@ -13,7 +14,9 @@ pub struct ProtectedChange {
 
 /// What happened to a protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ProtectedKind {
     /// Its content or mode changed.
     Changed,

@@ -12,8 +12,10 @@ pub const VERSION: u32 = 1;
 
 /// What one iteration used, did and was judged to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Receipt {
     /// Format version.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
     pub version: u32,
     /// The run.
     pub run_id: RunId,

@@ -99,7 +99,9 @@ impl Signal {
 
 /// The five ways of being stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum StuckKind {
     /// The same actions or plans with the same results.
     Repetitive,
@@ -128,7 +130,9 @@ impl StuckKind {
 
 /// The signals of one iteration. A field is 0 where its rule saw nothing, else the weight of the rule.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
+#[cfg_attr(feature = "schema", schemars(transform = crate::requires::requires_first_signals))]
 pub struct Signals {
     /// The same failure three times within five iterations.
     pub repeated_failure: f64,
@@ -173,6 +177,7 @@ pub struct Signals {
     #[serde(skip_serializing_if = "is_zero")]
     pub session_loop: f64,
     /// How surely the run circles, from 0 to 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub loop_score: f64,
     /// What was seen, in words: one sentence for each signal that is not 0, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -5,7 +5,9 @@ use std::fmt;
 
 /// Where a run stands. The words are those of files, screens and `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Status {
     /// It was asked for and has not begun.
     Queued,

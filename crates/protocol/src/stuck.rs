@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// What the engine read from an iteration's outputs; the event that ends it carries this.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
+#[cfg_attr(feature = "schema", schemars(rename = "stuck_evidence"))]
 pub struct Evidence {
     /// Names of failing tests, in order (bounded).
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -42,7 +44,9 @@ impl Evidence {
 
 /// What a patch is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
+#[cfg_attr(feature = "schema", schemars(transform = crate::requires::requires_whole_sketch))]
 pub struct PatchSketch {
     /// Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
     pub substance: u64,
@@ -54,6 +58,7 @@ pub struct PatchSketch {
 
 /// How a session circles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SessionLoop {
     /// The same call with the same result.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tests as a runner counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestCounts {
     /// Passed.
     pub passed: u64,

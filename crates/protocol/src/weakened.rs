@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One change that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The file.
     pub path: String,
@@ -20,7 +21,9 @@ pub struct Finding {
 
 /// What happened to tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum WeakKind {
     /// A whole file of tests is gone.
     FileRemoved,

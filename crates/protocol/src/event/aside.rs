@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 
 /// A managed action of a session begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionStarted {
     /// Its iteration.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub iteration: u32,
     /// Its place in the session, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub number: u32,
     /// What it is: `run`, `patch`, `write`, … or a tool's name.
     pub action: String,
@@ -19,10 +22,13 @@ pub struct ActionStarted {
 
 /// It is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionFinished {
     /// Its iteration.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub iteration: u32,
     /// Its place in the session.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub number: u32,
     /// Whether it worked.
     pub ok: bool,
@@ -37,6 +43,7 @@ pub struct ActionFinished {
 
 /// The doctor has read the run; the report is in `diagnostics.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosed {
     /// Iterations when it did.
     pub iteration: u32,
@@ -55,6 +62,7 @@ pub struct Diagnosed {
 
 /// A critic looked at the last changes and failures; its objections go into the next prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Criticised {
     /// The last iteration it looked at.
     pub iteration: u32,

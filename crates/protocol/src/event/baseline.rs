@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state at the start of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// The commit that `HEAD` named.
     pub head: CommitId,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was handed back, and what the user's own edits kept back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handed {
     /// The iteration whose files they are.
     pub iteration: u32,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Branch and state are on the remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pushed {
     /// Finished iterations when it was pushed.
     pub iteration: u32,
@@ -20,7 +21,9 @@ pub struct Pushed {
 
 /// Why a pull request was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum PrOccasion {
     /// The first push.
     Opened,
@@ -34,6 +37,7 @@ pub enum PrOccasion {
 
 /// A pull request was opened or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrWritten {
     /// Its number.
     pub number: u64,
@@ -50,6 +54,7 @@ pub struct PrWritten {
 
 /// The code host or the remote did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HandoverFailed {
     /// What was tried, and why it failed.
     pub reason: String,
@@ -63,7 +68,9 @@ pub struct HandoverFailed {
 
 /// How all checks of a commit stand together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ChecksState {
     /// There are none.
     None,
@@ -77,6 +84,7 @@ pub enum ChecksState {
 
 /// The checks of the pushed commit were looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChecksSeen {
     /// The commit.
     pub commit: CommitId,
@@ -95,7 +103,9 @@ pub struct ChecksSeen {
 
 /// How the review of a pull request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ReviewOutcome {
     /// Nobody has decided.
     Waiting,
@@ -111,6 +121,7 @@ pub enum ReviewOutcome {
 
 /// The review was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewSeen {
     /// How it stands.
     pub state: ReviewOutcome,
@@ -130,6 +141,7 @@ pub struct ReviewSeen {
 
 /// Another open pull request on the same files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverlapWith {
     /// Its number.
     pub number: u64,
@@ -143,6 +155,7 @@ pub struct OverlapWith {
 
 /// Other open pull requests touch the same files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverlapFound {
     /// Which; empty where there are none any more.
     pub prs: Vec<OverlapWith>,
@@ -153,6 +166,7 @@ pub struct OverlapFound {
 
 /// The run goes on elsewhere: on another machine, in another folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
     /// Digest of the new `spec.json`.
     pub spec: Digest,

@@ -7,6 +7,7 @@ mod hand_back;
 mod handover;
 mod kind;
 mod parts;
+mod record;
 mod sandbox;
 mod session;
 
@@ -18,12 +19,13 @@ pub use handover::{
     ReviewOutcome, ReviewSeen,
 };
 pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
+pub use record::Event;
 pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};
 pub use session::{Ask, SessionEnd, StopCause};
 
 use crate::budget::BudgetKind;
 use crate::control::Letter;
-use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
+use crate::id::{AgentName, CommitId, Digest, TreeId};
 use crate::money::Usage;
 use crate::outcome::{EndReason, HumanReason};
 use crate::protected::ProtectedChange;
@@ -34,20 +36,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// Position in the journal.
-    pub seq: Seq,
-    /// When, to the millisecond.
-    pub at: Timestamp,
-    /// What.
-    #[serde(flatten)]
-    pub body: EventBody,
-}
-
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EventBody {
     /// The run exists; its spec is frozen.
@@ -76,6 +67,7 @@ pub enum EventBody {
     /// A fresh session starts.
     IterationStarted {
         /// Number, from 1.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         iteration: u32,
         /// Try, from 1.
         attempt: u32,
@@ -96,6 +88,7 @@ pub enum EventBody {
     /// The session is over.
     SessionEnded {
         /// Its iteration.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         iteration: u32,
         /// How it ended.
         end: SessionEnd,
@@ -202,6 +195,7 @@ pub enum EventBody {
     /// The iteration is judged and its receipt written.
     IterationEnded {
         /// Its number.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         iteration: u32,
         /// The judgement.
         verdict: Verdict,
@@ -219,6 +213,7 @@ pub enum EventBody {
     /// A session ended without counting as an iteration.
     IterationVoided {
         /// Its number, which will be used again.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         iteration: u32,
         /// Why it does not count.
         reason: String,
@@ -295,6 +290,7 @@ pub enum EventBody {
         benched: Option<AgentName>,
         /// The agent that works with another model until something gets better, and the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<[String; 2]>"))]
         substitute: Option<(AgentName, String)>,
     },
     /// The doctor has read the run; the report is in `diagnostics.md`.
@@ -433,12 +429,14 @@ pub enum EventBody {
     },
     /// An event of a newer version.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::Seq;
 
     #[test]
     fn an_event_of_a_newer_version_is_read_as_unknown() {

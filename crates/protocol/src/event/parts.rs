@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChange {
     /// Its path.
     pub path: String,
@@ -25,6 +26,7 @@ pub struct FileChange {
 
 /// A ref that moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefMove {
     /// Its full name.
     pub name: String,
@@ -40,6 +42,7 @@ pub struct RefMove {
 
 /// The result of one verifier on one tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckResult {
     /// The verifier.
     pub name: String,
@@ -66,7 +69,9 @@ pub struct CheckResult {
 
 /// The judgement on an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Verdict {
     /// Promise and checks hold: the final check follows.
     Candidate,
@@ -98,7 +103,9 @@ impl Verdict {
 
 /// A rung of the mitigation ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Rung {
     /// The next session is shown the evidence.
     Nudge,
@@ -121,6 +128,7 @@ pub(super) fn is_zero_u32(n: &u32) -> bool {
 
 /// A message to people that was sent, or could not be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Notified {
     /// The event it tells of.
     pub of: Seq,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A sandbox to work in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxReady {
     /// Who made it.
     pub provider: String,
@@ -17,6 +18,7 @@ pub struct SandboxReady {
 
 /// A sandbox that is no more, or rests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxGone {
     /// The provider's id.
     pub id: String,
@@ -26,7 +28,9 @@ pub struct SandboxGone {
 
 /// What became of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum SandboxFate {
     /// It was removed with its files.
     Destroyed,
@@ -40,6 +44,7 @@ pub enum SandboxFate {
 
 /// Somebody whom the fence kept a command from reaching.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EgressRefused {
     /// Whom.
     pub host: String,
@@ -48,5 +53,6 @@ pub struct EgressRefused {
     /// Why.
     pub reason: String,
     /// How often it was tried, since this was last told.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub times: u32,
 }

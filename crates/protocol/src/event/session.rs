@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SessionEnd {
     /// The agent finished of its own accord.
@@ -101,6 +102,18 @@ impl SessionEnd {
             _ => None,
         }
     }
+    /// Whether such a session speaks against its agent.
+    pub fn is_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed { .. }
+                | Self::Empty
+                | Self::TimedOut
+                | Self::IdleTimedOut
+                | Self::Unfinished { .. }
+                | Self::Refused { .. }
+        )
+    }
     /// Whether such a session is no iteration: nothing was tried that could be judged.
     pub fn is_void(&self) -> bool {
         matches!(
@@ -117,7 +130,9 @@ impl SessionEnd {
 
 /// Why the engine ended a command before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum StopCause {
     /// The run is cancelled.
     Cancelled,
@@ -133,6 +148,7 @@ pub enum StopCause {
 
 /// What an agent asks for instead of going on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Ask {
     /// A fresh session.
