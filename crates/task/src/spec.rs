@@ -4,9 +4,12 @@
 use crate::config::Settings;
 use crate::criterion::Criterion;
 use jiff::Timestamp;
-use ralph_protocol::id::{Digest, RunId};
+use ralph_protocol::id::{Digest, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// The newest format of `spec.json` that is read, and the one that is written.
+pub const VERSION: u32 = 1;
 
 /// The four ways to write a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -174,6 +177,18 @@ pub struct RunSpec {
     pub branch: Option<String>,
     /// Digest of the repo's `.ralph/config.json` as it was read, if there was one.
     pub config_digest: Option<Digest>,
+    /// The run that this one was made from, and after which of its events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
+}
+
+/// Where a run branched off from another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkedFrom {
+    /// The other run.
+    pub run: RunId,
+    /// The last of its events that counts for this one.
+    pub seq: Seq,
 }
 
 impl RunSpec {

@@ -70,6 +70,9 @@ pub const TOP_KEYS: &[&str] = &[
     "clone",
 ];
 
+/// A value that cannot hold: its key, what is wrong, what mends it.
+type Fault = (&'static str, String, String);
+
 impl ConfigFile {
     /// Reads one file's text. A byte order mark and CRLF line ends are fine.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
@@ -92,7 +95,8 @@ impl ConfigFile {
         Ok(file)
     }
 
-    fn check(&self) -> Result<(), (&'static str, String, String)> {
+    /// What serde cannot see: values that cannot hold, and names that do not fit each other.
+    fn check(&self) -> Result<(), Fault> {
         if let Some(version) = self.version.filter(|v| *v != 1) {
             return Err((
                 "version",
@@ -100,6 +104,14 @@ impl ConfigFile {
                 "update ralph".into(),
             ));
         }
+        self.check_agents()?;
+        self.check_verifiers()?;
+        self.check_numbers()?;
+        self.check_roles()?;
+        self.check_run()
+    }
+
+    fn check_agents(&self) -> Result<(), Fault> {
         let mut seen = std::collections::BTreeSet::new();
         for agent in self.agents.iter().flatten() {
             let name = agent.name.as_str();
@@ -139,6 +151,10 @@ impl ConfigFile {
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn check_verifiers(&self) -> Result<(), Fault> {
         let mut seen = std::collections::BTreeSet::new();
         for verifier in self.verifiers.iter().flatten() {
             let name = verifier.name.as_str();
@@ -172,6 +188,10 @@ impl ConfigFile {
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), Fault> {
         let positive = [
             ("max_wall_time_minutes", self.max_wall_time_minutes),
             ("max_limit_wait_minutes", self.max_limit_wait_minutes),
@@ -202,6 +222,10 @@ impl ConfigFile {
         if let Some(fault) = self.sandbox.as_ref().and_then(super::SandboxConfig::fault) {
             return Err(("sandbox", fault, "`docs/CONFIG.md` shows the right form of every key".into()));
         }
+        Ok(())
+    }
+
+    fn check_roles(&self) -> Result<(), Fault> {
         let names = || self.agents.iter().flatten().map(|a| &a.name);
         for role in self.roles.iter().flatten() {
             if let Some(agent) = &role.agent
@@ -224,6 +248,10 @@ impl ConfigFile {
                 "for example `\"roles\": [{\"role\": \"builder\"}, {\"role\": \"reviewer\"}]`".into(),
             ));
         }
+        Ok(())
+    }
+
+    fn check_run(&self) -> Result<(), Fault> {
         if self.max_iterations == Some(0) {
             return Err((
                 "max_iterations",
