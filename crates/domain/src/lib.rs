@@ -22,8 +22,10 @@ pub mod redact;
 pub mod select;
 pub mod setup;
 pub mod state;
+pub mod step;
 pub mod stuck;
 pub mod tell;
+pub mod view;
 
 pub use ralph_protocol::{control, describe, event, id, money, outcome, status, text};
 pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

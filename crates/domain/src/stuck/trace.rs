@@ -4,7 +4,6 @@ use super::paths;
 use crate::event::{FileChange, SessionEnd};
 use crate::id::{AgentName, Digest, TreeId};
 use crate::money::Usd;
-use crate::state::{Current, RunState};
 pub use ralph_protocol::stuck::Evidence;
 use ralph_protocol::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
@@ -99,42 +98,6 @@ impl Trace {
             denials: 0,
             evidence: Evidence::default(),
         }
-    }
-
-    /// The trace of an iteration as the state knows it; `None` before its checkpoint.
-    pub fn of(
-        state: &RunState,
-        current: &Current,
-        failure: Option<Digest>,
-        evidence: Evidence,
-    ) -> Option<Self> {
-        let change = current.change.as_ref()?;
-        let session = current.session.as_ref();
-        let fresh = |name: &str, tree: &TreeId| {
-            *tree == change.tree || current.checked.iter().any(|checked| checked == name)
-        };
-        let tests = state
-            .checks
-            .values()
-            .filter(|r| fresh(&r.name, &r.tree))
-            .filter_map(|r| r.tests)
-            .reduce(|a, b| TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed });
-        let changed = change.files > 0;
-        Some(Self {
-            iteration: current.iteration,
-            tree: change.tree.clone(),
-            failure,
-            lines: change.added + change.removed,
-            changed,
-            files: change.contents.clone(),
-            sizes: change.sizes.clone(),
-            agent: Some(current.agent.clone()),
-            ending: session.map_or(Ending::Stopped, |s| Ending::of(&s.end, &s.message, changed)),
-            tests,
-            cost: session.and_then(|s| s.usage.cost),
-            denials: session.map_or(0, |s| s.denials),
-            evidence,
-        })
     }
 
     /// The part of a file list that the rules look at.
