@@ -3,6 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "asks cargo for the crates of the workspace")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
+
 use ralph_domain::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
