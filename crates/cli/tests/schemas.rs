@@ -297,7 +297,7 @@ fn the_frontmatter_has_exactly_the_keys_of_the_code() {
 
 #[test]
 fn every_kind_of_event_is_there_and_nothing_more() {
-    let source = read("crates/domain/src/event/kind.rs");
+    let source = read("crates/protocol/src/event/kind.rs");
     let (_, body) = source.split_once("fn kind(&self)").unwrap();
     let (body, _) = body.split_once("\n    }\n").unwrap();
     let in_code: BTreeSet<String> = body
@@ -367,7 +367,7 @@ fn the_events_of_real_runs_are_valid() {
 
 #[test]
 fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
-    use ralph_domain::weakened::WeakKind;
+    use ralph_protocol::weakened::WeakKind;
     let schema = schema("proof");
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(
@@ -416,6 +416,44 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
     let shown = repo.ralph(&["show", "--proof"]).exits(0).stdout;
     assert!(shown.contains("changes to tests need a look") && shown.contains("tests/test_a.py:2"), "{shown}");
     assert_eq!(repo.ralph(&["show", "--proof", "--json"]).exits(0).json(), proof);
+}
+
+#[test]
+fn receipt_result_and_inbox_of_a_real_run_are_valid() {
+    use ralph_domain::control::{Control, Letter};
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(
+        &[repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")],
+        "true",
+        &json!({ "max_iterations": 1 }),
+    );
+    let ended = repo.run(&["--json"]).exits(0);
+    let result: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
+    let of_result = schema("result");
+    valid(&of_result, &result);
+    let read: ralph_domain::outcome::RunResult = serde_json::from_value(result.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), result, "nothing is lost on the way");
+    refused(&of_result, &json!({ "success": "yes" }));
+
+    let receipt: Value = serde_json::from_str(&repo.run_file("iterations/1/receipt.json")).unwrap();
+    let of_receipt = schema("receipt");
+    valid(&of_receipt, &receipt);
+    let read: ralph_protocol::receipt::Receipt = serde_json::from_value(receipt.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), receipt, "nothing is lost on the way");
+    for (key, bad) in [("version", json!(2)), ("verdict", json!("fine")), ("prompt", json!("x"))] {
+        let mut receipt = receipt.clone();
+        receipt[key] = bad;
+        refused(&of_receipt, &receipt);
+    }
+
+    let of_control = schema("control");
+    let control = Control::Cooldown { agent: "a".into(), seconds: 3 };
+    let letter = Letter { id: "1".into(), from: "ana via cli".into(), control };
+    let mut letter = serde_json::to_value(letter).unwrap();
+    valid(&of_control, &letter);
+    letter["control"] = json!("explode");
+    refused(&of_control, &letter);
 }
 
 #[test]
@@ -481,6 +519,11 @@ fn the_command_prints_the_files_of_the_repository() {
         ("events", "events"),
         ("proof", "proof"),
         ("actions", "actions"),
+        ("diagnosis", "diagnosis"),
+        ("receipt", "receipt"),
+        ("result", "result"),
+        ("control", "control"),
+        ("view", "view"),
     ] {
         let printed = repo.ralph(&["schema", name]).exits(0);
         assert_eq!(printed.stdout, read(format!("schemas/{file}.schema.json")));

@@ -7,6 +7,7 @@ use ralph_domain::event::{Event, EventBody, Verdict};
 use ralph_domain::id::{AgentName, CommitId, RunId};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
 use ralph_domain::state::RunState;
+use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::{RalphDir, RunDir};
 use ralph_journal::{JournalError, inbox, lock, snapshot};
@@ -43,15 +44,15 @@ pub enum AgentState {
 
 impl AgentState {
     /// From the status words used everywhere else.
-    pub fn from_status(status: &str) -> Self {
+    pub fn from_status(status: Status) -> Self {
         match status {
-            "queued" | "preparing" => Self::Initializing,
-            "needs you" => Self::Stuck,
-            "proving" | "publishing" => Self::Completing,
-            "done" => Self::Done,
-            "failed" => Self::Failed,
-            "stopped" => Self::Stopped,
-            _ => Self::Running,
+            Status::Queued | Status::Preparing => Self::Initializing,
+            Status::Working | Status::Verifying | Status::Waiting | Status::Paused => Self::Running,
+            Status::NeedsYou => Self::Stuck,
+            Status::Proving | Status::Publishing => Self::Completing,
+            Status::Done => Self::Done,
+            Status::Failed => Self::Failed,
+            Status::Stopped => Self::Stopped,
         }
     }
 }

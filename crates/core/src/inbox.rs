@@ -26,7 +26,7 @@ impl Context {
         }
         for (letter, after) in inbox::read(&self.run, self.state.inbox)? {
             match letter {
-                Ok(letter) if self.state.has_letter(&letter.id) => self.state.inbox = after,
+                Ok(letter) if self.state.has_letter(&letter.id) => self.state.pass_over_inbox(after),
                 Ok(letter) => {
                     let cause = self.stop_cause(&letter.control);
                     self.take(letter, after)?;

@@ -2,79 +2,42 @@
 //! `metrics.json` for the stuck signals.
 
 use jiff::Timestamp;
-use ralph_domain::event::{CheckResult, SessionEnd, Verdict};
-use ralph_domain::id::{AgentName, CommitId, Digest, RunId, TreeId};
-use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::protect::ProtectedChange;
+use ralph_domain::event::Verdict;
+use ralph_domain::money::CostBasis;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::Signals;
-use serde::Serialize;
-
-#[derive(Debug, Serialize)]
-struct Receipt<'a> {
-    version: u32,
-    run_id: &'a RunId,
-    iteration: u32,
-    attempt: u32,
-    agent: &'a AgentName,
-    model: Option<&'a str>,
-    prompt: &'a Digest,
-    started_at: Timestamp,
-    ended_at: Timestamp,
-    session_ms: u64,
-    end: Option<&'a SessionEnd>,
-    exit_code: Option<i32>,
-    promised: bool,
-    message: &'a str,
-    tokens: Option<Tokens>,
-    cost_usd: Option<Usd>,
-    cost_basis: CostBasis,
-    saved_usd: Option<Usd>,
-    tree: Option<&'a TreeId>,
-    commit: Option<&'a CommitId>,
-    files_changed: usize,
-    lines_added: u64,
-    lines_removed: u64,
-    checks: Vec<&'a CheckResult>,
-    protected_changed: &'a [ProtectedChange],
-    verdict: Verdict,
-    total_cost_usd: Usd,
-    /// An estimate of what the run's sandboxes have cost up to now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total_compute_usd: Option<Usd>,
-    total_tokens: Tokens,
-}
+use ralph_protocol::receipt::{Receipt, VERSION};
 
 pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now: Timestamp) -> Vec<u8> {
     let session = current.session.as_ref();
     let change = current.change.as_ref();
     let used_model = session.and_then(|s| s.usage.model.as_deref());
     let receipt = Receipt {
-        version: 1,
-        run_id: &state.spec.run_id,
+        version: VERSION,
+        run_id: state.spec.run_id.clone(),
         iteration: current.iteration,
         attempt: current.attempt,
-        agent: &current.agent,
-        model: used_model.or(current.model.as_deref()),
-        prompt: &current.prompt,
+        agent: current.agent.clone(),
+        model: used_model.or(current.model.as_deref()).map(str::to_owned),
+        prompt: current.prompt.clone(),
         started_at: current.started_at,
         ended_at: now,
         session_ms: session.map_or(0, |s| s.duration_ms),
-        end: session.map(|s| &s.end),
+        end: session.map(|s| s.end.clone()),
         exit_code: session.and_then(|s| s.exit_code),
         promised: session.is_some_and(|s| s.promised),
-        message: session.map_or("", |s| s.message.as_str()),
+        message: session.map(|s| s.message.clone()).unwrap_or_default(),
         tokens: session.and_then(|s| s.usage.tokens),
         cost_usd: session.and_then(|s| s.usage.cost),
         cost_basis: session.map_or(CostBasis::Unknown, |s| s.usage.basis),
         saved_usd: session.and_then(|s| s.usage.saved),
-        tree: change.map(|c| &c.tree),
-        commit: change.and_then(|c| c.commit.as_ref()),
+        tree: change.map(|c| c.tree.clone()),
+        commit: change.and_then(|c| c.commit.clone()),
         files_changed: change.map_or(0, |c| c.files),
         lines_added: change.map_or(0, |c| c.added),
         lines_removed: change.map_or(0, |c| c.removed),
-        checks: current.checked.iter().filter_map(|name| state.checks.get(name)).collect(),
-        protected_changed: &current.protected,
+        checks: current.checked.iter().filter_map(|name| state.checks.get(name)).cloned().collect(),
+        protected_changed: current.protected.clone(),
         verdict,
         total_cost_usd: state.totals.cost,
         total_compute_usd: state.compute.known_cost(),

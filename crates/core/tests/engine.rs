@@ -303,6 +303,6 @@ proptest! {
         let replayed = ralph_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
         let loaded = ralph_journal::snapshot::load(&machine.dir(), &machine.dir().run(&"r1".into())).unwrap();
         prop_assert_eq!(replayed.totals, loaded.totals);
-        prop_assert_eq!(replayed.finished, loaded.finished);
+        prop_assert_eq!(&replayed.finished, &loaded.finished);
     }
 }

@@ -5,7 +5,7 @@ mod support;
 
 use ralph_core::prompt::{self, Files, Prompt};
 use ralph_domain::config::AgentKind;
-use ralph_domain::state::RunState;
+use ralph_domain::state::{RunFacts, RunState};
 use support::{Machine, three_sessions};
 
 fn assemble(state: &RunState, files: &Files) -> String {
@@ -19,6 +19,13 @@ fn after_two_iterations() -> (Machine, RunState) {
     let run = machine.dir().run(&"r1".into());
     let state = ralph_journal::snapshot::load(&machine.dir(), &run).unwrap();
     (machine, state)
+}
+
+/// A state made by hand.
+fn changed(state: &RunState, change: impl FnOnce(&mut RunFacts)) -> RunState {
+    let mut facts = RunFacts::clone(state);
+    change(&mut facts);
+    facts.into()
 }
 
 #[test]
@@ -35,8 +42,7 @@ fn a_later_prompt_reads_like_this() {
     files.guardrails = "# Guardrails\n\n### guardrail: keep it small\n".into();
     files.progress = "# Progress\n\n- half of it\n".into();
     files.notes = "# Notes\n\nThe database is read-only.\n".into();
-    let mut state = state;
-    state.nudges = vec!["Look at the drain path.".into()];
+    let state = changed(&state, |facts| facts.nudges = vec!["Look at the drain path.".into()]);
     insta::assert_snapshot!("later_prompt", assemble(&state, &files));
 }
 
@@ -61,8 +67,8 @@ fn what_never_changes_stands_first() {
 
 #[test]
 fn whatever_grows_is_cut_with_the_path_of_the_whole() {
-    let (machine, mut state) = after_two_iterations();
-    state.spec.task.text = "x".repeat(1_000_000);
+    let (machine, state) = after_two_iterations();
+    let state = changed(&state, |facts| facts.spec.task.text = "x".repeat(1_000_000));
     let big = "a line of text that repeats\n".repeat(100_000);
     let files = Files {
         context: Vec::new(),
@@ -91,9 +97,10 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
 /// A prompt for an agent of this kind in a run of ordinary size: a task of two pages, some progress, one failing check.
 fn ordinary(kind: AgentKind, preamble: &str, iteration: u32) -> Prompt {
     let machine = Machine::new(three_sessions);
-    let mut state = RunState::new(machine.spec());
-    state.spec.task.text = "Move the router to the new tree and keep every old path alive.\n".repeat(60);
-    state.iterations = iteration;
+    let state = changed(&RunState::new(machine.spec()), |facts| {
+        facts.spec.task.text = "Move the router to the new tree and keep every old path alive.\n".repeat(60);
+        facts.iterations = iteration;
+    });
     let errors = (1..=iteration * 3).map(|n| format!("== iteration {n}: the drain test fails\n")).collect();
     let files = Files {
         guardrails: "- keep the public API as it is\n".repeat(10),
@@ -154,8 +161,9 @@ fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
     let secret = "hunter2-hunter2";
     let redactor = ralph_domain::redact::Redactor::new([("PASSWORD", secret)]);
     let machine = Machine::new(three_sessions);
-    let mut state = RunState::new(machine.spec());
-    state.spec.task.text = format!("log in with {secret} and go on");
+    let state = changed(&RunState::new(machine.spec()), |facts| {
+        facts.spec.task.text = format!("log in with {secret} and go on");
+    });
     let files = Files { guardrails: format!("never print {secret}"), ..Files::default() };
     let prompt = prompt::assemble(&state, &files, AgentKind::Cli, None, "").redacted(&redactor);
     assert!(!prompt.text.contains(secret));

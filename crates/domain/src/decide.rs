@@ -1,14 +1,14 @@
 //! The decision: a pure function from what is known to what comes next.
 
-use crate::config::{Completion, Role, RunWhen};
-use crate::event::{EventBody, Rung, SessionEnd, Verdict};
+use crate::config::{Completion, RunWhen};
+use crate::event::{EventBody, SessionEnd, Verdict};
 use crate::handover;
-use crate::id::AgentName;
 use crate::ladder;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::StopCause;
 use crate::select::{Choice, Field, choose};
-use crate::state::{Current, NeedsHuman, RunState, Stage};
+use crate::state::{Current, RunState, Stage};
+pub use crate::step::Step;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
@@ -17,80 +17,6 @@ use std::time::Duration;
 pub const INTERRUPTIONS_MAX: u32 = 100;
 /// A little more than the provider said, so that its clock and ours may differ.
 const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
-
-/// What comes next.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Make the workspace ready and take the start snapshot.
-    Prepare,
-    /// One fresh session.
-    Work {
-        /// Iteration number.
-        iteration: u32,
-        /// Try.
-        attempt: u32,
-        /// Who works.
-        agent: AgentName,
-        /// With which model.
-        model: Option<String>,
-        /// In which role.
-        role: Option<Role>,
-        /// Agents passed over, with reasons.
-        skipped: Vec<String>,
-    },
-    /// A session was under way when the engine died: close it.
-    CloseInterrupted,
-    /// The session does not count: say so and draw the consequences.
-    Void,
-    /// Record the tree.
-    Checkpoint,
-    /// Run these verifiers on the recorded tree.
-    Verify {
-        /// Their names.
-        checks: Vec<String>,
-    },
-    /// Judge the iteration and write its receipt.
-    Judge,
-    /// Wait for a limit to end, or for a person.
-    Wait {
-        /// For what.
-        reason: String,
-        /// Until when; `None` waits for a person.
-        until: Option<Timestamp>,
-    },
-    /// Let the doctor read the run, because it is time.
-    Diagnose,
-    /// Let a critic look at the last changes.
-    Criticise,
-    /// Climb one rung.
-    Mitigate {
-        /// Which.
-        rung: Rung,
-    },
-    /// Ask a person and end the process.
-    AskPerson(NeedsHuman),
-    /// The person has not answered yet: end the process.
-    AwaitPerson,
-    /// The final check.
-    Prove,
-    /// Push what there is so far.
-    Push,
-    /// Hand over.
-    Publish,
-    /// Look at the checks of the pull request.
-    LookAtChecks,
-    /// Look at the review of the pull request.
-    LookAtReview,
-    /// End the run.
-    Finish {
-        /// Why.
-        reason: EndReason,
-        /// In one sentence.
-        summary: String,
-    },
-    /// It is over.
-    Done,
-}
 
 /// What comes next, from what is known. No clock, no file, no network.
 pub fn decide(state: &RunState) -> Step {
@@ -407,7 +333,7 @@ fn success_summary(state: &RunState) -> String {
     };
     let look = match state.proof.as_ref().map_or(0, |p| p.weakened) {
         0 => String::new(),
-        n => format!(" {}.", crate::weakened::summary_of(n as usize)),
+        n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
     };
     format!("Proven after {}: {} passed {place}.{look}", iterations(state), checks.join(", "))
 }

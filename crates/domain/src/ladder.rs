@@ -5,7 +5,7 @@
 //! run ends: where the policy says so, or where too many gutters in a row got nowhere.
 
 use crate::config::{AgentConfig, AgentKind, OnStuck};
-use crate::event::{EventBody, Rung, SessionEnd, Verdict};
+use crate::event::{EventBody, Rung, Verdict};
 use crate::id::AgentName;
 use crate::state::RunState;
 use crate::stuck::Signals;
@@ -159,19 +159,6 @@ pub fn breaker(state: &RunState, agent: &AgentName, now: Timestamp) -> Option<Ev
         until: now + SignedDuration::from_secs(seconds),
         reason: format!("{times} in a row failed"),
     })
-}
-
-/// Whether such a session speaks against its agent.
-pub fn is_failure(end: &SessionEnd) -> bool {
-    matches!(
-        end,
-        SessionEnd::Failed { .. }
-            | SessionEnd::Empty
-            | SessionEnd::TimedOut
-            | SessionEnd::IdleTimedOut
-            | SessionEnd::Unfinished { .. }
-            | SessionEnd::Refused { .. }
-    )
 }
 
 /// What a rung says to the next session.

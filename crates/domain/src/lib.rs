@@ -8,23 +8,12 @@
 //! The outside world is a handful of small traits in [`ports`]; their backends live in other crates and are handed
 //! to the driver by whoever wires them.
 
-pub mod budget;
 pub mod budget_warning;
 pub mod claim;
-pub mod config;
-pub mod control;
-pub mod criterion;
 pub mod decide;
-pub mod describe;
-pub mod dialect;
-pub mod event;
 pub mod handover;
-pub mod id;
 pub mod ladder;
-pub mod lint;
 pub mod model;
-pub mod money;
-pub mod outcome;
 pub mod ports;
 pub mod price;
 pub mod proof;
@@ -32,11 +21,11 @@ pub mod protect;
 pub mod redact;
 pub mod select;
 pub mod setup;
-pub mod spec;
 pub mod state;
+pub mod step;
 pub mod stuck;
 pub mod tell;
-pub mod test_command;
-pub mod test_report;
-pub mod text;
-pub mod weakened;
+pub mod view;
+
+pub use ralph_protocol::{control, describe, event, id, money, outcome, status, text};
+pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

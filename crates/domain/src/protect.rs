@@ -1,38 +1,6 @@
 //! Protected paths: which files must stay as they were when the run started.
 
-use serde::{Deserialize, Serialize};
-
-/// How a protected path differs from the start of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProtectedChange {
-    /// The path.
-    pub path: String,
-    /// What happened to it.
-    pub change: ProtectedKind,
-}
-
-/// What happened to a protected path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProtectedKind {
-    /// Its content or mode changed.
-    Changed,
-    /// It is gone.
-    Removed,
-    /// It is new, below a protected pattern.
-    Added,
-}
-
-impl ProtectedKind {
-    /// The word used in messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-            Self::Added => "added",
-        }
-    }
-}
+pub use ralph_protocol::protected::{ProtectedChange, ProtectedKind};
 
 /// CI definitions, protected in every run: an agent that may edit them may decide what "green" means.
 pub const CI_FILES: &[&str] = &[

@@ -13,7 +13,7 @@ use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::{Ask, Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{Place, RunSpec, Task};
-use ralph_domain::state::RunState;
+use ralph_domain::state::{RunFacts, RunState};
 use ralph_domain::stuck::{Evidence, Signals};
 
 struct Run(RunState);
@@ -38,8 +38,16 @@ impl Run {
             origin: "/w".into(),
             branch: None,
             config_digest: None,
+            forked_from: None,
         };
         Self(RunState::new(spec))
+    }
+
+    /// What events would bring about in many steps.
+    fn change(&mut self, change: impl FnOnce(&mut RunFacts)) {
+        let mut facts = RunFacts::clone(&self.0);
+        change(&mut facts);
+        self.0 = facts.into();
     }
 
     fn prepared() -> Self {
@@ -402,7 +410,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
     );
     run.event(warnings[0].clone());
     assert!(budget_warnings(&run.0).is_empty(), "said once");
-    run.0.totals.cost = Usd::from_dollars(1.0);
+    run.change(|facts| facts.totals.cost = Usd::from_dollars(1.0));
     run.checkpointed("t1").checked("tests", false);
     run.judged();
     assert_eq!(run.finish_reason(), EndReason::MaxCost);
@@ -411,7 +419,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
 #[test]
 fn time_and_deadline_end_a_run() {
     let mut run = Run::new(|c| c.max_wall_time_minutes = Some(1.0)).and_prepared();
-    run.0.totals.working_ms = 60_000;
+    run.change(|facts| facts.totals.working_ms = 60_000);
     assert_eq!(run.finish_reason(), EndReason::Timeout);
     let mut run = Run::new(|c| c.deadline = Some(Timestamp::from_second(50).unwrap())).and_prepared();
     assert!(matches!(decide(&run.0), Step::Work { .. }));

@@ -26,6 +26,16 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Somebody newer wrote it: what it means is not known here, so nothing is made of it.
+    #[error("`{path}` line {line} holds {found}, which this version does not know: a newer `ralph` wrote it")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+        /// What was found.
+        found: String,
+    },
     /// The journal and its sealed copy tell different stories.
     #[error("`{path}` differs from its sealed copy `{seal}` at byte {at}")]
     Tampered {
@@ -65,6 +75,9 @@ impl JournalError {
             },
             Self::Corrupt { path, .. } => {
                 Some(format!("restore `{}` from a backup, or remove that line", path.display()))
+            }
+            Self::Newer { .. } => {
+                Some("install a newer `ralph` (`ralph --version` says which this is)".into())
             }
             Self::Tampered { .. } => {
                 Some("`ralph approve` keeps the sealed copy and sets the edited journal aside".into())

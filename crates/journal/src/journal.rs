@@ -7,7 +7,7 @@
 use crate::error::JournalError;
 use crate::flush::Flusher;
 use crate::layout::RunDir;
-use crate::read::{encode, parse};
+use crate::read::{encode, parse, refuse_newer};
 use crate::repair::{heal, open_seal, relink_missing, set_aside};
 use jiff::Timestamp;
 use ralph_domain::event::{Event, EventBody};
@@ -161,6 +161,7 @@ impl Journal {
             line_number += 1;
             match parse(&line, seq) {
                 Ok(event) => {
+                    refuse_newer(&path, &line, &event)?;
                     seq = event.seq;
                     last_at = event.at;
                     bytes += read as u64;

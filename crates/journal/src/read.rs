@@ -1,8 +1,10 @@
 //! Events as lines, and reading them without becoming the journal's writer.
 
 use crate::error::JournalError;
-use ralph_domain::event::Event;
+use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
+use ralph_domain::text::one_line;
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
@@ -10,6 +12,35 @@ use std::path::Path;
 /// Reads a journal without becoming its writer: calls `each` for every complete event from byte `from` on, and returns
 /// where the next event will begin.
 pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<u64, JournalError> {
+    read_lines(path, from, &mut |_, event| {
+        each(event);
+        Ok(())
+    })
+}
+
+/// The same for whoever makes a state of the events: an event of a kind that is not known here is an error, because what
+/// it does to the state is not known either.
+pub fn read_known(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<u64, JournalError> {
+    read_lines(path, from, &mut |line, event| {
+        refuse_newer(path, line, &event)?;
+        each(event);
+        Ok(())
+    })
+}
+
+/// An error where the event is of a kind that is not known here. Its seq is its line.
+pub(crate) fn refuse_newer(path: &Path, line: &[u8], event: &Event) -> Result<(), JournalError> {
+    if event.body != EventBody::Unknown {
+        return Ok(());
+    }
+    let kind = serde_json::from_slice::<Value>(line).ok().and_then(|v| v["kind"].as_str().map(str::to_owned));
+    let found = format!("an event of the kind `{}`", one_line(&kind.unwrap_or_default(), 60));
+    Err(JournalError::Newer { path: path.to_owned(), line: event.seq.0, found })
+}
+
+type EachLine<'a> = &'a mut dyn FnMut(&[u8], Event) -> Result<(), JournalError>;
+
+fn read_lines(path: &Path, from: u64, each: EachLine<'_>) -> Result<u64, JournalError> {
     let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
     file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
     let mut reader = BufReader::with_capacity(64 * 1024, file);
@@ -22,7 +53,7 @@ pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<
             return Ok(at);
         }
         match serde_json::from_slice::<Event>(&line) {
-            Ok(event) => each(event),
+            Ok(event) => each(&line, event)?,
             Err(_) if reader.fill_buf().map_err(|e| JournalError::file("read", path, e))?.is_empty() => {
                 return Ok(at);
             }

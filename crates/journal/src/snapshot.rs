@@ -5,9 +5,10 @@ use crate::artifacts::{write_atomic, write_durable};
 use crate::error::JournalError;
 use crate::journal::Places;
 use crate::layout::{RalphDir, RunDir};
-use crate::read::read_from;
-use ralph_domain::id::Digest;
-use ralph_domain::spec::RunSpec;
+use crate::read::read_known;
+use ralph_domain::event::EventBody;
+use ralph_domain::id::{Digest, Seq};
+use ralph_domain::spec::{RunSpec, VERSION};
 use ralph_domain::state::RunState;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -19,6 +20,9 @@ pub struct Snapshot {
     pub version: u32,
     /// The status word.
     pub status: String,
+    /// How many kinds of events its writer knew. One that knew more may have folded what means nothing here.
+    #[serde(default)]
+    pub kinds: usize,
     /// Length of the journal that this state stands for.
     pub journal_bytes: u64,
     /// The state.
@@ -31,10 +35,17 @@ pub fn save(dir: &RalphDir, state: &RunState, journal_bytes: u64) -> Result<(), 
     struct Borrowed<'a> {
         version: u32,
         status: &'a str,
+        kinds: usize,
         journal_bytes: u64,
         state: &'a RunState,
     }
-    let snapshot = Borrowed { version: 1, status: state.status(), journal_bytes, state };
+    let snapshot = Borrowed {
+        version: 1,
+        status: state.status().as_str(),
+        kinds: EventBody::KINDS,
+        journal_bytes,
+        state,
+    };
     let text = serde_json::to_vec(&snapshot).unwrap_or_default();
     write_atomic(&dir.state(), &text)
 }
@@ -45,12 +56,12 @@ pub fn load(dir: &RalphDir, run: &RunDir) -> Result<RunState, JournalError> {
     let snapshot = std::fs::read(dir.state())
         .ok()
         .and_then(|text| serde_json::from_slice::<Snapshot>(&text).ok())
-        .filter(|s| s.version == 1 && s.state.spec.run_id == spec.run_id)
+        .filter(|s| s.version == 1 && s.kinds <= EventBody::KINDS && s.state.spec.run_id == spec.run_id)
         .filter(|s| std::fs::metadata(run.events()).is_ok_and(|m| m.len() >= s.journal_bytes));
     if let Some(snapshot) = snapshot {
         let mut state = snapshot.state;
         let mut continues = true;
-        read_from(&run.events(), snapshot.journal_bytes, &mut |event| {
+        read_known(&run.events(), snapshot.journal_bytes, &mut |event| {
             continues &= event.seq == state.seq.next();
             state.apply(&event);
         })?;
@@ -64,8 +75,17 @@ pub fn load(dir: &RalphDir, run: &RunDir) -> Result<RunState, JournalError> {
 
 /// The state from the journal alone.
 pub fn replay(run: &RunDir, spec: RunSpec) -> Result<RunState, JournalError> {
+    replay_to(run, spec, Seq(u64::MAX))
+}
+
+/// The state as it was after the event `last`: what a run that branches off there starts from.
+pub fn replay_to(run: &RunDir, spec: RunSpec, last: Seq) -> Result<RunState, JournalError> {
     let mut state = RunState::new(spec);
-    read_from(&run.events(), 0, &mut |event| state.apply(&event))?;
+    read_known(&run.events(), 0, &mut |event| {
+        if event.seq <= last {
+            state.apply(&event);
+        }
+    })?;
     Ok(state)
 }
 
@@ -105,6 +125,18 @@ pub fn read_spec(run: &RunDir) -> Result<RunSpec, JournalError> {
 
 /// Parses `spec.json`.
 pub fn parse_spec(path: &Path, text: &[u8]) -> Result<RunSpec, JournalError> {
+    /// What every version of the format has.
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    // The version first: a newer format may differ in anything else.
+    if let Ok(Versioned { version }) = serde_json::from_slice(text)
+        && version > VERSION
+    {
+        let found = format!("version {version} of the format (up to {VERSION} is known)");
+        return Err(JournalError::Newer { path: path.to_owned(), line: 1, found });
+    }
     serde_json::from_slice(text).map_err(|e| JournalError::Corrupt {
         path: path.to_owned(),
         line: e.line() as u64,

@@ -53,6 +53,7 @@ fn spec(path: &Path) -> RunSpec {
         origin: path.join("repo"),
         branch: None,
         config_digest: None,
+        forked_from: None,
     }
 }
 
@@ -146,6 +147,48 @@ fn damage_in_the_middle_is_told_with_its_line() {
     std::fs::write(places.dir.events(), text).unwrap();
     let error = Journal::open(places, redactor(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, JournalError::Corrupt { line: 2, .. }), "{error}");
+}
+
+#[test]
+fn what_a_newer_version_wrote_is_refused_with_its_place_and_the_reason() {
+    let f = folder();
+    let places = Places { seal: None, spare: None, ..f.places.clone() };
+    drop(write(&places, 2));
+    let path = places.dir.events();
+    let newer = "{\"seq\":3,\"at\":\"2026-11-15T12:00:00Z\",\"kind\":\"teleported\",\"to\":\"mars\"}\n";
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str(newer);
+    std::fs::write(&path, &text).unwrap();
+    let refused = |error: JournalError| {
+        assert!(matches!(&error, JournalError::Newer { line: 3, .. }), "{error}");
+        assert!(error.to_string().contains("line 3 holds an event of the kind `teleported`"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("newer `ralph`")));
+    };
+    let spec = spec(&path);
+    refused(snapshot::replay(&places.dir, spec.clone()).unwrap_err());
+    refused(Journal::open(places, redactor(), &mut |_| {}).map(drop).unwrap_err());
+    // Who only shows events shows what there is.
+    let mut follower = Follower::new(&path, Seq(0));
+    assert_eq!(follower.poll().unwrap().len(), 3);
+
+    let mut value = serde_json::to_value(&spec).unwrap();
+    value["version"] = 2.into();
+    value["place"] = "somewhere new".into();
+    let error = snapshot::parse_spec(&path, value.to_string().as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("version 2 of the format (up to 1 is known)"), "{error}");
+}
+
+#[test]
+fn a_run_is_replayed_up_to_any_of_its_events() {
+    let folder = folder();
+    drop(write(&folder.places, 5));
+    let spec = spec(&folder.places.dir.events());
+    for last in 0..=5 {
+        let state = snapshot::replay_to(&folder.places.dir, spec.clone(), Seq(last)).unwrap();
+        assert_eq!(state.seq, Seq(last));
+    }
+    let whole = snapshot::replay(&folder.places.dir, spec.clone()).unwrap();
+    assert_eq!(snapshot::replay_to(&folder.places.dir, spec, Seq(9)).unwrap(), whole);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "asks cargo for the crates of the workspace")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
+
 use ralph_domain::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,21 +27,57 @@ struct Row {
 /// Arrows lead downward only. Backends are handed to `core` by whoever wires them, so `core` knows none of them.
 /// `tui` and `server` never know each other; nobody knows `cli`.
 const ROWS: &[Row] = &[
-    Row { name: "domain", uses: &[], tests_use: &[] },
-    Row { name: "git", uses: &["domain"], tests_use: &["testkit"] },
-    Row { name: "journal", uses: &["git", "domain"], tests_use: &["testkit"] },
-    Row { name: "sandbox", uses: &["git", "domain"], tests_use: &["testkit"] },
-    Row { name: "agents", uses: &["git", "domain"], tests_use: &["sandbox", "testkit"] },
-    Row { name: "providers", uses: &["domain"], tests_use: &["testkit"] },
-    Row { name: "notify", uses: &["domain"], tests_use: &["testkit"] },
-    Row { name: "forge", uses: &["git", "domain"], tests_use: &["testkit"] },
-    Row { name: "core", uses: &["journal", "git", "domain"], tests_use: &["agents", "sandbox", "testkit"] },
+    Row { name: "protocol", uses: &[], tests_use: &[] },
+    Row { name: "task", uses: &["protocol"], tests_use: &[] },
+    Row { name: "evidence", uses: &["protocol"], tests_use: &[] },
+    Row { name: "domain", uses: &["task", "protocol"], tests_use: &[] },
+    Row { name: "git", uses: &["domain", "task", "protocol"], tests_use: &["testkit"] },
     Row {
-        name: "server",
-        uses: &["core", "journal", "git", "sandbox", "agents", "providers", "forge", "notify", "domain"],
+        name: "journal",
+        uses: &["git", "domain", "task", "evidence", "protocol"],
         tests_use: &["testkit"],
     },
-    Row { name: "tui", uses: &["core", "journal", "git", "domain"], tests_use: &["testkit"] },
+    Row {
+        name: "sandbox",
+        uses: &["git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "agents",
+        uses: &["git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["sandbox", "testkit"],
+    },
+    Row { name: "providers", uses: &["domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row { name: "notify", uses: &["domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row { name: "forge", uses: &["git", "domain", "task", "evidence", "protocol"], tests_use: &["testkit"] },
+    Row {
+        name: "core",
+        uses: &["journal", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["agents", "sandbox", "testkit"],
+    },
+    Row {
+        name: "server",
+        uses: &[
+            "core",
+            "journal",
+            "git",
+            "sandbox",
+            "agents",
+            "providers",
+            "forge",
+            "notify",
+            "domain",
+            "task",
+            "evidence",
+            "protocol",
+        ],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "tui",
+        uses: &["core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
     Row {
         name: "cli",
         uses: &[
@@ -53,6 +92,9 @@ const ROWS: &[Row] = &[
             "forge",
             "notify",
             "domain",
+            "task",
+            "evidence",
+            "protocol",
         ],
         tests_use: &["testkit"],
     },
@@ -70,13 +112,19 @@ const ROWS: &[Row] = &[
             "forge",
             "notify",
             "domain",
+            "task",
+            "evidence",
+            "protocol",
         ],
         tests_use: &[],
     },
 ];
 
-/// Crates that start processes, run tasks, open sockets, read clocks or draw: none of that belongs into `domain`.
-const NOT_IN_DOMAIN: &str = "tokio async-std smol futures rayon nix libc rustix duct subprocess signal-hook ctrlc reqwest hyper \
+/// Crates of data and decisions.
+const PURE: &[&str] = &["protocol", "task", "evidence", "domain"];
+
+/// Crates that start processes, run tasks, open sockets, read clocks or draw: none of that belongs into what is pure.
+const NOT_IN_PURE: &str = "tokio async-std smol futures rayon nix libc rustix duct subprocess signal-hook ctrlc reqwest hyper \
     ureq curl git2 gix getrandom rand chrono time tempfile walkdir notify dirs clap crossterm ratatui \
     axum sqlx rusqlite tracing";
 
@@ -189,16 +237,13 @@ fn the_table_itself_has_no_circle() {
 }
 
 #[test]
-fn domain_does_no_io_and_has_no_runtime() {
-    let all = crates();
-    let domain = all.iter().find(|found| found.name == "domain").expect("there is a domain crate");
-    let wrong: Vec<String> = domain
-        .uses
-        .iter()
-        .filter(|used| NOT_IN_DOMAIN.split_whitespace().any(|not| not == *used))
-        .cloned()
-        .collect();
-    assert_none(&wrong, "domain decides, it does not act; it must not depend on:");
+fn what_is_pure_does_no_io_and_has_no_runtime() {
+    let mut wrong = Vec::new();
+    for found in crates().iter().filter(|found| PURE.contains(&found.name.as_str())) {
+        let acts = found.uses.iter().filter(|used| NOT_IN_PURE.split_whitespace().any(|not| not == *used));
+        wrong.extend(acts.map(|used| format!("{} -> {used}", found.name)));
+    }
+    assert_none(&wrong, "these crates say and decide, they do not act; they must not depend on:");
 }
 
 #[test]
@@ -297,7 +342,7 @@ fn the_documentation_names_every_configuration_key() {
 #[test]
 fn the_documentation_names_every_event_kind() {
     let mut files = Vec::new();
-    collect(&root().join("crates/domain/src"), &mut files);
+    collect(&root().join("crates/protocol/src"), &mut files);
     let source: String =
         files.iter().map(|file| std::fs::read_to_string(file).expect("a file can be read")).collect();
     let (_, body) = source.split_once("enum EventBody {").expect("there is an `EventBody`");

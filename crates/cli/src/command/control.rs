@@ -218,7 +218,7 @@ fn known(entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandE
 }
 
 fn refuse_finished(entry: &Registration) -> Result<(), CommandError> {
-    match find::handle(entry).state()?.finished {
+    match &find::handle(entry).state()?.finished {
         Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
             .hint("`ralph list` shows the runs of this folder")),
         None => Ok(()),

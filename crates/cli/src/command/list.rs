@@ -112,7 +112,7 @@ fn look(registration: Registration) -> Entry {
         Err(error) => Entry { status: "unreadable".into(), problem: Some(error.message), ..entry },
         Ok(facts) => Entry {
             title: facts.state.spec.task.title.clone(),
-            status: facts.state.status().into(),
+            status: facts.state.status().to_string(),
             driven: facts.driver.is_some(),
             iteration: Some(facts.iteration()),
             max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),

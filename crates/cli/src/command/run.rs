@@ -294,7 +294,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     repo.exclude_ralph_dir().map_err(CommandError::from)?;
     let config_digest = if in_place { loaded.repo_digest } else { None };
     let mut spec = RunSpec {
-        version: 1,
+        version: ralph_domain::spec::VERSION,
         spec_version: 1,
         run_id,
         created_at: now,
@@ -305,6 +305,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         origin: origin.top,
         branch: placed.branch,
         config_digest,
+        forked_from: None,
     };
     handover::name_branch(&mut spec, &repo, chosen.branch.as_deref())?;
     let lock = match placed.lock {

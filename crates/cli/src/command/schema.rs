@@ -12,7 +12,8 @@ struct Schema {
     text: &'static str,
 }
 
-/// Every schema. The files are the source; tests hold them against the code.
+/// Every schema. Some files are derived from the types (`scripts/generate`), the others are the source; tests hold all of
+/// them against the code.
 const SCHEMAS: &[Schema] = &[
     Schema {
         name: "ralph.json",
@@ -59,6 +60,26 @@ const SCHEMAS: &[Schema] = &[
         about: "the report of a doctor",
         text: include_str!("../../../../schemas/diagnosis.schema.json"),
     },
+    Schema {
+        name: "receipt",
+        about: "the receipt.json of one iteration",
+        text: include_str!("../../../../schemas/receipt.schema.json"),
+    },
+    Schema {
+        name: "result",
+        about: "the result of a run, the last line of `ralph run --json`",
+        text: include_str!("../../../../schemas/result.schema.json"),
+    },
+    Schema {
+        name: "control",
+        about: "one line of a run's inbox.jsonl",
+        text: include_str!("../../../../schemas/control.schema.json"),
+    },
+    Schema {
+        name: "view",
+        about: "a run as it stands",
+        text: include_str!("../../../../schemas/view.schema.json"),
+    },
 ];
 
 /// Prints a JSON Schema; without a name, which there are. `docs/TASKS.md` shows how editors use them.
@@ -67,7 +88,8 @@ const SCHEMAS: &[Schema] = &[
   ralph schema                                  the names
   ralph schema ralph.json > ralph.schema.json")]
 pub struct SchemaArgs {
-    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events, proof, actions or diagnosis.
+    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events, proof, actions, diagnosis,
+    /// receipt, result, control or view.
     pub name: Option<String>,
 }
 

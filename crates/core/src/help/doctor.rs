@@ -1,12 +1,12 @@
 //! The doctor: a strong model reads the record and answers by schema; rules speak where no model can.
 
 use super::record::Record;
-use super::report::{Report, SCHEMA};
 use super::{add, rules, usage_of};
 use ralph_domain::config::Profile;
 use ralph_domain::model::{Message, ModelClient, ModelRequest, ModelSink, Pricing, TextPart, UserPart};
 use ralph_domain::money::Usage;
 use ralph_domain::state::RunState;
+use ralph_protocol::diagnosis::{Report, SCHEMA};
 
 const SYSTEM: &str = include_str!("../../templates/doctor.md");
 /// Calls that may mend an answer which breaks the schema.

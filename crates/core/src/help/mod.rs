@@ -6,12 +6,11 @@
 mod critic;
 mod doctor;
 mod record;
-mod report;
 mod rules;
 
 pub use doctor::{Diagnosis, diagnose};
+pub use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
 pub use record::Record;
-pub use report::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
 
 pub(crate) use critic::{ask_model, objections, prompt as critic_prompt};
 

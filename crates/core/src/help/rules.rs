@@ -1,10 +1,10 @@
 //! The doctor without a model: what the evidence itself says.
 
 use super::record::Record;
-use super::report::{Guardrail, ModelSuggestion, Pattern, Report};
 use ralph_domain::ladder::{Fallback, fallback};
 use ralph_domain::state::RunState;
 use ralph_domain::stuck::{self, StuckKind};
+use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
 /// A report from the signals alone.
 pub(super) fn report(state: &RunState, record: &Record) -> Report {

@@ -3,7 +3,7 @@
 
 use ralph_domain::config::Settings;
 use ralph_domain::id::Digest;
-use ralph_domain::test_command::simple_commands;
+use ralph_evidence::test_command::simple_commands;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use ralph_domain::id::Digest;
 use ralph_domain::protect::covers;
-use ralph_domain::weakened::is_test_source;
+use ralph_evidence::weakened::is_test_source;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 

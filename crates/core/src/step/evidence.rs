@@ -5,7 +5,8 @@ use crate::step::judge::read_tail;
 use crate::step::tick;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
-use ralph_domain::stuck::{Call, Evidence, SessionLoop, SessionWatch, failing, plan};
+use ralph_domain::stuck::{Call, Evidence, SessionLoop, SessionWatch, plan};
+use ralph_evidence::failing;
 use serde_json::Value;
 use std::path::Path;
 
@@ -42,7 +43,7 @@ fn sketch(path: &Path) -> Option<PatchSketch> {
     if patch.trim().is_empty() {
         return None;
     }
-    let sketch = PatchSketch::read(&patch);
+    let sketch = ralph_domain::stuck::patch::sketch(&patch);
     // Behind a flood of generated lines there may be work that was not read.
     let cut = patch.len() >= PATCH_MAX;
     (!cut || sketch.substance > 0).then_some(sketch)

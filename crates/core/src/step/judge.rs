@@ -83,7 +83,7 @@ fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence:
     if current.role.is_some_and(Role::only_reads) {
         return Signals::default();
     }
-    let Some(newest) = Trace::of(state, current, failure, evidence) else { return Signals::default() };
+    let Some(newest) = state.trace(current, failure, evidence) else { return Signals::default() };
     let mut traces: Vec<Trace> = state.traces.iter().cloned().collect();
     traces.push(newest);
     let settings = &state.spec.settings;

@@ -8,8 +8,8 @@ use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream};
-use ralph_domain::test_report::TestScanner;
 use ralph_domain::text::{duration, tail, tail_lines};
+use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -167,7 +167,7 @@ fn look(
 
 pub(crate) struct LoggedRun {
     pub outcome: Result<ralph_domain::ports::ExecOutcome, SandboxError>,
-    pub tests: Option<ralph_domain::test_report::TestCounts>,
+    pub tests: Option<ralph_protocol::test_counts::TestCounts>,
     pub excerpt: String,
     pub log: FinishedLog,
 }

@@ -159,6 +159,7 @@ impl Machine {
             origin: self.folder(),
             branch: None,
             config_digest: None,
+            forked_from: None,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::event::SessionEnd;
 use crate::id::{AgentName, RunId};
 use crate::money::{Usage, Usd};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+pub use ralph_protocol::event::Ask;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -141,27 +141,6 @@ pub struct Wishes {
     pub commit_message: Option<String>,
     /// It would rather not go on like this.
     pub ask: Option<Ask>,
-}
-
-/// What an agent asks for instead of going on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Ask {
-    /// A fresh session.
-    Rotate {
-        /// Why.
-        reason: String,
-    },
-    /// A person's decision.
-    Pause {
-        /// What about.
-        reason: String,
-    },
-    /// It says that the task cannot be done.
-    GiveUp {
-        /// Why.
-        reason: String,
-    },
 }
 
 /// What happened in a session.

@@ -7,6 +7,7 @@ use super::sandbox::{Sandbox, SandboxError};
 use crate::id::RunId;
 use crate::money::Usd;
 use jiff::Timestamp;
+pub use ralph_task::config::Resources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -108,17 +109,6 @@ impl SandboxSpec {
         labels.insert(LABEL_RUN.into(), self.run.to_string());
         labels
     }
-}
-
-/// The size of a sandbox; the provider's default where absent.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Resources {
-    /// Processors.
-    pub vcpu: Option<f64>,
-    /// Memory.
-    pub memory_gib: Option<f64>,
-    /// Disk.
-    pub disk_gib: Option<f64>,
 }
 
 /// What a provider can do.

@@ -1,6 +1,6 @@
 //! The port to where commands run.
 
-use serde::{Deserialize, Serialize};
+pub use ralph_protocol::event::StopCause;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -123,24 +123,6 @@ pub trait ExecSink {
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// Called often; `Break` ends the command and everything it started.
     fn poll(&mut self) -> ControlFlow<StopCause>;
-}
-
-/// Why the engine ended a command before its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopCause {
-    /// The run is cancelled.
-    Cancelled,
-    /// The run is suspended; it goes on later.
-    Suspended,
-    /// A person asked for a fresh session.
-    Rotated,
-    /// A person skips this agent.
-    Skipped,
-    /// The agent's own output shows that going on is hopeless (a long rate limit).
-    Hopeless,
-    /// A budget or deadline ended during the session.
-    Budget,
 }
 
 /// How a command ended.

@@ -5,7 +5,7 @@ use crate::id::{AgentName, CommitId, TreeId};
 use crate::ports::GitRemote;
 use crate::protect::ProtectedChange;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+pub use ralph_protocol::event::Baseline;
 use std::path::Path;
 
 /// The agent's tree and its history: snapshots, commits, diffs and the refs that must not move.
@@ -132,28 +132,6 @@ pub enum PushEnd {
         /// Git's words.
         reason: String,
     },
-}
-
-/// The state at the start of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Baseline {
-    /// The commit that `HEAD` named.
-    pub head: CommitId,
-    /// The branch, unless detached.
-    pub branch: Option<String>,
-    /// The snapshot commit.
-    pub start: CommitId,
-    /// Its tree.
-    pub tree: TreeId,
-    /// Files that were dirty or untracked.
-    #[serde(default)]
-    pub dirty: Vec<String>,
-    /// How many were dirty in all, where the list is cut.
-    #[serde(default)]
-    pub dirty_total: usize,
-    /// Files too large for the snapshot, left alone.
-    #[serde(default)]
-    pub left_out: Vec<String>,
 }
 
 /// What a checkpoint is asked for.

@@ -134,7 +134,7 @@ fn weakened(out: &mut String, proof: &Proof) {
         out.push_str("Tests: no sign that one was weakened.\n");
         return;
     }
-    let _ = writeln!(out, "\n#### {}\n", super::super::weakened::summary(&proof.weakened));
+    let _ = writeln!(out, "\n#### {}\n", ralph_protocol::weakened::summary(&proof.weakened));
     for finding in proof.weakened.iter().take(WEAKENED_MAX) {
         let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
         let _ = writeln!(

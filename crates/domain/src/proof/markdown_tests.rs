@@ -5,8 +5,8 @@ use crate::money::{CostBasis, Tokens, Usd};
 use crate::proof::{ProtectedEvidence, ScoreFacts};
 use crate::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;
-use crate::test_report::TestCounts;
-use crate::weakened::{Finding, WeakKind};
+use ralph_protocol::test_counts::TestCounts;
+use ralph_protocol::weakened::{Finding, WeakKind};
 
 fn check(name: &str, command: &str) -> ProofCheck {
     ProofCheck {

@@ -1,11 +1,11 @@
 //! What a person's word does to the state.
 
-use super::{LETTERS, RunState};
+use super::{LETTERS, RunFacts};
 use crate::control::{BudgetChange, Control, Letter};
 use crate::select::Cooldown;
 use jiff::Timestamp;
 
-impl RunState {
+impl RunFacts {
     pub(super) fn control(&mut self, letter: &Letter, at: Timestamp) {
         match &letter.control {
             Control::Pause => self.paused_by = Some(letter.from.clone()),

@@ -7,6 +7,7 @@ use crate::money::{CostBasis, Tokens, Usage, Usd};
 use crate::outcome::{EndReason, HumanReason};
 use crate::protect::ProtectedChange;
 use jiff::Timestamp;
+pub use ralph_protocol::money::AgentTotals;
 use serde::{Deserialize, Serialize};
 
 /// The iteration under way.
@@ -127,19 +128,6 @@ pub struct Totals {
     pub sessions: u32,
 }
 
-/// One agent's part.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct AgentTotals {
-    /// Sessions.
-    pub sessions: u32,
-    /// Money.
-    pub cost: Usd,
-    /// How it is known.
-    pub basis: CostBasis,
-    /// Tokens.
-    pub tokens: Tokens,
-}
-
 /// A finished iteration in short form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationSummary {
@@ -166,7 +154,7 @@ pub struct IterationSummary {
     /// The score.
     pub loop_score: f64,
     /// Tests, summed over verifiers that report them.
-    pub tests: Option<crate::test_report::TestCounts>,
+    pub tests: Option<ralph_protocol::test_counts::TestCounts>,
     /// Work commit, where something changed.
     pub commit: Option<CommitId>,
     /// When it ended.

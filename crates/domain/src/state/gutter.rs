@@ -1,14 +1,14 @@
 //! What the fold knows of circling: traces, nudges, findings, questions, and the way out of a gutter.
 
-use super::{Current, Findings, NUDGES, NeedsHuman, RunState};
+use super::{Current, Findings, NUDGES, NeedsHuman, RunFacts};
 use crate::config::Role;
-use crate::event::SessionEnd;
-use crate::id::Digest;
+use crate::event::{Ask, SessionEnd};
+use crate::id::{Digest, TreeId};
 use crate::outcome::HumanReason;
-use crate::ports::Ask;
-use crate::stuck::{Evidence, Trace, WINDOW};
+use crate::stuck::{Ending, Evidence, Trace, WINDOW};
+use ralph_protocol::test_counts::TestCounts;
 
-impl RunState {
+impl RunFacts {
     /// The ladder starts again at its first rung, and who sat out may work again.
     pub(super) fn leave_gutter(&mut self) {
         self.rung = None;
@@ -19,7 +19,7 @@ impl RunState {
         self.criticised_at = None;
     }
 
-    pub(crate) fn nudge(&mut self, text: String) {
+    pub(super) fn nudge(&mut self, text: String) {
         self.nudges.push(text);
         if self.nudges.len() > NUDGES {
             self.nudges.remove(0);
@@ -66,10 +66,41 @@ impl RunState {
     pub(super) fn keep_trace(&mut self, failure: Option<Digest>, evidence: Evidence) {
         // Who only reads is not silent.
         let counts = |c: &&Current| !c.role.is_some_and(Role::only_reads);
-        let trace = self.current.as_ref().filter(counts).and_then(|c| Trace::of(self, c, failure, evidence));
+        let trace = self.current.as_ref().filter(counts).and_then(|c| self.trace(c, failure, evidence));
         self.traces.extend(trace);
         if self.traces.len() > WINDOW {
             self.traces.pop_front();
         }
+    }
+
+    /// The trace of an iteration; `None` before its checkpoint.
+    pub fn trace(&self, current: &Current, failure: Option<Digest>, evidence: Evidence) -> Option<Trace> {
+        let change = current.change.as_ref()?;
+        let session = current.session.as_ref();
+        let fresh = |name: &str, tree: &TreeId| {
+            *tree == change.tree || current.checked.iter().any(|checked| checked == name)
+        };
+        let tests = self
+            .checks
+            .values()
+            .filter(|r| fresh(&r.name, &r.tree))
+            .filter_map(|r| r.tests)
+            .reduce(|a, b| TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed });
+        let changed = change.files > 0;
+        Some(Trace {
+            iteration: current.iteration,
+            tree: change.tree.clone(),
+            failure,
+            lines: change.added + change.removed,
+            changed,
+            files: change.contents.clone(),
+            sizes: change.sizes.clone(),
+            agent: Some(current.agent.clone()),
+            ending: session.map_or(Ending::Stopped, |s| Ending::of(&s.end, &s.message, changed)),
+            tests,
+            cost: session.and_then(|s| s.usage.cost),
+            denials: session.map_or(0, |s| s.denials),
+            evidence,
+        })
     }
 }

@@ -1,13 +1,12 @@
 //! What the fold knows of telling people: occasions that arose, and who was told of them already.
 
-use super::RunState;
+use super::{Gate, RunFacts};
 use crate::event::{Event, EventBody, ReviewOutcome};
-use crate::handover::Gate;
 use crate::id::Seq;
 use crate::outcome::EndReason;
-use crate::ports::Occasion;
 use crate::text::one_line;
 use jiff::Timestamp;
+use ralph_protocol::notification::Occasion;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -39,7 +38,7 @@ pub struct OpenOccasion {
     pub told: BTreeSet<String>,
 }
 
-impl RunState {
+impl RunFacts {
     /// Takes note of what people may want to be told of.
     pub(super) fn note_occasion(&mut self, event: &Event) {
         match &event.body {

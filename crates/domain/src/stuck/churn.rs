@@ -1,7 +1,7 @@
 //! Churn: the same places are edited in every iteration, and the same failure stays. A large change that is red for a
 //! while reaches new files; this one does not.
 
-use super::patch::PatchSketch;
+use super::patch::{self, PatchSketch};
 use super::{Trace, failure, threshold, trace};
 use crate::config::StuckConfig;
 
@@ -37,7 +37,7 @@ pub(super) fn churn(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -> 
 fn undoes(recent: &[Trace]) -> bool {
     let patches: Vec<&PatchSketch> = recent.iter().filter_map(|t| t.evidence.patch.as_ref()).collect();
     let Some((newest, before)) = patches.split_last() else { return false };
-    let (share, removed) = newest.undoes(before.iter().copied());
+    let (share, removed) = patch::undoes(newest, before.iter().copied());
     removed > 0 && share >= UNDONE
 }
 

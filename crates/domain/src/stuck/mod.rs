@@ -10,7 +10,6 @@ mod cycle;
 mod decline;
 mod denied;
 mod empty;
-pub mod failing;
 pub mod failure;
 mod hollow;
 mod idle;
@@ -21,20 +20,17 @@ mod plateau;
 mod progress;
 mod rework;
 pub mod session;
-mod signals;
 mod stagnation;
 mod thrash;
 mod trace;
 
 pub use progress::is_progress;
+pub use ralph_protocol::signals::{Signal, Signals, StuckKind};
 pub use session::{Call, SessionLoop, SessionWatch};
-pub use signals::{Signal, Signals, StuckKind};
 pub use trace::{Ending, Evidence, FILES_MAX, Trace};
 
 use crate::config::StuckConfig;
-
-/// How many iterations are remembered.
-pub const WINDOW: usize = 12;
+pub use crate::config::WINDOW;
 
 /// Iterations that make a pattern; one alone is none.
 fn threshold(config: &StuckConfig) -> usize {

@@ -2,25 +2,13 @@
 //! hashes is small enough to be kept for every iteration in sight.
 
 use super::paths;
-use serde::{Deserialize, Serialize};
+pub use ralph_protocol::stuck::PatchSketch;
 use std::collections::BTreeSet;
 
 /// Bytes of a patch that are read.
 pub const PATCH_MAX: usize = 64 * 1024;
 /// Hashes of lines that are kept. The smallest ones: the same line is kept or left out in every patch alike.
 const SAMPLE: usize = 48;
-
-/// What a patch is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PatchSketch {
-    /// Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
-    pub substance: u64,
-    /// A sample of the hashes of added lines.
-    pub added: Vec<u32>,
-    /// A sample of the hashes of removed lines.
-    pub removed: Vec<u32>,
-}
 
 #[derive(Default)]
 struct File {
@@ -30,69 +18,68 @@ struct File {
     stream: [u32; 2],
 }
 
-impl PatchSketch {
-    /// Reads a unified diff.
-    pub fn read(patch: &str) -> Self {
-        let mut whole = Self::default();
-        let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
-        let mut file = File::default();
-        let (mut in_work, mut in_prose) = (true, false);
-        let mut in_hunk = false;
-        for line in crate::text::head(patch, PATCH_MAX).lines() {
-            if line.starts_with("diff --git ") {
-                whole.take(std::mem::take(&mut file), &mut added, &mut removed);
-                let path = line.rsplit(" b/").next().unwrap_or_default().trim_matches('"');
-                (in_work, in_prose) = (paths::is_work(path), paths::is_prose(path));
-                in_hunk = false;
-            } else if line.starts_with("@@") {
-                in_hunk = true;
-            } else if in_work && !in_hunk && is_whole(line) {
-                whole.substance += 1;
-            } else if in_work && in_hunk {
-                match line.as_bytes().first() {
-                    Some(b'+') => file.line(&line[1..], true, in_prose),
-                    Some(b'-') => file.line(&line[1..], false, in_prose),
-                    _ => {}
-                }
+/// Reads a unified diff.
+pub fn sketch(patch: &str) -> PatchSketch {
+    let mut whole = PatchSketch::default();
+    let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
+    let mut file = File::default();
+    let (mut in_work, mut in_prose) = (true, false);
+    let mut in_hunk = false;
+    for line in crate::text::head(patch, PATCH_MAX).lines() {
+        if line.starts_with("diff --git ") {
+            whole.substance += std::mem::take(&mut file).close(&mut added, &mut removed);
+            let path = line.rsplit(" b/").next().unwrap_or_default().trim_matches('"');
+            (in_work, in_prose) = (paths::is_work(path), paths::is_prose(path));
+            in_hunk = false;
+        } else if line.starts_with("@@") {
+            in_hunk = true;
+        } else if in_work && !in_hunk && is_whole(line) {
+            whole.substance += 1;
+        } else if in_work && in_hunk {
+            match line.as_bytes().first() {
+                Some(b'+') => file.line(&line[1..], true, in_prose),
+                Some(b'-') => file.line(&line[1..], false, in_prose),
+                _ => {}
             }
         }
-        whole.take(file, &mut added, &mut removed);
-        whole.added = added.into_iter().take(SAMPLE).collect();
-        whole.removed = removed.into_iter().take(SAMPLE).collect();
-        whole
     }
+    whole.substance += file.close(&mut added, &mut removed);
+    whole.added = added.into_iter().take(SAMPLE).collect();
+    whole.removed = removed.into_iter().take(SAMPLE).collect();
+    whole
+}
 
-    fn take(&mut self, file: File, added: &mut BTreeSet<u32>, removed: &mut BTreeSet<u32>) {
-        if file.stream[0] == file.stream[1] {
-            return;
-        }
-        let (new, old): (BTreeSet<u32>, BTreeSet<u32>) =
-            (file.added.iter().copied().collect(), file.removed.iter().copied().collect());
-        let only = |these: &[u32], others: &BTreeSet<u32>| {
-            these.iter().filter(|hash| !others.contains(hash)).count() as u64
-        };
-        self.substance += only(&file.added, &old) + only(&file.removed, &new);
-        added.extend(new.difference(&old));
-        removed.extend(old.difference(&new));
-    }
+/// Share of the lines that `patch` removes which `earlier` patches had added, and how many removed lines were looked at.
+pub fn undoes<'a>(patch: &PatchSketch, earlier: impl IntoIterator<Item = &'a PatchSketch>) -> (f64, usize) {
+    let before: BTreeSet<u32> = earlier.into_iter().flat_map(|p| p.added.iter().copied()).collect();
+    let undone = patch.removed.iter().filter(|hash| before.contains(hash)).count();
+    let all = patch.removed.len();
+    (if all == 0 { 0.0 } else { undone as f64 / all as f64 }, all)
+}
 
-    /// Share of the removed lines that `earlier` patches had added, and how many removed lines were looked at.
-    pub fn undoes<'a>(&self, earlier: impl IntoIterator<Item = &'a Self>) -> (f64, usize) {
-        let before: BTreeSet<u32> = earlier.into_iter().flat_map(|p| p.added.iter().copied()).collect();
-        let undone = self.removed.iter().filter(|hash| before.contains(hash)).count();
-        let all = self.removed.len();
-        (if all == 0 { 0.0 } else { undone as f64 / all as f64 }, all)
-    }
-
-    /// Share of the lines that `previous` added which are gone again, and how many of them were looked at.
-    pub fn takes_back(&self, previous: &Self) -> (f64, usize) {
-        let gone = previous.added.iter().filter(|hash| self.removed.contains(hash)).count();
-        let all = previous.added.len();
-        (if all == 0 { 0.0 } else { gone as f64 / all as f64 }, all)
-    }
+/// Share of the lines that `previous` added which are gone again in `patch`, and how many of them were looked at.
+pub fn takes_back(patch: &PatchSketch, previous: &PatchSketch) -> (f64, usize) {
+    let gone = previous.added.iter().filter(|hash| patch.removed.contains(hash)).count();
+    let all = previous.added.len();
+    (if all == 0 { 0.0 } else { gone as f64 / all as f64 }, all)
 }
 
 impl File {
+    /// What the file adds to its patch, and its lines of substance.
+    fn close(self, added: &mut BTreeSet<u32>, removed: &mut BTreeSet<u32>) -> u64 {
+        if self.stream[0] == self.stream[1] {
+            return 0;
+        }
+        let (new, old): (BTreeSet<u32>, BTreeSet<u32>) =
+            (self.added.iter().copied().collect(), self.removed.iter().copied().collect());
+        let only = |these: &[u32], others: &BTreeSet<u32>| {
+            these.iter().filter(|hash| !others.contains(hash)).count() as u64
+        };
+        added.extend(new.difference(&old));
+        removed.extend(old.difference(&new));
+        only(&self.added, &old) + only(&self.removed, &new)
+    }
+
     fn line(&mut self, text: &str, new: bool, prose: bool) {
         let text = text.trim();
         if text.is_empty() || (!prose && is_comment(text)) {
@@ -156,33 +143,33 @@ mod tests {
             diff("Cargo.lock", "-version = \"1\"\n+version = \"2\""),
         ];
         for patch in cases {
-            assert_eq!(PatchSketch::read(&patch).substance, 0, "{patch}");
+            assert_eq!(sketch(&patch).substance, 0, "{patch}");
         }
     }
 
     #[test]
     fn code_has_substance_even_beside_layout() {
-        assert_eq!(PatchSketch::read(&diff("a.rs", "-let x = 1;\n+let x = 2;")).substance, 2);
-        assert_eq!(PatchSketch::read(&diff("a.c", "+#include <a.h>\n+*p = 1;")).substance, 2);
-        assert_eq!(PatchSketch::read(&diff("docs/guide.md", "+# Start\n+* one")).substance, 2, "no comments");
+        assert_eq!(sketch(&diff("a.rs", "-let x = 1;\n+let x = 2;")).substance, 2);
+        assert_eq!(sketch(&diff("a.c", "+#include <a.h>\n+*p = 1;")).substance, 2);
+        assert_eq!(sketch(&diff("docs/guide.md", "+# Start\n+* one")).substance, 2, "no comments");
         let binary = "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n";
-        assert_eq!(PatchSketch::read(binary).substance, 1);
+        assert_eq!(sketch(binary).substance, 1);
         let both = diff("a.rs", "-  a();\n+a();") + &diff("b.rs", "+b();");
-        assert_eq!(PatchSketch::read(&both).substance, 1);
+        assert_eq!(sketch(&both).substance, 1);
     }
 
     #[test]
     fn lines_that_were_added_before_and_go_now_are_undone() {
-        let first = PatchSketch::read(&diff("a.rs", "+one();\n+two();\n+three();"));
-        let second = PatchSketch::read(&diff("a.rs", "-one();\n-two();\n-other();\n-more();\n+four();"));
-        assert_eq!(second.undoes([&first]), (0.5, 4));
-        assert_eq!(first.undoes([&second]), (0.0, 0));
+        let first = sketch(&diff("a.rs", "+one();\n+two();\n+three();"));
+        let second = sketch(&diff("a.rs", "-one();\n-two();\n-other();\n-more();\n+four();"));
+        assert_eq!(undoes(&second, [&first]), (0.5, 4));
+        assert_eq!(undoes(&first, [&second]), (0.0, 0));
     }
 
     #[test]
     fn the_sketch_of_a_huge_patch_is_small() {
         let body: String = (0..100_000).map(|n| format!("+call_{n}();\n")).collect();
-        let sketch = PatchSketch::read(&diff("a.rs", &body));
+        let sketch = super::sketch(&diff("a.rs", &body));
         assert!(sketch.added.len() <= SAMPLE && sketch.substance > 1000);
     }
 }

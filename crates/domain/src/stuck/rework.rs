@@ -1,6 +1,6 @@
 //! Rework: the run takes out again what it has just put in, iteration after iteration, and nothing gets better.
 
-use super::patch::PatchSketch;
+use super::patch::{self, PatchSketch};
 use super::{Trace, threshold};
 use crate::config::StuckConfig;
 
@@ -13,7 +13,7 @@ pub(super) fn rework(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let patches: Vec<_> = traces.iter().map(|t| t.evidence.patch.as_ref()).collect();
     let takes_back = |pair: &&[Option<&PatchSketch>]| match pair {
         [Some(before), Some(now)] => {
-            let (share, lines) = now.takes_back(before);
+            let (share, lines) = patch::takes_back(now, before);
             lines >= LINES_MIN && share >= GONE
         }
         _ => false,

@@ -4,7 +4,7 @@
 //! Waiting is not looping: a call that only waits or asks how far something is does not count.
 
 use super::{Trace, failure, patch};
-use serde::{Deserialize, Serialize};
+pub use ralph_protocol::stuck::SessionLoop;
 use std::collections::VecDeque;
 
 /// Calls that are remembered.
@@ -63,46 +63,6 @@ fn waits(tool: &str, input: &str) -> bool {
     ];
     let tool = tool.to_ascii_lowercase();
     TOOLS.iter().any(|name| tool.contains(name)) || COMMANDS.iter().any(|part| input.contains(part))
-}
-
-/// How a session circles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "how", rename_all = "snake_case")]
-pub enum SessionLoop {
-    /// The same call with the same result.
-    Repeated {
-        /// How often in a row.
-        times: u32,
-    },
-    /// The same call fails in the same way.
-    Failing {
-        /// How often in a row.
-        times: u32,
-    },
-    /// Calls that take turns, with the same results.
-    Alternating {
-        /// How many calls take turns.
-        period: u32,
-    },
-    /// Words without any call.
-    Monologue {
-        /// Messages in a row.
-        messages: u32,
-    },
-}
-
-impl SessionLoop {
-    /// In words that fit a nudge.
-    pub fn words(self) -> String {
-        match self {
-            Self::Repeated { times } => format!("the same call gave the same result {times} times in a row"),
-            Self::Failing { times } => format!("the same call failed in the same way {times} times in a row"),
-            Self::Alternating { period } => {
-                format!("the same {period} calls took turns, each with the same result")
-            }
-            Self::Monologue { messages } => format!("{messages} messages in a row without any action"),
-        }
-    }
 }
 
 /// Watches one session.

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::id::Digest;
-use crate::test_report::TestCounts;
 use proptest::prelude::*;
+use ralph_protocol::test_counts::TestCounts;
 
 pub(super) fn trace(iteration: u32, tree: &str, failure: Option<&str>, lines: u64) -> Trace {
     Trace {

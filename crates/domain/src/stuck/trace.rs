@@ -1,54 +1,15 @@
 //! Traces: what the rules need to know of one iteration, bounded, so that a run of any length costs the same.
 
-use super::session::SessionLoop;
-use super::{patch::PatchSketch, paths};
+use super::paths;
 use crate::event::{FileChange, SessionEnd};
 use crate::id::{AgentName, Digest, TreeId};
 use crate::money::Usd;
-use crate::state::{Current, RunState};
-use crate::test_report::TestCounts;
+pub use ralph_protocol::stuck::Evidence;
+use ralph_protocol::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
 /// How many changed files of an iteration are remembered.
 pub const FILES_MAX: usize = 50;
-
-/// What the engine read from an iteration's outputs; the event that ends it carries this.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Evidence {
-    /// Names of failing tests, in order (bounded).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub failing: Vec<String>,
-    /// Problems that a compiler or linter counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problems: Option<u64>,
-    /// How far a measured number is from its limit, in thousandths.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gap: Option<u64>,
-    /// Criteria that are met.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub met: u32,
-    /// Word groups of the final message, hashed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub plan: Vec<u32>,
-    /// What the patch was made of; absent where nothing changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub patch: Option<PatchSketch>,
-    /// The session circled within itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionLoop>,
-}
-
-fn is_zero(n: &u32) -> bool {
-    *n == 0
-}
-
-impl Evidence {
-    /// Whether there is nothing to tell.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
 
 /// How a session ended, as far as the rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -137,42 +98,6 @@ impl Trace {
             denials: 0,
             evidence: Evidence::default(),
         }
-    }
-
-    /// The trace of an iteration as the state knows it; `None` before its checkpoint.
-    pub fn of(
-        state: &RunState,
-        current: &Current,
-        failure: Option<Digest>,
-        evidence: Evidence,
-    ) -> Option<Self> {
-        let change = current.change.as_ref()?;
-        let session = current.session.as_ref();
-        let fresh = |name: &str, tree: &TreeId| {
-            *tree == change.tree || current.checked.iter().any(|checked| checked == name)
-        };
-        let tests = state
-            .checks
-            .values()
-            .filter(|r| fresh(&r.name, &r.tree))
-            .filter_map(|r| r.tests)
-            .reduce(|a, b| TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed });
-        let changed = change.files > 0;
-        Some(Self {
-            iteration: current.iteration,
-            tree: change.tree.clone(),
-            failure,
-            lines: change.added + change.removed,
-            changed,
-            files: change.contents.clone(),
-            sizes: change.sizes.clone(),
-            agent: Some(current.agent.clone()),
-            ending: session.map_or(Ending::Stopped, |s| Ending::of(&s.end, &s.message, changed)),
-            tests,
-            cost: session.and_then(|s| s.usage.cost),
-            denials: session.map_or(0, |s| s.denials),
-            evidence,
-        })
     }
 
     /// The part of a file list that the rules look at.

@@ -85,10 +85,13 @@ fn reading() -> Duration {
     let mut times: Vec<Duration> = (0..40)
         .map(|_| {
             let started = Instant::now();
-            std::hint::black_box(stuck::patch::PatchSketch::read(&patch));
+            std::hint::black_box(stuck::patch::sketch(&patch));
             std::hint::black_box(stuck::failure::signature("tests", Some(1), &output));
-            std::hint::black_box((stuck::failing::failing_tests(&output), stuck::failing::problems(&output)));
-            std::hint::black_box(stuck::failing::gap(&output));
+            std::hint::black_box((
+                ralph_evidence::failing::failing_tests(&output),
+                ralph_evidence::failing::problems(&output),
+            ));
+            std::hint::black_box(ralph_evidence::failing::gap(&output));
             started.elapsed()
         })
         .collect();

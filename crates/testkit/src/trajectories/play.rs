@@ -7,9 +7,10 @@ use super::runner::Ecosystem;
 use super::scene::{Scene, Step};
 use ralph_domain::event::{FileChange, SessionEnd};
 use ralph_domain::money::Usd;
-use ralph_domain::stuck::patch::PatchSketch;
-use ralph_domain::stuck::{Call, Ending, Evidence, SessionWatch, Trace, failing, failure, plan};
-use ralph_domain::test_report::TestScanner;
+use ralph_domain::stuck::patch;
+use ralph_domain::stuck::{Call, Ending, Evidence, SessionWatch, Trace, failure, plan};
+use ralph_evidence::failing;
+use ralph_evidence::test_report::TestScanner;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -188,7 +189,7 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
             gap: failing::gap(failing_output),
             met: step.met,
             plan: plan::shingles(&step.message),
-            patch: changed.then(|| PatchSketch::read(&diff.patch)),
+            patch: changed.then(|| patch::sketch(&diff.patch)),
             session: watch.finish(),
         },
         ..Trace::new(n as u32 + 1, diff.tree.as_str().into())

@@ -136,7 +136,7 @@ fn draw(out: &Out, lanes: &[Lane], home: &StateHome, now: Duration, before: usiz
     for lane in lanes {
         let (mut status, mut detail) = lane.words();
         if let Some(state) = lane.child.as_ref().and_then(|child| state_of(home, child.id())) {
-            status = state.status().to_owned();
+            status = state.status().to_string();
             let number = state.current.as_ref().map_or(state.iterations, |c| c.iteration);
             detail = format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations);
         }

@@ -69,7 +69,7 @@ fn weakened(proof: &Proof) -> Vec<String> {
     if proof.weakened.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![format!("{}:", ralph_domain::weakened::summary(&proof.weakened))];
+    let mut lines = vec![format!("{}:", ralph_protocol::weakened::summary(&proof.weakened))];
     for finding in proof.weakened.iter().take(WEAKENED_MAX) {
         let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
         let text = format!("{}{line}  {}  {}", finding.path, finding.kind.words(), finding.excerpt);

@@ -54,7 +54,7 @@ pub fn run_line(facts: &Facts, out: &Out) {
 
 /// The status with its sign; a run that nobody drives says so.
 pub fn status_words(facts: &Facts, out: &Out) -> (String, String) {
-    let status = facts.state.status();
+    let status = facts.state.status().as_str();
     if facts.is_orphaned() {
         return (out.out(Tone::Attention, out.sign(Sign::Open)), format!("{status}, no process"));
     }

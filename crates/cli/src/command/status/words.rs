@@ -7,8 +7,8 @@ use ralph_domain::describe::Tone;
 use ralph_domain::event::Verdict;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::state::{IterationSummary, RunState};
-use ralph_domain::test_report::TestCounts;
 use ralph_domain::text::{count, duration};
+use ralph_protocol::test_counts::TestCounts;
 use std::path::Path;
 use std::time::Duration;
 

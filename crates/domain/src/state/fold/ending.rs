@@ -1,0 +1,86 @@
+//! The end of an iteration: what it counts for.
+
+use crate::event::{SessionEnd, Verdict};
+use crate::state::{Current, HISTORY, IterationSummary, RunFacts};
+use crate::stuck::Signals;
+use jiff::Timestamp;
+use ralph_protocol::test_counts::TestCounts;
+
+impl RunFacts {
+    pub(super) fn iteration_ended(
+        &mut self,
+        iteration: u32,
+        verdict: Verdict,
+        signals: &Signals,
+        at: Timestamp,
+    ) {
+        self.iterations = iteration;
+        self.scores.last = signals.loop_score;
+        self.scores.max = self.scores.max.max(signals.loop_score);
+        self.attempts = 0;
+        self.interruptions = 0;
+        self.empty_answers = 0;
+        // What came during the session is for the next one.
+        let read = self.nudges_read.min(self.nudges.len());
+        self.nudges.drain(..read);
+        self.nudges_read = 0;
+        self.candidate = verdict == Verdict::Candidate;
+        self.proof = None;
+        self.handed_in_again();
+        let Some(current) = self.current.take() else { return };
+        self.count_failure(&current);
+        self.remember(current, iteration, verdict, signals.loop_score, at);
+        // Real progress closes the gutter: something got better, or the window is full again and nothing in it points to
+        // circling.
+        let quiet = signals.loop_score == 0.0
+            && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize;
+        if signals.progress.is_some() || quiet {
+            self.gutters = 0;
+            self.leave_gutter();
+        }
+    }
+
+    /// Failed sessions in a row speak against their agent.
+    fn count_failure(&mut self, current: &Current) {
+        let Some(session) = &current.session else { return };
+        if session.end.is_failure() {
+            *self.failing.entry(current.agent.clone()).or_default() += 1;
+        } else {
+            self.failing.remove(&current.agent);
+        }
+    }
+
+    fn remember(
+        &mut self,
+        current: Current,
+        iteration: u32,
+        verdict: Verdict,
+        loop_score: f64,
+        at: Timestamp,
+    ) {
+        let counts = current.checked.iter().filter_map(|name| self.checks.get(name)?.tests);
+        let tests =
+            counts.reduce(|a, b| TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed });
+        let (session, change) = (current.session, current.change);
+        let (files, added, removed) = change.as_ref().map_or((0, 0, 0), |c| (c.files, c.added, c.removed));
+        self.history.push_back(IterationSummary {
+            iteration,
+            agent: current.agent,
+            verdict,
+            end: session.as_ref().map_or(SessionEnd::Interrupted, |s| s.end.clone()),
+            message: session.as_ref().map(|s| s.message.clone()).unwrap_or_default(),
+            files,
+            added,
+            removed,
+            cost: session.as_ref().and_then(|s| s.usage.cost),
+            duration_ms: session.as_ref().map_or(0, |s| s.duration_ms),
+            loop_score,
+            tests,
+            commit: change.as_ref().and_then(|c| c.commit.clone()),
+            ended_at: at,
+        });
+        if self.history.len() > HISTORY {
+            self.history.pop_front();
+        }
+    }
+}

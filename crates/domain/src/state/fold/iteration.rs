@@ -1,0 +1,143 @@
+//! One iteration: the session, what it left, the checks on it.
+
+use crate::event::{CheckResult, EventBody, SessionEnd};
+use crate::state::{ChangeFacts, Current, RunFacts, SessionFacts, Stage, TOUCHED};
+use crate::stuck::Trace;
+use jiff::Timestamp;
+
+impl RunFacts {
+    pub(super) fn iteration_started(&mut self, body: &EventBody, at: Timestamp) {
+        let EventBody::IterationStarted { iteration, attempt, agent, model, prompt, skipped, role } = body
+        else {
+            return;
+        };
+        self.attempts = *attempt;
+        self.nudges_read = self.nudges.len();
+        self.last_agent = Some(agent.clone());
+        self.skip.clear();
+        self.current = Some(Current {
+            iteration: *iteration,
+            attempt: *attempt,
+            agent: agent.clone(),
+            model: model.clone(),
+            prompt: prompt.clone(),
+            skipped: skipped.clone(),
+            role: *role,
+            started_at: at,
+            stage: Stage::Working,
+            session: None,
+            change: None,
+            checked: Vec::new(),
+            protected: Vec::new(),
+        });
+    }
+
+    pub(super) fn session_over(&mut self, body: &EventBody) {
+        let EventBody::SessionEnded {
+            end,
+            promised,
+            message,
+            usage,
+            duration_ms,
+            exit_code,
+            claims,
+            ask,
+            commit_message,
+            findings,
+            denials,
+            ..
+        } = body
+        else {
+            return;
+        };
+        self.session_ended(SessionFacts {
+            end: end.clone(),
+            promised: *promised,
+            message: message.clone(),
+            usage: usage.clone(),
+            duration_ms: *duration_ms,
+            exit_code: *exit_code,
+            commit_message: commit_message.clone(),
+            denials: *denials,
+        });
+        self.take_findings(findings.as_deref());
+        self.claimed_in_words.extend(claims.iter().cloned());
+        self.asked(ask.as_ref());
+    }
+
+    fn session_ended(&mut self, session: SessionFacts) {
+        self.totals.working_ms += session.duration_ms;
+        self.totals.sessions += 1;
+        let cost = session.usage.cost.unwrap_or_default();
+        let tokens = session.usage.tokens.unwrap_or_default();
+        // An interrupted session may have cost something nobody can know, but it does not make the rest a guess.
+        let counts = session.end != SessionEnd::Interrupted;
+        self.totals.cost += cost;
+        self.totals.saved += session.usage.saved.unwrap_or_default();
+        self.totals.tokens += tokens;
+        if counts {
+            self.totals.basis = self.totals.basis.max(session.usage.basis);
+        }
+        match &session.end {
+            SessionEnd::Empty => self.empty_answers += 1,
+            end if !end.is_void() => self.empty_answers = 0,
+            _ => {}
+        }
+        if session.end == SessionEnd::Interrupted {
+            self.interruptions += 1;
+        }
+        match &session.end {
+            SessionEnd::Overloaded { .. } => self.overloads += 1,
+            SessionEnd::Interrupted => {}
+            _ => self.overloads = 0,
+        }
+        if let Some(current) = &mut self.current {
+            let totals = self.by_agent.entry(current.agent.clone()).or_default();
+            totals.sessions += 1;
+            totals.cost += cost;
+            totals.tokens += tokens;
+            if counts {
+                totals.basis = totals.basis.max(session.usage.basis);
+            }
+            current.stage = Stage::Worked;
+            current.session = Some(session);
+        }
+    }
+
+    pub(super) fn checkpointed(&mut self, body: &EventBody) {
+        let EventBody::Checkpointed { tree, commit, files, files_total, added, removed, .. } = body else {
+            return;
+        };
+        self.tree = Some(tree.clone());
+        if commit.is_some() {
+            self.work = commit.clone();
+        }
+        let room = TOUCHED.saturating_sub(self.touched.len());
+        self.touched.extend(files.iter().map(|f| f.path.clone()).take(room));
+        let Some(current) = &mut self.current else { return };
+        current.stage = Stage::Checkpointed;
+        // Recorded again with the engine's own marks: the agent's change is what the first record says.
+        if let Some(change) = current.change.as_mut().filter(|c| c.files > 0) {
+            change.tree = tree.clone();
+            change.commit.clone_from(commit);
+            return;
+        }
+        current.change = Some(ChangeFacts {
+            tree: tree.clone(),
+            commit: commit.clone(),
+            files: *files_total,
+            added: *added,
+            removed: *removed,
+            contents: Trace::files_of(files),
+            sizes: Trace::sizes_of(files),
+        });
+    }
+
+    pub(super) fn check_finished(&mut self, result: &CheckResult) {
+        self.totals.working_ms += result.duration_ms;
+        if let Some(current) = &mut self.current {
+            current.checked.push(result.name.clone());
+        }
+        self.checks.insert(result.name.clone(), result.clone());
+    }
+}

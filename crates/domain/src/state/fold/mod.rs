@@ -1,0 +1,110 @@
+//! The fold: what each event does to what is known. Nothing else ever changes it, but for the time.
+
+mod ending;
+mod help;
+mod iteration;
+mod proof;
+mod standing;
+
+use super::{RunFacts, WaitFacts};
+use crate::event::{Event, EventBody};
+
+impl RunFacts {
+    /// Folds one event in.
+    pub(super) fn apply(&mut self, event: &Event) {
+        self.compute.apply(event);
+        self.seq = event.seq;
+        self.now = self.now.max(event.at);
+        self.note_occasion(event);
+        let at = event.at;
+        match &event.body {
+            // The run and who drives it.
+            EventBody::RunCreated { spec, .. } => self.created(spec, at),
+            EventBody::DriverStarted { pid, .. } => self.driven_by(*pid),
+            EventBody::Prepared { baseline, surroundings } => self.prepared(baseline, surroundings),
+            EventBody::Moved(news) => self.moved(news),
+            EventBody::SpecChanged { version, spec, .. } => self.spec_changed(*version, spec),
+            EventBody::ApprovalApplied { config, spec } => self.approval_applied(config.as_ref(), spec),
+            EventBody::Suspended { by } => self.suspended_by = Some(by.clone()),
+            EventBody::Finished { reason, summary } => self.over(*reason, summary, at),
+            // One iteration.
+            EventBody::IterationStarted { .. } => self.iteration_started(&event.body, at),
+            EventBody::SessionEnded { .. } => self.session_over(&event.body),
+            EventBody::Checkpointed { .. } => self.checkpointed(&event.body),
+            EventBody::HandedBack(handed) => {
+                self.kept_back.clone_from(&handed.conflicts);
+                self.branch_kept.clone_from(&handed.branch_kept);
+            }
+            EventBody::CheckFinished { result, .. } => self.check_finished(result),
+            EventBody::ProtectedChanged { changes, .. } => {
+                if let Some(current) = &mut self.current {
+                    current.protected.clone_from(changes);
+                }
+            }
+            EventBody::Claimed { ids, open, .. } => {
+                self.claims = ids.iter().cloned().collect();
+                self.unclaimed = open.iter().cloned().collect();
+            }
+            EventBody::Ticked { met, .. } => self.met = met.iter().cloned().collect(),
+            EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
+                self.keep_trace(failure.clone(), evidence.clone());
+                self.iteration_ended(*iteration, *verdict, signals, at);
+            }
+            EventBody::IterationVoided { .. } => self.current = None,
+            // Agents, waits and budgets.
+            EventBody::CooldownSet { agent, until, reason } => self.rests(agent, *until, reason, at),
+            EventBody::CooldownCleared { agent } => drop(self.cooldowns.remove(agent)),
+            EventBody::AgentDropped { agent, reason } => {
+                self.dropped.insert(agent.clone(), reason.clone());
+            }
+            EventBody::WaitStarted { reason, until } => {
+                self.wait = Some(WaitFacts { reason: reason.clone(), until: *until, since: at });
+            }
+            EventBody::WaitEnded { waited_ms } => self.waited(*waited_ms),
+            EventBody::BudgetWarning { budget, .. } => drop(self.warned.insert(*budget)),
+            // Circling and help.
+            EventBody::Gutter { loop_score, evidence, .. } => self.circles(*loop_score, evidence),
+            EventBody::Stuck { kinds, evidence, .. } => self.shows_signs(kinds, evidence),
+            EventBody::Mitigated { rung, detail, benched, substitute } => {
+                self.mitigated(*rung, detail, benched.as_ref(), substitute.as_ref());
+            }
+            EventBody::Diagnosed(news) => self.diagnosed(news),
+            EventBody::Criticised(news) => self.criticised(news),
+            // People.
+            EventBody::ControlReceived { letter, inbox } => {
+                self.inbox = *inbox;
+                self.control(letter, at);
+            }
+            EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
+            EventBody::RefsMoved { moves } => self.refs_moved(moves),
+            EventBody::Tampered { what } => self.tampered(what),
+            EventBody::NeedsHuman { reason, message } => self.asks(*reason, message),
+            // The final check and the handover.
+            EventBody::ProofStarted { commit, clean } => self.proof_started(commit, *clean),
+            EventBody::ProofFinished { .. } => self.proof_finished(&event.body),
+            EventBody::ProofVoided { .. } => {
+                self.proof = None;
+                self.candidate = true;
+            }
+            EventBody::Published { branch, commit, pr_url } => {
+                self.published(branch, commit, pr_url.as_deref());
+            }
+            EventBody::Pushed(news) => self.pushed(news),
+            EventBody::PrWritten(news) => self.pr_written(news),
+            EventBody::HandoverFailed(news) => self.handover_failed(news),
+            EventBody::ChecksSeen(news) => self.checks_seen(news, at),
+            EventBody::ReviewSeen(news) => self.review_seen(news, at),
+            EventBody::OverlapFound(news) => self.overlap_found(news),
+            // What is only told.
+            EventBody::ActionStarted(_)
+            | EventBody::ActionFinished(_)
+            | EventBody::EgressRefused(_)
+            | EventBody::SandboxReady(_)
+            | EventBody::SandboxGone(_)
+            | EventBody::Restored { .. }
+            | EventBody::Notice { .. }
+            | EventBody::Notified(_)
+            | EventBody::Unknown => {}
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The final check and what only a person can mend of it.
+
+use crate::event::EventBody;
+use crate::id::CommitId;
+use crate::outcome::HumanReason;
+use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
+
+/// Final checks in a row that fail for a reason that no agent can mend.
+const HINTS_MAX: u32 = 2;
+
+impl RunFacts {
+    pub(super) fn proof_started(&mut self, commit: &CommitId, clean: bool) {
+        self.proof = Some(ProofFacts {
+            commit: commit.clone(),
+            passed: false,
+            clean,
+            failed: Vec::new(),
+            proof: None,
+            weakened: 0,
+        });
+    }
+
+    pub(super) fn proof_finished(&mut self, body: &EventBody) {
+        let EventBody::ProofFinished { commit, tree, passed, proof, failed, duration_ms, weakened, hint } =
+            body
+        else {
+            return;
+        };
+        self.candidate = false;
+        self.take_hint(hint.as_deref());
+        self.totals.working_ms += duration_ms;
+        if !passed {
+            self.disproved = Some((tree.clone(), failed.clone()));
+        }
+        let clean = self.proof.as_ref().is_some_and(|p| p.clean);
+        self.proof = Some(ProofFacts {
+            commit: commit.clone(),
+            passed: *passed,
+            clean,
+            failed: failed.clone(),
+            proof: Some(proof.clone()),
+            weakened: *weakened,
+        });
+    }
+
+    pub(super) fn published(&mut self, branch: &str, commit: &CommitId, pr_url: Option<&str>) {
+        self.published = Some(Published {
+            branch: branch.to_owned(),
+            commit: commit.clone(),
+            pr_url: pr_url.map(str::to_owned),
+        });
+    }
+
+    /// The files that a final check refused for a reason of the user's, handed in again as they are.
+    pub(super) fn handed_in_again(&mut self) {
+        if self.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.tree.as_ref())
+            && let Some((_, times)) = &mut self.setup_hint
+        {
+            *times += 1;
+            self.ask_for_setup();
+        }
+    }
+
+    /// A hint that comes a second time in a row is a question: no agent can do what it asks for.
+    fn take_hint(&mut self, hint: Option<&str>) {
+        let times = self.setup_hint.take().map_or(0, |(_, times)| times);
+        self.setup_hint = hint.map(|hint| (hint.to_owned(), times + 1));
+        self.ask_for_setup();
+    }
+
+    fn ask_for_setup(&mut self) {
+        if let Some((hint, times)) = &self.setup_hint
+            && *times >= HINTS_MAX
+        {
+            self.question = Some(NeedsHuman { reason: HumanReason::Setup, message: hint.clone() });
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The run itself: its spec, who drives it, who rests, what it waits for, what it asks.
+
+use crate::event::{Baseline, Moved, RefMove};
+use crate::id::{AgentName, Digest};
+use crate::outcome::{EndReason, HumanReason};
+use crate::select::Cooldown;
+use crate::state::{Finished, NeedsHuman, RunFacts};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+impl RunFacts {
+    pub(super) fn created(&mut self, spec: &Digest, at: Timestamp) {
+        self.started_at = at;
+        self.spec_digest = Some(spec.clone());
+    }
+
+    pub(super) fn driven_by(&mut self, pid: u32) {
+        self.driver_pid = Some(pid);
+        self.wait = None;
+        self.suspended_by = None;
+    }
+
+    pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
+        self.surroundings.clone_from(surroundings);
+        self.tree = Some(baseline.tree.clone());
+        self.baseline = Some(baseline.clone());
+    }
+
+    pub(super) fn moved(&mut self, news: &Moved) {
+        self.baseline = Some(news.baseline.clone());
+        self.spec_digest = Some(news.spec.clone());
+        // Letters of the old place stay there.
+        self.inbox = 0;
+    }
+
+    pub(super) fn spec_changed(&mut self, version: u32, spec: &Digest) {
+        self.spec.spec_version = version;
+        self.spec_digest = Some(spec.clone());
+        self.edit_pending = false;
+    }
+
+    pub(super) fn approval_applied(&mut self, config: Option<&Digest>, spec: &Digest) {
+        self.spec.config_digest = config.cloned();
+        self.spec_digest = Some(spec.clone());
+        self.approval_pending = false;
+    }
+
+    pub(super) fn over(&mut self, reason: EndReason, summary: &str, at: Timestamp) {
+        self.current = None;
+        self.wait = None;
+        self.finished = Some(Finished { reason, summary: summary.to_owned(), at });
+    }
+
+    pub(super) fn rests(&mut self, agent: &AgentName, until: Timestamp, reason: &str, at: Timestamp) {
+        let rest = Cooldown { until, reason: reason.to_owned(), observed_at: at };
+        self.cooldowns.insert(agent.clone(), rest);
+    }
+
+    pub(super) fn waited(&mut self, waited_ms: u64) {
+        // Waits for the code host have limits of their own.
+        let proven = self.proof.as_ref().is_some_and(|proof| proof.passed);
+        if self.wait.take().is_some_and(|wait| wait.until.is_some()) && !proven {
+            self.totals.waited_ms += waited_ms;
+        }
+    }
+
+    pub(super) fn refs_moved(&mut self, moves: &[RefMove]) {
+        let names: Vec<&str> = moves.iter().filter(|m| m.needs_person).map(|m| m.name.as_str()).collect();
+        if !names.is_empty() {
+            self.alarm = Some(NeedsHuman {
+                reason: HumanReason::RefsMoved,
+                message: format!("{} moved during the session", names.join(", ")),
+            });
+        }
+    }
+
+    pub(super) fn tampered(&mut self, what: &str) {
+        self.alarm = Some(NeedsHuman { reason: HumanReason::Tampered, message: what.to_owned() });
+    }
+
+    pub(super) fn asks(&mut self, reason: HumanReason, message: &str) {
+        self.alarm = None;
+        self.question = None;
+        if reason == HumanReason::Setup {
+            self.setup_hint = self.setup_hint.take().map(|(hint, _)| (hint, 0));
+        }
+        self.needs_human = Some(NeedsHuman { reason, message: message.to_owned() });
+    }
+}

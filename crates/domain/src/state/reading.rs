@@ -1,0 +1,97 @@
+//! What a reader asks of a run's state.
+
+use super::{RunFacts, Stage};
+use crate::budget::Spent;
+use crate::config::{AgentSelection, RoleConfig};
+use crate::id::AgentName;
+use crate::outcome::EndReason;
+use crate::status::Status;
+use std::time::Duration;
+
+impl RunFacts {
+    /// What is used of the budgets.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            iterations: self.iterations,
+            time: Duration::from_millis(self.totals.working_ms),
+            cost: self.totals.cost,
+            tokens: self.totals.tokens.total(),
+        }
+    }
+
+    /// Working time that is left, the deadline included.
+    pub fn time_left(&self) -> Duration {
+        let budgets = &self.spec.settings.budgets;
+        let left = budgets.max_wall_time.saturating_sub(self.spent().time);
+        match budgets.deadline {
+            Some(deadline) => {
+                left.min(Duration::try_from(deadline.duration_since(self.now)).unwrap_or_default())
+            }
+            None => left,
+        }
+    }
+
+    /// Time since the start, waits included.
+    pub fn elapsed(&self) -> Duration {
+        let end = self.finished.as_ref().map_or(self.now, |f| f.at);
+        Duration::try_from(end.duration_since(self.started_at)).unwrap_or_default()
+    }
+
+    /// The model for an agent: what a person chose, else what the configuration says.
+    pub fn model_for(&self, agent: &AgentName) -> Option<String> {
+        if let Some((who, model)) = &self.substitute
+            && who == agent
+        {
+            return Some(model.clone());
+        }
+        self.models
+            .get(agent.as_str())
+            .or_else(|| self.models.get(""))
+            .cloned()
+            .or_else(|| self.spec.settings.agent(agent).and_then(|a| a.model.clone()))
+    }
+
+    /// Whose turn it is in the pipeline of roles, where there is one: the next place with every counted iteration.
+    pub fn role_due(&self) -> Option<&RoleConfig> {
+        let settings = &self.spec.settings;
+        if settings.agent_selection != AgentSelection::Roles {
+            return None;
+        }
+        settings.roles.get(self.iterations as usize % settings.roles.len().max(1))
+    }
+
+    /// Where the run stands.
+    pub fn status(&self) -> Status {
+        if let Some(end) = &self.finished {
+            return match end.reason {
+                EndReason::Completed => Status::Done,
+                EndReason::Stopped | EndReason::Cancelled => Status::Stopped,
+                _ => Status::Failed,
+            };
+        }
+        if self.needs_human.is_some() {
+            return Status::NeedsYou;
+        }
+        if self.suspended_by.is_some() {
+            return Status::Paused;
+        }
+        if self.baseline.is_none() {
+            return Status::Preparing;
+        }
+        if self.wait.is_some() {
+            return if self.paused_by.is_some() { Status::Paused } else { Status::Waiting };
+        }
+        match &self.current {
+            Some(current) if current.stage == Stage::Working => Status::Working,
+            Some(_) => Status::Verifying,
+            None if self.proof.as_ref().is_some_and(|p| p.passed) => Status::Publishing,
+            None if self.candidate => Status::Proving,
+            None => Status::Working,
+        }
+    }
+
+    /// Whether a control was already carried out.
+    pub fn has_letter(&self, id: &str) -> bool {
+        self.letters.iter().any(|letter| letter.id == id)
+    }
+}

@@ -1,0 +1,322 @@
+//! A run as it stands, from its state and the moment it is looked at: one computation for every screen, page and program.
+
+use crate::event::CheckResult;
+use crate::outcome::EndReason;
+use crate::state::{RunState, Stage};
+use crate::text::duration;
+use jiff::Timestamp;
+use ralph_protocol::budget::BudgetKind;
+use ralph_protocol::view::{
+    AgentStanding, AgentView, BudgetView, CheckView, CriterionView, CurrentView, FinishedView, IterationView,
+    NeedsView, PrView, ProofView, RunView, SandboxView, SpentView, WaitView,
+};
+use std::time::Duration;
+
+/// What the state cannot know of the moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Moment {
+    /// The time; that of the last event where absent.
+    pub now: Option<Timestamp>,
+    /// Whether a process drives the run.
+    pub driven: bool,
+    /// When the session under way last printed something.
+    pub last_output: Option<Timestamp>,
+    /// What the agent does, in a few words.
+    pub activity: Option<String>,
+}
+
+/// The run as it stands.
+pub fn view(state: &RunState, moment: &Moment) -> RunView {
+    let now = moment.now.unwrap_or(state.now);
+    let spec = &state.spec;
+    let orphaned = state.finished.is_none() && state.needs_human.is_none() && !moment.driven;
+    RunView {
+        run_id: spec.run_id.clone(),
+        title: spec.task.title.clone(),
+        status: state.status(),
+        now: now_line(state, moment, now),
+        next: next(state, moment),
+        driven: moment.driven,
+        orphaned,
+        seq: state.seq,
+        created_at: spec.created_at,
+        last_event_at: state.finished.as_ref().map_or(state.now, |end| end.at),
+        elapsed_seconds: state.elapsed().as_secs_f64(),
+        working_seconds: state.spent().time.as_secs_f64(),
+        current: current(state),
+        wait: wait(state),
+        needs: needs(state),
+        criteria: criteria(state),
+        checks: checks(state),
+        budgets: budgets(state),
+        deadline: spec.settings.budgets.deadline,
+        spent: spent(state),
+        agents: agents(state, moment, now),
+        iterations: state.iterations,
+        history: history(state),
+        loop_score: state.history.back().map_or(0.0, |h| h.loop_score),
+        branch: branch(state),
+        pr: pr(state),
+        proof: proof(state),
+        finished: finished(state),
+        workspace: spec.home().to_owned(),
+        origin: spec.origin.clone(),
+    }
+}
+
+/// The branch or ref that holds the work.
+pub fn branch(state: &RunState) -> Option<String> {
+    let published = state.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
+    published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work {
+        Some(_) => Some(format!("refs/ralph/{}/work", state.spec.run_id)),
+        None => state.baseline.as_ref().and_then(|b| b.branch.clone()),
+    })
+}
+
+fn now_line(state: &RunState, moment: &Moment, now: Timestamp) -> String {
+    if let Some(end) = &state.finished {
+        return format!("{} ({})", end.summary.trim_end_matches('.'), ago(end.at, now));
+    }
+    if let Some(need) = &state.needs_human {
+        return format!("needs you: {}", need.message);
+    }
+    if !moment.driven {
+        return format!("no process drives this run; `ralph resume {}` goes on", state.spec.run_id);
+    }
+    if let Some(wait) = &state.wait {
+        return match (wait.until, &state.paused_by) {
+            (Some(until), _) => format!("waiting: {} · goes on in {}", wait.reason, left(until, now)),
+            (None, Some(who)) => format!("paused by {who} {}", ago(wait.since, now)),
+            (None, None) => format!("waiting for {}: {}", age(since(wait.since, now)), wait.reason),
+        };
+    }
+    work(state, moment, now)
+}
+
+fn work(state: &RunState, moment: &Moment, now: Timestamp) -> String {
+    match &state.current {
+        Some(current) if current.stage == Stage::Working => {
+            let mut text =
+                format!("{} is working for {}", current.agent, age(since(current.started_at, now)));
+            let heard = moment.last_output.filter(|at| *at >= current.started_at);
+            text.push_str(&match heard {
+                Some(at) => format!(" · last output {}", ago(at, now)),
+                None => " · no output yet".to_owned(),
+            });
+            if let Some(activity) = &moment.activity {
+                text.push_str(&format!(" · {activity}"));
+            }
+            text
+        }
+        Some(current) => format!("checking what {} did in iteration {}", current.agent, current.iteration),
+        None if state.baseline.is_none() => "preparing the workspace".to_owned(),
+        None if state.proof.as_ref().is_some_and(|p| p.passed) => "handing the result over".to_owned(),
+        None if state.candidate => "final check of the result".to_owned(),
+        None => "the next session is about to start".to_owned(),
+    }
+}
+
+fn next(state: &RunState, moment: &Moment) -> Option<String> {
+    let id = &state.spec.run_id;
+    if let Some(end) = &state.finished {
+        return Some(match end.reason {
+            EndReason::Completed => format!("`ralph show {id}` shows the proof"),
+            _ => format!("`ralph show {id}` shows what was tried, `ralph run` starts again"),
+        });
+    }
+    if let Some(need) = &state.needs_human {
+        return Some(need.answer(id.as_str()));
+    }
+    // Where no process drives it, the sentence of the moment names the command itself.
+    let paused = moment.driven && state.wait.is_some() && state.paused_by.is_some();
+    paused.then(|| format!("`ralph resume {id}` goes on"))
+}
+
+fn current(state: &RunState) -> Option<CurrentView> {
+    state.current.as_ref().map(|current| CurrentView {
+        iteration: current.iteration,
+        attempt: current.attempt,
+        agent: current.agent.clone(),
+        model: current.model.clone(),
+        role: current.role,
+        started_at: current.started_at,
+    })
+}
+
+fn wait(state: &RunState) -> Option<WaitView> {
+    state.wait.as_ref().map(|wait| WaitView {
+        reason: wait.reason.clone(),
+        since: wait.since,
+        until: wait.until,
+        paused_by: state.paused_by.clone(),
+    })
+}
+
+fn needs(state: &RunState) -> Option<NeedsView> {
+    state.needs_human.as_ref().map(|need| NeedsView {
+        reason: need.reason,
+        message: need.message.clone(),
+        next: need.answer(state.spec.run_id.as_str()),
+    })
+}
+
+fn criteria(state: &RunState) -> Vec<CriterionView> {
+    let criteria = state.spec.task.criteria.iter();
+    criteria
+        .map(|criterion| CriterionView {
+            id: criterion.id.clone(),
+            text: criterion.text.clone(),
+            milestone: criterion.milestone.clone(),
+            check: criterion.check.describe(),
+            claimed: state.claims.contains(&criterion.id) || state.claimed_in_words.contains(&criterion.id),
+            met: state.met.contains(&criterion.id),
+            last: state.checks.get(&criterion.id).cloned(),
+        })
+        .collect()
+}
+
+fn checks(state: &RunState) -> Vec<CheckView> {
+    let settings = &state.spec.settings;
+    let is_current = |result: &CheckResult| state.tree.as_ref() == Some(&result.tree);
+    let view = |verifier: &crate::config::VerifierConfig| {
+        let last = state.checks.get(&verifier.name);
+        CheckView {
+            name: verifier.name.clone(),
+            command: verifier.command_line(),
+            required: settings.required_verifiers.contains(&verifier.name),
+            current_tree: last.is_some_and(is_current),
+            last: last.cloned(),
+        }
+    };
+    settings.verifiers.iter().map(view).collect()
+}
+
+fn budgets(state: &RunState) -> Vec<BudgetView> {
+    let (budgets, spent) = (&state.spec.settings.budgets, state.spent());
+    let numbers = |kind: BudgetKind| match kind {
+        BudgetKind::Iterations => (f64::from(spent.iterations), f64::from(budgets.max_iterations)),
+        BudgetKind::Time => (spent.time.as_secs_f64(), budgets.max_wall_time.as_secs_f64()),
+        BudgetKind::Cost => (spent.cost.dollars(), budgets.max_cost.dollars()),
+        BudgetKind::Tokens => (spent.tokens as f64, budgets.max_tokens.unwrap_or_default() as f64),
+    };
+    let view = |(budget, share): (BudgetKind, f64)| {
+        let (used, limit) = numbers(budget);
+        BudgetView { budget, used, limit, share }
+    };
+    budgets.shares(spent).into_iter().map(view).collect()
+}
+
+fn spent(state: &RunState) -> SpentView {
+    let sandboxes = state.compute.sandboxes.iter();
+    SpentView {
+        cost_usd: state.totals.cost,
+        cost_basis: state.totals.basis,
+        saved_usd: state.totals.saved,
+        compute_usd: state.compute.known_cost(),
+        tokens: state.totals.tokens,
+        sessions: state.totals.sessions,
+        sandboxes: sandboxes
+            .map(|s| SandboxView { provider: s.provider.clone(), id: s.id.clone(), rests: s.rests })
+            .collect(),
+    }
+}
+
+fn agents(state: &RunState, moment: &Moment, now: Timestamp) -> Vec<AgentView> {
+    let agents = state.spec.settings.agents.iter().map(|agent| &agent.name);
+    agents
+        .map(|name| {
+            let works = moment.driven && state.current.as_ref().is_some_and(|c| c.agent == *name);
+            let rest = state.cooldowns.get(name).filter(|rest| rest.until > now);
+            let (standing, until, reason) = match (state.dropped.get(name), rest) {
+                (Some(reason), _) => (AgentStanding::Dropped, None, Some(reason.clone())),
+                (None, Some(rest)) => (AgentStanding::Resting, Some(rest.until), Some(rest.reason.clone())),
+                (None, None) if works => (AgentStanding::Working, None, None),
+                (None, None) => (AgentStanding::Free, None, None),
+            };
+            let used = state.by_agent.get(name).copied().unwrap_or_default();
+            AgentView {
+                name: name.clone(),
+                model: state.model_for(name),
+                standing,
+                until,
+                reason,
+                sessions: used.sessions,
+                cost_usd: used.cost,
+                cost_basis: used.basis,
+                tokens: used.tokens,
+            }
+        })
+        .collect()
+}
+
+fn history(state: &RunState) -> Vec<IterationView> {
+    let view = |done: &crate::state::IterationSummary| IterationView {
+        iteration: done.iteration,
+        agent: done.agent.clone(),
+        verdict: done.verdict,
+        end: done.end.clone(),
+        message: done.message.clone(),
+        files: done.files,
+        added: done.added,
+        removed: done.removed,
+        cost_usd: done.cost,
+        duration_ms: done.duration_ms,
+        loop_score: done.loop_score,
+        tests: done.tests,
+        commit: done.commit.clone(),
+        ended_at: done.ended_at,
+    };
+    state.history.iter().map(view).collect()
+}
+
+fn pr(state: &RunState) -> Option<PrView> {
+    let known = state.handover.pr.as_ref();
+    let known = known.map(|pr| PrView { number: Some(pr.number), url: pr.url.clone(), draft: pr.draft });
+    known.or_else(|| {
+        let url = state.published.as_ref()?.pr_url.clone()?;
+        Some(PrView { number: None, url, draft: false })
+    })
+}
+
+fn proof(state: &RunState) -> Option<ProofView> {
+    state.proof.as_ref().map(|proof| ProofView {
+        commit: proof.commit.clone(),
+        over: proof.proof.is_some(),
+        passed: proof.passed,
+        clean: proof.clean,
+        failed: proof.failed.clone(),
+        weakened: proof.weakened,
+    })
+}
+
+fn finished(state: &RunState) -> Option<FinishedView> {
+    let end = state.finished.as_ref()?;
+    Some(FinishedView { reason: end.reason, summary: end.summary.clone(), at: end.at })
+}
+
+/// `4 s`, `12 min`, `3 h`, `5 days`: an age to one unit, because nobody reads more of it.
+fn age(length: Duration) -> String {
+    match length.as_secs() {
+        s @ 0..=59 => format!("{s} s"),
+        s @ 60..=3599 => format!("{} min", s / 60),
+        s @ 3600..=172_799 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
+}
+
+/// How long ago something was; a clock that went back makes it now.
+fn since(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(at)).unwrap_or_default()
+}
+
+fn ago(at: Timestamp, now: Timestamp) -> String {
+    format!("{} ago", age(since(at, now)))
+}
+
+/// `12 min (04:02 UTC)`: time left until an instant, with the day where it is not today.
+fn left(until: Timestamp, now: Timestamp) -> String {
+    let day = |t: Timestamp| t.strftime("%Y-%m-%d").to_string();
+    let form = if day(until) == day(now) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
+    let left = Duration::from_secs(since(now, until).as_secs());
+    format!("{} ({})", duration(left), until.strftime(form))
+}

@@ -1,0 +1,165 @@
+//! Names of failing tests and counts of problems, as the common runners print them: the next step to "are we getting
+//! closer?" where counts stay the same.
+
+/// Names that are kept.
+const NAMES_MAX: usize = 24;
+/// Bytes of a name that are kept.
+const NAME_MAX: usize = 100;
+/// Bytes at the end of an output in which summaries are looked for.
+const SUMMARY_MAX: usize = 16 * 1024;
+
+/// Names of failing tests, sorted, each once.
+pub fn failing_tests(output: &str) -> Vec<String> {
+    let mut names = std::collections::BTreeSet::new();
+    for line in output.lines() {
+        if let Some(name) = name_in(line.trim()) {
+            names.insert(ralph_protocol::text::head(name.trim(), NAME_MAX).to_owned());
+        }
+        if names.len() >= NAMES_MAX {
+            break;
+        }
+    }
+    names.into_iter().collect()
+}
+
+fn name_in(line: &str) -> Option<&str> {
+    // cargo: `test a::b ... FAILED`
+    if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+        return Some(name);
+    }
+    // nextest: `FAIL [   0.012s] krate a::b`, vitest: `FAIL  src/a.test.ts > b`, jest: `FAIL src/a.test.js` (a file, no test)
+    if let Some(rest) = line.strip_prefix("FAIL [") {
+        return rest.split_once("] ").map(|(_, name)| name);
+    }
+    if let Some(rest) = line.strip_prefix("FAIL  ") {
+        return rest.contains(" > ").then_some(rest);
+    }
+    // pytest: `FAILED tests/test_a.py::test_b - assert 1 == 2`
+    if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
+        return Some(rest.split(" - ").next().unwrap_or(rest));
+    }
+    // go: `--- FAIL: TestA (0.00s)`
+    if let Some(rest) = line.strip_prefix("--- FAIL: ") {
+        return rest.split(' ').next();
+    }
+    // jest: `● suite › name`
+    if let Some(rest) = line.strip_prefix("● ").filter(|rest| rest.contains(" › ")) {
+        return Some(rest);
+    }
+    // surefire: `[ERROR] CalcTest.adds:12 expected`, `[ERROR] adds(CalcTest)  Time elapsed: … <<< FAILURE!`
+    let rest = line.strip_prefix("[ERROR] ")?.trim_start();
+    let word = rest.split([' ', ':']).next()?;
+    let is_test = rest.ends_with("<<< FAILURE!") || rest.ends_with("<<< ERROR!");
+    let is_place = rest[word.len()..].starts_with(':') && word.contains('.') && !word.contains('/');
+    (is_test || is_place).then_some(word)
+}
+
+/// Problems that a compiler or linter counted, where its summary says so: `Found 12 errors`, `✖ 12 problems`,
+/// `due to 3 previous errors`. The last such line counts.
+pub fn problems(output: &str) -> Option<u64> {
+    const WORDS: [&str; 9] = [
+        "errors",
+        "error",
+        "problems",
+        "problem",
+        "violations",
+        "previous",
+        "warnings",
+        "issues",
+        "offenses",
+    ];
+    let mut found = None;
+    for line in summary(output) {
+        let starts = line.contains("Found ")
+            || line.contains("✖ ")
+            || line.contains("due to ")
+            || line.contains("generated ")
+            || line.contains(" detected");
+        if !starts {
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let pair = words.windows(2).find_map(|pair| {
+            let number: u64 = pair[0].parse().ok()?;
+            WORDS.contains(&pair[1].trim_matches(|c: char| !c.is_alphabetic())).then_some(number)
+        });
+        found = pair.or(found);
+    }
+    found
+}
+
+/// How far a measured number is from its limit, in thousandths, where a check says so: `coverage 71.2 % is below the
+/// required 80 %`, `p99 312 ms exceeds the limit of 200 ms`. The first such line counts.
+pub fn gap(output: &str) -> Option<u64> {
+    const WORDS: [&str; 8] =
+        ["limit", "budget", "threshold", "required", "exceeds", "at least", "at most", "target of"];
+    summary(output).find_map(|line| {
+        let line = line.to_ascii_lowercase();
+        let at = WORDS.iter().filter_map(|word| line.find(word)).min()?;
+        let (before, after) = (numbers(&line[..at]), numbers(&line[at..]));
+        let (a, b) = match (before.last(), after.as_slice()) {
+            (Some(measured), [limit, ..]) => (*measured, *limit),
+            (None, [limit, measured, ..]) => (*measured, *limit),
+            _ => return None,
+        };
+        Some(((a - b).abs() * 1000.0).min(1e15) as u64)
+    })
+}
+
+/// Short lines with a number, at the end of the output.
+fn summary(output: &str) -> impl Iterator<Item = &str> {
+    let lines = ralph_protocol::text::tail(output, SUMMARY_MAX).lines();
+    lines.filter(|line| line.len() <= 300 && line.bytes().any(|b| b.is_ascii_digit()))
+}
+
+/// Numbers that stand alone or before a unit. A time of day or a version is none.
+fn numbers(line: &str) -> Vec<f64> {
+    line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | ':' | '-' | '_' | '/')))
+        .filter_map(|word| {
+            let end = word.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(word.len());
+            let unit = &word[end..];
+            let plain = end > 0 && unit.len() <= 3 && unit.chars().all(char::is_alphabetic);
+            plain.then(|| word[..end].trim_end_matches('.').parse().ok()).flatten()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_runner_names_its_failures() {
+        let cases: &[(&str, &[&str])] = &[
+            ("test a::b ... FAILED\ntest a::c ... ok\n", &["a::b"]),
+            ("        FAIL [   0.012s] krate a::b\n", &["krate a::b"]),
+            ("FAILED tests/test_a.py::test_b - assert 1 == 2\n", &["tests/test_a.py::test_b"]),
+            ("--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/sub (0.00s)\n", &["TestB", "TestB/sub"]),
+            ("FAIL src/a.test.js\n  ● sum › adds\n", &["sum › adds"]),
+            (" FAIL  src/a.test.ts > sum > adds\n", &["src/a.test.ts > sum > adds"]),
+            ("[ERROR]   CalcTest.adds:12 expected: <3> but was: <4>\n", &["CalcTest.adds"]),
+            ("[ERROR] adds(CalcTest)  Time elapsed: 0.01 s  <<< FAILURE!\n", &["adds(CalcTest)"]),
+            ("[ERROR] Failed to execute goal x:y\n", &[]),
+        ];
+        for (output, want) in cases {
+            assert_eq!(failing_tests(output), *want, "{output}");
+        }
+    }
+
+    #[test]
+    fn compilers_and_linters_count_their_problems() {
+        assert_eq!(problems("Found 12 errors in 3 files.\n"), Some(12));
+        assert_eq!(problems("✖ 7 problems (7 errors, 0 warnings)\n"), Some(7));
+        assert_eq!(problems("error: could not compile `a` due to 3 previous errors\n"), Some(3));
+        assert_eq!(problems("nothing here\n5 errors\n"), None);
+    }
+
+    #[test]
+    fn the_way_to_a_limit_is_measured() {
+        assert_eq!(gap("coverage 71.5 % is below the required 80 %\n"), Some(8500));
+        assert_eq!(gap("[12:00:01] p99 312ms exceeds the limit of 200ms (took 17 ms)\n"), Some(112_000));
+        assert_eq!(gap("Required test coverage of 80% not reached. Total coverage: 71.5%\n"), Some(8500));
+        assert_eq!(gap("expected 3 but was 4\n"), None);
+        assert_eq!(gap("rate limit of the api\n"), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! Controls: every intervention of a person, whatever door it came through, is one of these, appended to the run's
+//! inbox and journalled with who sent it.
+
+use crate::id::AgentName;
+use crate::money::Usd;
+use serde::{Deserialize, Serialize};
+
+/// One intervention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "control", rename_all = "snake_case")]
+pub enum Control {
+    /// Wait after the current session.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End the current session and start a fresh one.
+    Rotate,
+    /// End the run after the current session.
+    Stop,
+    /// End the run now.
+    Cancel,
+    /// Leave an agent out of the next turn; without a name, the one that works now.
+    Skip {
+        /// The agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentName>,
+    },
+    /// Let an agent rest; 0 seconds ends its cooldown.
+    Cooldown {
+        /// The agent.
+        agent: AgentName,
+        /// For how long.
+        seconds: u64,
+    },
+    /// The model for the next iteration.
+    Model {
+        /// The model, or `None` for the configured one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// For one agent only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentName>,
+    },
+    /// New text of the task; becomes the next version of the spec.
+    Edit {
+        /// The whole new text.
+        task: String,
+    },
+    /// Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+    Budget(BudgetChange),
+    /// Accept what the run asks about (moved refs, changed config).
+    Approve,
+    /// Let the doctor read the run after the current session.
+    Diagnose,
+    /// A fact for every following prompt.
+    Note {
+        /// The text.
+        text: String,
+    },
+    /// A lasting rule, kept across runs.
+    Guardrail {
+        /// The text.
+        text: String,
+    },
+    /// A hint for the next prompt only.
+    Nudge {
+        /// The text.
+        text: String,
+    },
+}
+
+impl Control {
+    /// The word people type.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Rotate => "rotate",
+            Self::Stop => "stop",
+            Self::Cancel => "cancel",
+            Self::Skip { .. } => "skip",
+            Self::Cooldown { .. } => "cooldown",
+            Self::Model { .. } => "model",
+            Self::Edit { .. } => "edit",
+            Self::Budget(_) => "budget",
+            Self::Approve => "approve",
+            Self::Diagnose => "diagnose",
+            Self::Note { .. } => "note",
+            Self::Guardrail { .. } => "guardrail",
+            Self::Nudge { .. } => "nudge",
+        }
+    }
+}
+
+/// New limits of a run, each for the whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BudgetChange {
+    /// Most iterations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Most working time, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<u64>,
+    /// Most money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    /// Most tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+impl BudgetChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A control on its way: who sent it and a unique id, so that it is never carried out twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Letter {
+    /// Unique within the run.
+    pub id: String,
+    /// Who sent it and by which door, for example `ana via cli`.
+    pub from: String,
+    /// What is asked.
+    #[serde(flatten)]
+    pub control: Control,
+}

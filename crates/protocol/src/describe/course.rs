@@ -1,0 +1,75 @@
+//! Rests, waits, circling, help and people, in words.
+
+use super::Tone;
+use crate::event::{Criticised, Diagnosed, EventBody, Rung};
+use crate::text::{duration, one_line};
+use std::time::Duration;
+
+pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
+    let said = match body {
+        EventBody::CooldownSet { agent, until, reason } => {
+            (Tone::Attention, format!("{agent} rests until {} ({reason})", until.strftime("%H:%M:%S UTC")))
+        }
+        EventBody::CooldownCleared { agent } => (Tone::Plain, format!("{agent} may work again")),
+        EventBody::AgentDropped { agent, reason } => {
+            (Tone::Bad, format!("{agent} takes no further part: {reason}"))
+        }
+        EventBody::WaitStarted { reason, .. } => (Tone::Attention, format!("waiting: {reason}")),
+        EventBody::WaitEnded { waited_ms } => {
+            (Tone::Muted, format!("waited {}", duration(Duration::from_millis(*waited_ms))))
+        }
+        EventBody::BudgetWarning { message, .. } => (Tone::Attention, format!("budget: {message}")),
+        EventBody::Gutter { loop_score, evidence, .. } => {
+            (Tone::Attention, format!("circling (loop score {loop_score:.1}): {}", evidence.join("; ")))
+        }
+        EventBody::Stuck { evidence, .. } => {
+            (Tone::Attention, format!("may be stuck: {}", evidence.join("; ")))
+        }
+        EventBody::Mitigated { rung, benched, substitute, .. } => {
+            let text = match (rung, benched, substitute) {
+                (Rung::Nudge, ..) => "next: a session that is shown the evidence".to_owned(),
+                (Rung::Rotate, ..) => "next: a fresh session that is told what was tried".to_owned(),
+                (_, _, Some((agent, model))) => format!("next: {agent} with {model}"),
+                (_, Some(agent), _) => format!("next: another agent than {agent}"),
+                (Rung::Fallback, ..) => "next: a fallback".to_owned(),
+                (Rung::Doctor, ..) => "next: a session that knows what the doctor found".to_owned(),
+                (Rung::Pause, ..) => "next: a person must look".to_owned(),
+            };
+            (Tone::Attention, text)
+        }
+        EventBody::Diagnosed(Diagnosed { by, summary, .. }) => {
+            (Tone::Attention, format!("doctor ({by}): {}", one_line(summary, 300)))
+        }
+        EventBody::Criticised(Criticised { objections, .. }) if objections.is_empty() => return None,
+        EventBody::Criticised(Criticised { by, objections, .. }) => {
+            (Tone::Attention, format!("critic ({by}): {}", one_line(objections, 300)))
+        }
+        EventBody::ControlReceived { letter, .. } => {
+            (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from))
+        }
+        EventBody::ControlRefused { reason, .. } => {
+            (Tone::Attention, format!("a control was refused: {reason}"))
+        }
+        EventBody::SpecChanged { version, .. } => {
+            (Tone::Plain, format!("the task has version {version} now"))
+        }
+        EventBody::ApprovalApplied { .. } => {
+            (Tone::Plain, "approved: refs and configuration as they are now".into())
+        }
+        EventBody::RefsMoved { moves } => {
+            let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
+            let more = if moves.len() > list.len() { ", …" } else { "" };
+            match moves.iter().any(|m| m.needs_person) {
+                true => (Tone::Attention, format!("moved, not by ralph: {}{more}", list.join(", "))),
+                false => {
+                    (Tone::Muted, format!("moved by the agent or by you, taken in: {}{more}", list.join(", ")))
+                }
+            }
+        }
+        EventBody::Tampered { what } => (Tone::Bad, one_line(what, 400)),
+        EventBody::Restored { what } => (Tone::Attention, format!("was gone and is back: {what}")),
+        EventBody::NeedsHuman { message, .. } => (Tone::Attention, format!("needs you: {message}")),
+        _ => return None,
+    };
+    Some(said)
+}

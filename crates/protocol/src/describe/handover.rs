@@ -1,0 +1,80 @@
+//! The final check and the way to the code host, in words.
+
+use super::Tone;
+use crate::event::{ChecksState, EventBody, PrOccasion, ReviewOutcome};
+use crate::text::one_line;
+
+pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
+    let said = match body {
+        EventBody::ProofStarted { commit, clean } => {
+            let place = if *clean { "in a clean checkout" } else { "in place" };
+            (Tone::Plain, format!("final check of {} {place}", commit.short()))
+        }
+        EventBody::ProofFinished { passed: true, commit, weakened, .. } => {
+            let look = match weakened {
+                0 => String::new(),
+                n => format!("; {}", crate::weakened::summary_of(*n as usize)),
+            };
+            (Tone::Good, format!("proven: {}{look}", commit.short()))
+        }
+        EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
+        EventBody::ProofVoided { reason } => {
+            (Tone::Attention, format!("the final check is made again: {reason}"))
+        }
+        EventBody::Pushed(news) => match &news.commit {
+            Some(commit) => (Tone::Muted, format!("pushed {} to {}", commit.short(), news.branch)),
+            None => (Tone::Muted, "pushed the state of the run".into()),
+        },
+        EventBody::PrWritten(news) => {
+            let text = match (news.why, news.draft) {
+                (PrOccasion::Opened, _) => format!("pull request opened as a draft: {}", news.url),
+                (PrOccasion::Progress, _) => format!("pull request updated: {}", news.url),
+                (PrOccasion::Proven, false) => format!("pull request ready for review: {}", news.url),
+                (PrOccasion::Proven, true) => {
+                    format!("pull request holds the proof (still a draft): {}", news.url)
+                }
+                (PrOccasion::Stopped, _) => {
+                    format!("pull request says how far it came (a draft): {}", news.url)
+                }
+            };
+            (if news.why == PrOccasion::Proven { Tone::Good } else { Tone::Plain }, text)
+        }
+        EventBody::HandoverFailed(news) => {
+            let next = match &news.retry_at {
+                Some(at) => format!("; next try at {}", at.strftime("%H:%M:%S UTC")),
+                None => String::new(),
+            };
+            (Tone::Attention, format!("handover: {}{next}", one_line(&news.reason, 300)))
+        }
+        EventBody::ChecksSeen(news) => match news.state {
+            ChecksState::None => (Tone::Attention, "the pull request has no checks".into()),
+            ChecksState::Pending => return None,
+            ChecksState::Passed => (Tone::Good, "the checks of the pull request are green".into()),
+            ChecksState::Failed => {
+                (Tone::Bad, format!("checks of the pull request failed: {}", news.failing.join(", ")))
+            }
+        },
+        EventBody::ReviewSeen(news) => {
+            let by = news.by.as_deref().unwrap_or("somebody");
+            match news.state {
+                ReviewOutcome::Waiting => return None,
+                ReviewOutcome::Approved => (Tone::Good, format!("approved by {by}")),
+                ReviewOutcome::ChangesRequested => (Tone::Attention, format!("{by} asks for changes")),
+                ReviewOutcome::Closed => (Tone::Bad, "the pull request was closed without a merge".into()),
+                ReviewOutcome::Merged => (Tone::Good, "the pull request was merged".into()),
+            }
+        }
+        EventBody::OverlapFound(news) if news.prs.is_empty() => {
+            (Tone::Muted, "no other pull request touches the same files any more".into())
+        }
+        EventBody::OverlapFound(news) => {
+            let list: Vec<String> =
+                news.prs.iter().map(|pr| format!("#{} ({})", pr.number, pr.files.join(", "))).collect();
+            (Tone::Attention, format!("other pull requests touch the same files: {}", list.join("; ")))
+        }
+        EventBody::Moved(news) => (Tone::Attention, format!("going on here, from {}", news.from)),
+        EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
+        _ => return None,
+    };
+    Some(said)
+}

@@ -1,0 +1,104 @@
+//! The run's beginning and one session, in words.
+
+use super::Tone;
+use crate::event::{
+    ActionFinished, EgressRefused, EventBody, SandboxFate, SandboxGone, SessionEnd, StopCause,
+};
+use crate::text::{count, duration, one_line};
+use std::time::Duration;
+
+pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
+    let said = match body {
+        EventBody::RunCreated { title, .. } => (Tone::Plain, format!("run created: {title}")),
+        EventBody::DriverStarted { torn_bytes, .. } if *torn_bytes > 0 => (
+            Tone::Attention,
+            format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
+        ),
+        EventBody::DriverStarted { .. } => return None,
+        EventBody::Prepared { baseline, .. } => {
+            let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
+            let dirty = match baseline.dirty_total {
+                0 => "clean".to_owned(),
+                n => format!("{} with changes of yours, left as they are", count(n, "file")),
+            };
+            (Tone::Muted, format!("snapshot taken on {branch} at {} ({dirty})", baseline.head.short()))
+        }
+        EventBody::IterationStarted { iteration, attempt, agent, model, skipped, .. } => {
+            let mut text = format!("iteration {iteration}: {agent} works");
+            if let Some(model) = model {
+                text.push_str(&format!(" with {model}"));
+            }
+            if *attempt > 1 {
+                text.push_str(&format!(" (try {attempt})"));
+            }
+            if !skipped.is_empty() {
+                text.push_str(&format!("; skipped {}", skipped.join("; ")));
+            }
+            (Tone::Plain, text)
+        }
+        EventBody::SessionEnded { end, promised, duration_ms, survivors, .. } => {
+            let time = duration(Duration::from_millis(*duration_ms));
+            let mut text = match end {
+                SessionEnd::Completed if *promised => format!("session ended after {time} with the promise"),
+                SessionEnd::Completed => format!("session ended after {time}"),
+                SessionEnd::Stopped { cause } => {
+                    format!("session ended after {time}: {}", cause_words(*cause))
+                }
+                end => match end.reason() {
+                    Some(reason) => {
+                        format!("session ended after {time}: {} ({})", end.word(), one_line(reason, 160))
+                    }
+                    None => format!("session ended after {time}: {}", end.word()),
+                },
+            };
+            if *survivors > 0 {
+                text.push_str(&format!(
+                    "; {} it had left running ended",
+                    count(*survivors as usize, "process")
+                ));
+            }
+            let tone = if matches!(end, SessionEnd::Completed) { Tone::Muted } else { Tone::Attention };
+            (tone, text)
+        }
+        EventBody::ActionStarted(_) => return None,
+        EventBody::ActionFinished(ActionFinished { number, ok, result, .. }) => {
+            let tone = if *ok { Tone::Muted } else { Tone::Attention };
+            (tone, format!("action {number}: {result}"))
+        }
+        EventBody::EgressRefused(EgressRefused { host, port, reason, times }) => {
+            let often = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            (Tone::Attention, format!("the fence refused {host}:{port}{often}: {reason}"))
+        }
+        EventBody::SandboxReady(made) => {
+            (Tone::Muted, format!("the sandbox {} of {} is ready", made.id, made.provider))
+        }
+        EventBody::SandboxGone(gone) => gone.describe(),
+        _ => return None,
+    };
+    Some(said)
+}
+
+fn cause_words(cause: StopCause) -> &'static str {
+    match cause {
+        StopCause::Cancelled => "cancelled",
+        StopCause::Suspended => "the run was suspended",
+        StopCause::Rotated => "a fresh one was asked for",
+        StopCause::Skipped => "its agent was skipped",
+        StopCause::Hopeless => "waiting for it was hopeless",
+        StopCause::Budget => "a budget was used up",
+    }
+}
+
+impl SandboxGone {
+    fn describe(&self) -> (Tone, String) {
+        let id = &self.id;
+        match self.fate {
+            SandboxFate::Destroyed => (Tone::Muted, format!("the sandbox {id} was removed")),
+            SandboxFate::Stopped => (Tone::Muted, format!("the sandbox {id} rests until the run goes on")),
+            SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} stays, as asked")),
+            SandboxFate::Lost => {
+                (Tone::Attention, format!("the sandbox {id} is lost; another one takes its place"))
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What events are made of: changed files, moved refs, check results, verdicts.
+
+use crate::id::{Digest, Seq, TreeId};
+use crate::notification::Occasion;
+use crate::test_counts::TestCounts;
+use serde::{Deserialize, Serialize};
+
+/// A changed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FileChange {
+    /// Its path.
+    pub path: String,
+    /// `A`dded, `M`odified, `D`eleted, `T`ype changed.
+    pub status: char,
+    /// Lines added; absent for binary files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Lines removed; absent for binary files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+    /// Object id of the content now; absent for deleted files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blob: Option<String>,
+}
+
+/// A ref that moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RefMove {
+    /// Its full name.
+    pub name: String,
+    /// Where it was; absent for a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Where it is; absent for a removed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
+    pub needs_person: bool,
+}
+
+/// The result of one verifier on one tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckResult {
+    /// The verifier.
+    pub name: String,
+    /// The tree that it judged: another tree voids the result.
+    pub tree: TreeId,
+    /// Whether it passed.
+    pub passed: bool,
+    /// In words, where it did not: "exit code 1", "no test was executed".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Exit code, if it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Tests that a known runner reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// Its log, relative to the run's folder.
+    pub log: String,
+    /// Digest of the log.
+    pub log_digest: Digest,
+}
+
+/// The judgement on an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum Verdict {
+    /// Promise and checks hold: the final check follows.
+    Candidate,
+    /// The agent promised, but a check failed.
+    FalsePromise,
+    /// A check fails.
+    ChecksFail,
+    /// Checks pass, but nothing was promised.
+    NotPromised,
+    /// Protected paths were changed.
+    ProtectedChanged,
+    /// The session itself failed.
+    SessionFailed,
+}
+
+impl Verdict {
+    /// The words used on screens.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Candidate => "checks pass, the final check follows",
+            Self::FalsePromise => "promised, but checks fail",
+            Self::ChecksFail => "checks fail",
+            Self::NotPromised => "checks pass, not yet claimed as done",
+            Self::ProtectedChanged => "protected paths changed",
+            Self::SessionFailed => "session failed",
+        }
+    }
+}
+
+/// A rung of the mitigation ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum Rung {
+    /// The next session is shown the evidence.
+    Nudge,
+    /// A fresh session with a changed prompt: what was tried and failed.
+    Rotate,
+    /// Another agent or model takes over.
+    Fallback,
+    /// The doctor reads the run.
+    Doctor,
+    /// A person.
+    Pause,
+}
+
+pub(super) fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+pub(super) fn is_zero_u32(n: &u32) -> bool {
+    *n == 0
+}
+
+/// A message to people that was sent, or could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Notified {
+    /// The event it tells of.
+    pub of: Seq,
+    /// What it is about.
+    pub occasion: Occasion,
+    /// Who sent it: the notifier's name.
+    pub by: String,
+    /// Whether it got through.
+    pub ok: bool,
+    /// Why not, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}

@@ -1,0 +1,176 @@
+//! How a session ended, and what the agent asks for.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum SessionEnd {
+    /// The agent finished of its own accord.
+    Completed,
+    /// It finished, but said nothing and did nothing.
+    Empty,
+    /// It ended with an error of its own.
+    Failed {
+        /// In words.
+        reason: String,
+    },
+    /// It ran past its time.
+    TimedOut,
+    /// It was silent for too long.
+    IdleTimedOut,
+    /// A limit of the provider.
+    RateLimited {
+        /// When it ends, where that was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reset_at: Option<Timestamp>,
+        /// In the provider's words.
+        reason: String,
+    },
+    /// The provider is overloaded or out of reach for a while.
+    Overloaded {
+        /// In words.
+        reason: String,
+    },
+    /// Not logged in, or the key is refused.
+    Auth {
+        /// In words.
+        reason: String,
+    },
+    /// No credit.
+    Billing {
+        /// In words.
+        reason: String,
+    },
+    /// The prompt or the session's context grew too long.
+    ContextTooLong {
+        /// In words.
+        reason: String,
+    },
+    /// The model declined, or every action was denied.
+    Refused {
+        /// In words.
+        reason: String,
+    },
+    /// The agent's process ended without the end event that its format promises.
+    Unfinished {
+        /// In words.
+        reason: String,
+    },
+    /// The engine ended it.
+    Stopped {
+        /// Why.
+        cause: StopCause,
+    },
+    /// The engine or its guard died while the session ran.
+    Interrupted,
+}
+
+impl SessionEnd {
+    /// A short word for lists.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Empty => "empty answer",
+            Self::Failed { .. } => "agent failed",
+            Self::TimedOut => "timed out",
+            Self::IdleTimedOut => "silent too long",
+            Self::RateLimited { .. } => "rate limited",
+            Self::Overloaded { .. } => "provider overloaded",
+            Self::Auth { .. } => "not logged in",
+            Self::Billing { .. } => "no credit",
+            Self::ContextTooLong { .. } => "context too long",
+            Self::Refused { .. } => "refused",
+            Self::Unfinished { .. } => "ended without a result",
+            Self::Stopped { .. } => "ended by ralph",
+            Self::Interrupted => "interrupted",
+        }
+    }
+    /// What the agent or provider said about it.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason }
+            | Self::RateLimited { reason, .. }
+            | Self::Overloaded { reason }
+            | Self::Auth { reason }
+            | Self::Billing { reason }
+            | Self::ContextTooLong { reason }
+            | Self::Refused { reason }
+            | Self::Unfinished { reason } => Some(reason),
+            _ => None,
+        }
+    }
+    /// Whether such a session speaks against its agent.
+    pub fn is_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed { .. }
+                | Self::Empty
+                | Self::TimedOut
+                | Self::IdleTimedOut
+                | Self::Unfinished { .. }
+                | Self::Refused { .. }
+        )
+    }
+    /// Whether such a session is no iteration: nothing was tried that could be judged.
+    pub fn is_void(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. }
+                | Self::Overloaded { .. }
+                | Self::Auth { .. }
+                | Self::Billing { .. }
+                | Self::Interrupted
+                | Self::Stopped {
+                    cause: StopCause::Cancelled
+                        | StopCause::Suspended
+                        | StopCause::Skipped
+                        | StopCause::Hopeless
+                }
+        )
+    }
+}
+
+/// Why the engine ended a command before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum StopCause {
+    /// The run is cancelled.
+    Cancelled,
+    /// The run is suspended; it goes on later.
+    Suspended,
+    /// A person asked for a fresh session.
+    Rotated,
+    /// A person skips this agent.
+    Skipped,
+    /// The agent's own output shows that going on is hopeless (a long rate limit).
+    Hopeless,
+    /// A budget or deadline ended during the session.
+    Budget,
+}
+
+/// What an agent asks for instead of going on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Ask {
+    /// A fresh session.
+    Rotate {
+        /// Why.
+        reason: String,
+    },
+    /// A person's decision.
+    Pause {
+        /// What about.
+        reason: String,
+    },
+    /// It says that the task cannot be done.
+    GiveUp {
+        /// Why.
+        reason: String,
+    },
+}

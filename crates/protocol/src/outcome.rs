@@ -1,0 +1,231 @@
+//! How a run ends, in the words of its result object, its exit code and its typed errors.
+
+use crate::budget::BudgetKind;
+use crate::id::RunId;
+use crate::money::{CostBasis, Tokens, Usd};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Why a run ended (or, for `NeedsHuman` and `Stuck`, why its process did).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum EndReason {
+    /// Proven.
+    Completed,
+    /// Iterations used up.
+    MaxIterations,
+    /// Money used up.
+    MaxCost,
+    /// Tokens used up.
+    MaxTokens,
+    /// Time used up, or the deadline reached.
+    Timeout,
+    /// Circling, and nothing helped.
+    Stuck,
+    /// Waits for a person.
+    NeedsHuman,
+    /// A person stopped it after a session.
+    Stopped,
+    /// A person ended it at once, for good.
+    Cancelled,
+    /// A signal ended the process; the run can be resumed.
+    Suspended,
+    /// Something it needs is broken.
+    Error,
+}
+
+impl EndReason {
+    /// The word used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::MaxIterations => "max_iterations",
+            Self::MaxCost => "max_cost",
+            Self::MaxTokens => "max_tokens",
+            Self::Timeout => "timeout",
+            Self::Stuck => "stuck",
+            Self::NeedsHuman => "needs_human",
+            Self::Stopped => "stopped",
+            Self::Cancelled => "cancelled",
+            Self::Suspended => "suspended",
+            Self::Error => "error",
+        }
+    }
+    /// The reason that belongs to a used-up budget.
+    pub fn of_budget(kind: BudgetKind) -> Self {
+        match kind {
+            BudgetKind::Iterations => Self::MaxIterations,
+            BudgetKind::Time => Self::Timeout,
+            BudgetKind::Cost => Self::MaxCost,
+            BudgetKind::Tokens => Self::MaxTokens,
+        }
+    }
+    /// Whether a larger budget lets such a run go on.
+    pub fn is_budget(self) -> bool {
+        matches!(self, Self::MaxIterations | Self::MaxCost | Self::MaxTokens | Self::Timeout)
+    }
+    /// The exit code of a run that is over for this reason.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::NeedsHuman => 3,
+            Self::Cancelled | Self::Suspended => 130,
+            Self::Error => 4,
+            _ => 1,
+        }
+    }
+}
+
+/// What a person is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum HumanReason {
+    /// The run circles and the ladder is used up.
+    Stuck,
+    /// Refs moved.
+    RefsMoved,
+    /// Spec, config or journal were edited.
+    Tampered,
+    /// An agent asks for a decision, or several say that the task cannot be done.
+    AgentAsks,
+    /// The result cannot be pushed, or its pull request not be written.
+    Publish,
+    /// Other pull requests touch the same files.
+    Overlap,
+    /// The checks of the pull request did not finish in time.
+    Checks,
+    /// Nobody approved the pull request in time.
+    Review,
+    /// The final check lacks something that only a person can give it.
+    Setup,
+}
+
+impl HumanReason {
+    /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
+    pub fn needs_approval(self) -> bool {
+        matches!(self, Self::RefsMoved | Self::Tampered)
+    }
+}
+
+/// Typed error codes, shared with the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum ErrorCode {
+    /// The sandbox could not be made.
+    SandboxInitFailed,
+    /// The clone or worktree could not be made.
+    CloneFailed,
+    /// A session could not be run.
+    IterationFailed,
+    /// Iterations used up.
+    MaxIterations,
+    /// Money used up.
+    MaxCost,
+    /// Tokens used up.
+    MaxTokens,
+    /// Time used up.
+    Timeout,
+    /// Circling.
+    Stuck,
+    /// A person is needed.
+    NeedsHuman,
+    /// A managed process failed.
+    ProcessFailed,
+    /// The browser failed.
+    BrowserFailed,
+    /// The push failed.
+    GitPushFailed,
+    /// Every agent is refused by its provider.
+    AuthFailed,
+    /// Wrong use or a bad configuration.
+    InvalidInput,
+    /// The journal or another file could not be written.
+    StorageFailed,
+}
+
+/// An error as the result object carries it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunError {
+    /// Typed code.
+    pub code: ErrorCode,
+    /// What failed, on what.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// Whether `ralph resume` can go on from here.
+    pub recoverable: bool,
+    /// The iteration it happened in, to resume from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
+}
+
+/// The end of a run as one JSON object: the last line of `ralph run --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunResult {
+    /// Whether the result is proven.
+    pub success: bool,
+    /// Why it ended.
+    pub reason: EndReason,
+    /// The run; absent where none was made.
+    pub run_id: Option<RunId>,
+    /// Its folder.
+    pub run_dir: Option<PathBuf>,
+    /// Finished iterations.
+    pub iterations: u32,
+    /// Money.
+    pub cost_usd: Usd,
+    /// How it is known.
+    pub cost_basis: CostBasis,
+    /// An estimate of what the run's sandboxes cost, where that is known; not part of `cost_usd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_usd: Option<Usd>,
+    /// Sandboxes of the run that still exist, by their provider's ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandboxes: Vec<String>,
+    /// Tokens.
+    pub tokens: Tokens,
+    /// Wall time since the start, waits included.
+    pub elapsed_seconds: f64,
+    /// In one sentence.
+    pub summary: String,
+    /// The branch or ref with the result.
+    pub branch: Option<String>,
+    /// The pull request.
+    pub pr_url: Option<String>,
+    /// Files changed since the start.
+    pub files_changed: Vec<String>,
+    /// The error, if it ended with one.
+    pub error: Option<RunError>,
+}
+
+impl RunResult {
+    /// A result of a run that never began.
+    pub fn refused(error: RunError) -> Self {
+        Self {
+            success: false,
+            reason: EndReason::Error,
+            run_id: None,
+            run_dir: None,
+            iterations: 0,
+            cost_usd: Usd::ZERO,
+            cost_basis: CostBasis::Reported,
+            compute_usd: None,
+            sandboxes: Vec::new(),
+            tokens: Tokens::default(),
+            elapsed_seconds: 0.0,
+            summary: error.message.clone(),
+            branch: None,
+            pr_url: None,
+            files_changed: Vec::new(),
+            error: Some(error),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Signals: what the rules saw in one iteration, weighed, and in words.
+
+use serde::{Deserialize, Serialize};
+
+/// One rule of the detector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    /// The same failure again and again.
+    RepeatedFailure,
+    /// No or nearly no change.
+    Stagnation,
+    /// A file that flips between two contents.
+    Thrash,
+    /// Trees, files or failures that come back in a circle.
+    Cycle,
+    /// Nothing of substance for a while.
+    Idle,
+    /// Only blanks and comments change, in the same files.
+    Hollow,
+    /// The same places are edited while the same failure stays.
+    Churn,
+    /// The run's own lines are rewritten again and again.
+    Rework,
+    /// Tests do not get better.
+    Plateau,
+    /// Fewer and fewer tests pass.
+    Decline,
+    /// The same plan with the same result.
+    SamePlan,
+    /// Sessions that end without an answer, or refuse.
+    Empty,
+    /// Tool uses are denied, and nothing is done.
+    Denied,
+    /// Money without any change.
+    CostBurn,
+    /// A session that circles within itself.
+    SessionLoop,
+}
+
+impl Signal {
+    /// Every signal, in the order of [`Signals`].
+    pub const ALL: [Self; 15] = [
+        Self::RepeatedFailure,
+        Self::Stagnation,
+        Self::Thrash,
+        Self::Cycle,
+        Self::Idle,
+        Self::Hollow,
+        Self::Churn,
+        Self::Rework,
+        Self::Plateau,
+        Self::Decline,
+        Self::SamePlan,
+        Self::Empty,
+        Self::Denied,
+        Self::CostBurn,
+        Self::SessionLoop,
+    ];
+
+    /// Its name in configuration, events and `metrics.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RepeatedFailure => "repeated_failure",
+            Self::Stagnation => "stagnation",
+            Self::Thrash => "thrash",
+            Self::Cycle => "cycle",
+            Self::Idle => "idle",
+            Self::Hollow => "hollow",
+            Self::Churn => "churn",
+            Self::Rework => "rework",
+            Self::Plateau => "plateau",
+            Self::Decline => "decline",
+            Self::SamePlan => "same_plan",
+            Self::Empty => "empty",
+            Self::Denied => "denied",
+            Self::CostBurn => "cost_burn",
+            Self::SessionLoop => "session_loop",
+        }
+    }
+
+    /// The condition that it is a sign of.
+    pub fn kind(self) -> StuckKind {
+        match self {
+            Self::RepeatedFailure => StuckKind::ErrorLoop,
+            Self::Thrash | Self::Cycle => StuckKind::Oscillation,
+            Self::SamePlan | Self::SessionLoop => StuckKind::Repetitive,
+            Self::Empty | Self::Denied => StuckKind::Empty,
+            Self::Stagnation
+            | Self::Idle
+            | Self::Hollow
+            | Self::Churn
+            | Self::Rework
+            | Self::Plateau
+            | Self::Decline
+            | Self::CostBurn => StuckKind::NoProgress,
+        }
+    }
+}
+
+/// The five ways of being stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum StuckKind {
+    /// The same actions or plans with the same results.
+    Repetitive,
+    /// The same failure again and again.
+    ErrorLoop,
+    /// Back and forth.
+    Oscillation,
+    /// Work, or none, that leads nowhere.
+    NoProgress,
+    /// Sessions without an answer.
+    Empty,
+}
+
+impl StuckKind {
+    /// Its name in events and for the library.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Repetitive => "repetitive",
+            Self::ErrorLoop => "error_loop",
+            Self::Oscillation => "oscillation",
+            Self::NoProgress => "no_progress",
+            Self::Empty => "empty",
+        }
+    }
+}
+
+/// The signals of one iteration. A field is 0 where its rule saw nothing, else the weight of the rule.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+#[cfg_attr(feature = "schema", schemars(transform = crate::requires::requires_first_signals))]
+pub struct Signals {
+    /// The same failure three times within five iterations.
+    pub repeated_failure: f64,
+    /// No or nearly no change for three iterations.
+    pub stagnation: f64,
+    /// A file that flips between two contents.
+    pub thrash: f64,
+    /// Trees, files or failures that come back in a circle.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cycle: f64,
+    /// Nothing of substance for a while.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub idle: f64,
+    /// Only blanks and comments change, in the same files.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hollow: f64,
+    /// The same places are edited while the same failure stays.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub churn: f64,
+    /// The run's own lines are rewritten again and again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rework: f64,
+    /// Tests do not get better.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub plateau: f64,
+    /// Fewer and fewer tests pass.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub decline: f64,
+    /// The same plan with the same result.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub same_plan: f64,
+    /// Sessions that end without an answer, or refuse.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub empty: f64,
+    /// Tool uses are denied, and nothing is done.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub denied: f64,
+    /// Money without any change.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_burn: f64,
+    /// A session that circles within itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub session_loop: f64,
+    /// How surely the run circles, from 0 to 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
+    pub loop_score: f64,
+    /// What was seen, in words: one sentence for each signal that is not 0, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+    /// What got better in this iteration, in words. Nothing before it counts any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+}
+
+fn is_zero(n: &f64) -> bool {
+    *n == 0.0
+}
+
+impl Signals {
+    /// The value of one signal.
+    pub fn get(&self, signal: Signal) -> f64 {
+        match signal {
+            Signal::RepeatedFailure => self.repeated_failure,
+            Signal::Stagnation => self.stagnation,
+            Signal::Thrash => self.thrash,
+            Signal::Cycle => self.cycle,
+            Signal::Idle => self.idle,
+            Signal::Hollow => self.hollow,
+            Signal::Churn => self.churn,
+            Signal::Rework => self.rework,
+            Signal::Plateau => self.plateau,
+            Signal::Decline => self.decline,
+            Signal::SamePlan => self.same_plan,
+            Signal::Empty => self.empty,
+            Signal::Denied => self.denied,
+            Signal::CostBurn => self.cost_burn,
+            Signal::SessionLoop => self.session_loop,
+        }
+    }
+
+    /// Sets the value of one signal.
+    pub fn set(&mut self, signal: Signal, value: f64) {
+        let field = match signal {
+            Signal::RepeatedFailure => &mut self.repeated_failure,
+            Signal::Stagnation => &mut self.stagnation,
+            Signal::Thrash => &mut self.thrash,
+            Signal::Cycle => &mut self.cycle,
+            Signal::Idle => &mut self.idle,
+            Signal::Hollow => &mut self.hollow,
+            Signal::Churn => &mut self.churn,
+            Signal::Rework => &mut self.rework,
+            Signal::Plateau => &mut self.plateau,
+            Signal::Decline => &mut self.decline,
+            Signal::SamePlan => &mut self.same_plan,
+            Signal::Empty => &mut self.empty,
+            Signal::Denied => &mut self.denied,
+            Signal::CostBurn => &mut self.cost_burn,
+            Signal::SessionLoop => &mut self.session_loop,
+        };
+        *field = value;
+    }
+
+    /// What was seen: each signal with its value and its sentence.
+    pub fn seen(&self) -> impl Iterator<Item = (Signal, f64, &str)> {
+        Signal::ALL
+            .into_iter()
+            .map(|signal| (signal, self.get(signal)))
+            .filter(|(_, value)| *value > 0.0)
+            .zip(&self.evidence)
+            .map(|((signal, value), words)| (signal, value, words.as_str()))
+    }
+
+    /// The conditions that were seen, each once.
+    pub fn kinds(&self) -> Vec<StuckKind> {
+        let mut kinds: Vec<StuckKind> =
+            Signal::ALL.into_iter().filter(|signal| self.get(*signal) > 0.0).map(Signal::kind).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_an_older_version_still_reads() {
+        let old =
+            r#"{"repeated_failure":0.5,"stagnation":0.3,"thrash":0.0,"loop_score":0.8,"evidence":["a","b"]}"#;
+        let signals: Signals = serde_json::from_str(old).unwrap();
+        assert_eq!((signals.loop_score, signals.cycle), (0.8, 0.0));
+        assert_eq!(signals.kinds(), [StuckKind::ErrorLoop, StuckKind::NoProgress]);
+        let seen: Vec<_> = signals.seen().collect();
+        assert_eq!(seen, [(Signal::RepeatedFailure, 0.5, "a"), (Signal::Stagnation, 0.3, "b")]);
+    }
+
+    #[test]
+    fn each_signal_has_a_field_of_its_name() {
+        for signal in Signal::ALL {
+            let mut signals = Signals::default();
+            signals.set(signal, 0.25);
+            assert_eq!(signals.get(signal), 0.25);
+            assert_eq!(serde_json::to_value(&signals).unwrap()[signal.name()], 0.25);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Commands as people write them.
+
+use serde::{Deserialize, Serialize};
+
+/// A command given as one shell line or as an argument list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CommandLine {
+    /// Run by `sh -c`.
+    Shell(String),
+    /// Run as it is.
+    Argv(Vec<String>),
+}
+
+impl CommandLine {
+    /// The argument list to start.
+    pub fn argv(&self) -> Vec<String> {
+        match self {
+            Self::Shell(line) => vec!["sh".into(), "-c".into(), line.clone()],
+            Self::Argv(argv) => argv.clone(),
+        }
+    }
+    /// As a person would type it.
+    pub fn display(&self) -> String {
+        match self {
+            Self::Shell(line) => line.clone(),
+            Self::Argv(argv) => join_argv(argv),
+        }
+    }
+}
+
+/// An argument list as a person would type it.
+pub fn join_argv(argv: &[String]) -> String {
+    let mut out = String::new();
+    for (i, arg) in argv.iter().enumerate() {
+        if i > 0 {
+            out.push(' ');
+        }
+        let plain =
+            !arg.is_empty() && arg.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&b));
+        if plain {
+            out.push_str(arg);
+        } else {
+            out.push('\'');
+            out.push_str(&arg.replace('\'', "'\\''"));
+            out.push('\'');
+        }
+    }
+    out
+}

@@ -1,0 +1,264 @@
+//! The configuration: what `.ralph/config.json` and the user's own config may say, how the layers are merged, and the
+//! resolved [`Settings`] a run is frozen with.
+//!
+//! A [`ConfigFile`] holds only what a file said; unknown keys are errors, because a budget that was misspelt is a budget
+//! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
+
+mod agent;
+mod clone;
+mod handover;
+mod help;
+mod models;
+mod models_file;
+mod notify;
+mod parse;
+mod policy;
+mod sandbox;
+mod settings;
+mod stuck;
+
+pub use crate::command_line::{CommandLine, join_argv};
+pub use agent::{
+    AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
+    RateLimitDetection,
+};
+pub use clone::CloneConfig;
+pub use handover::{Handover, Overlap, PrConfig, Publish};
+pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
+pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
+pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
+pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
+pub use parse::{ConfigError, TOP_KEYS};
+pub use policy::{Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig};
+pub use sandbox::{ProviderName, Resources, SandboxConfig};
+pub use settings::Settings;
+pub use stuck::{StuckConfig, StuckWeights, WINDOW};
+
+use jiff::Timestamp;
+use ralph_protocol::id::AgentName;
+use ralph_protocol::money::Usd;
+use serde::{Deserialize, Serialize};
+
+/// One configuration file, exactly as written. Every key is optional.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigFile {
+    /// Editor hint; ignored.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Format version; only 1 exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Who may work, in the order of their definition.
+    #[serde(alias = "modals", skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<AgentConfig>>,
+    /// Which agents take part and in which order; default: all, as defined.
+    #[serde(alias = "modal_priority", skip_serializing_if = "Option::is_none")]
+    pub agent_priority: Option<Vec<AgentName>>,
+    /// How the next agent is chosen.
+    #[serde(alias = "modal_selection", skip_serializing_if = "Option::is_none")]
+    pub agent_selection: Option<AgentSelection>,
+    /// Commands that can judge the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verifiers: Option<Vec<VerifierConfig>>,
+    /// Which of them must pass; default `["tests"]` where one of that name exists, else all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_verifiers: Option<Vec<String>>,
+    /// The word inside `<promise>…</promise>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_promise: Option<String>,
+    /// What starts the final checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
+    /// Commit each iteration on the current branch too, not only on `refs/ralph/<run>/work`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_commits: Option<bool>,
+    /// Let the agent itself commit on the run's branch (fast-forward only).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_agent_commits: Option<bool>,
+    /// Commit the `.ralph/` folder as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_state: Option<bool>,
+    /// Author name of ralph's commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_author: Option<String>,
+    /// Author mail address of ralph's commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_email: Option<String>,
+    /// Most iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Most working time, in minutes; waits do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_wall_time_minutes: Option<f64>,
+    /// Most money, in USD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd_estimate: Option<Usd>,
+    /// Most tokens in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens_total: Option<u64>,
+    /// Gutters in a row, without progress between, that end the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_consecutive_gutter: Option<u32>,
+    /// Longest wait for rate limits, in minutes, summed over the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_limit_wait_minutes: Option<f64>,
+    /// The run ends at this instant, whatever it is doing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Refuse to start where the money cap cannot hold because an agent does not report its cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict_budget: Option<bool>,
+    /// Paths or globs that must stay as they were when the run started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protected_paths: Option<Vec<String>>,
+    /// Commands that make a clean checkout ready for its checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup_commands: Option<Vec<CommandLine>>,
+    /// Stuck detection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck_detection: Option<StuckConfig>,
+    /// `loop_score` from which a run counts as circling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gutter_score: Option<f64>,
+    /// What follows when every mitigation is used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_stuck: Option<OnStuck>,
+    /// The doctor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doctor: Option<DoctorConfig>,
+    /// The critic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critic: Option<CriticConfig>,
+    /// The pipeline of roles that agents take in turn, with `agent_selection` `roles`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<RoleConfig>>,
+    /// How strongly the agent is fenced. `none` counts only from a flag or the user's own config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// Where commands run, where that is not this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxConfig>,
+    /// Hosts that commands may reach beside the usual ones. Only the user's own config or a flag adds any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_hosts: Option<Vec<String>>,
+    /// Variables of the user's that commands may see. Only the user's own config or a flag adds any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass_env: Option<Vec<String>>,
+    /// Cooldown after a rate limit that names no reset time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_cooldown_seconds: Option<u64>,
+    /// What becomes of the work: `none`, `push` or `pr`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish: Option<Publish>,
+    /// How the pull request looks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pr: Option<PrConfig>,
+    /// The git remote that names the code host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// Folder of a local forge, used in place of the remote's host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_forge: Option<String>,
+    /// What happens where other open pull requests touch the same files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
+    /// End only when the checks of the pull request are green.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_checks: Option<bool>,
+    /// Longest wait for the checks of the pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci_timeout_minutes: Option<f64>,
+    /// Longest wait for an approval of the pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_timeout_hours: Option<f64>,
+    /// First wait between two looks at the code host; later ones are longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll_seconds: Option<f64>,
+    /// The message of each iteration's commit, a template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_template: Option<String>,
+    /// Who is told while nobody watches. Counts only from the user's own config, never from a repo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Vec<NotifyConfig>>,
+    /// How much of a repo `--clone` brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clone: Option<CloneConfig>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn refused(text: &str) -> ConfigError {
+        ConfigFile::parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn the_older_format_is_read_under_its_own_names() {
+        let file = ConfigFile::parse(
+            r#"{"modal_priority":["b"],"modal_selection":"priority","modals":[
+                {"name":"a","command_argv":["a"]},
+                {"name":"b","prompt_mode":"arg","command_argv":["b"],"timeout_seconds":300,
+                 "rate_limit_detection":{"patterns":["429"],"default_cooldown_seconds":60}}],
+                "verifiers":[{"name":"tests","command_argv":["true"],"run_when":"on_change"}]}"#,
+        )
+        .unwrap();
+        let settings = file.resolve();
+        assert_eq!(settings.agents.len(), 1, "only agents of the priority list take part");
+        assert_eq!(settings.agents[0].name.as_str(), "b");
+        assert_eq!(settings.agent_selection, AgentSelection::Priority);
+        assert_eq!(settings.required_verifiers, ["tests"]);
+        assert_eq!(settings.cooldown_of(&"b".into()), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_misspelt_key_is_named_with_its_line_and_the_likely_word() {
+        let error = refused("{\n  \"max_iteration\": 3\n}");
+        assert_eq!((error.line, error.message.as_str()), (2, "unknown field `max_iteration`"));
+        assert_eq!(error.hint, "did you mean `max_iterations`?");
+    }
+
+    #[test]
+    fn values_that_cannot_hold_are_refused_where_they_stand() {
+        let error = refused("{\n\n  \"max_iterations\": 0}");
+        assert_eq!(error.line, 3);
+        assert!(refused("").hint.contains("ralph init"));
+        assert!(refused("{\"agents\":[{\"name\":\"x\"}]}").message.contains("command_argv"));
+        assert!(
+            refused("{\"agents\":[{\"name\":\"../x\",\"command_argv\":[\"x\"]}]}")
+                .message
+                .contains("not usable")
+        );
+        assert!(refused("{\"max_cost_usd_estimate\": -1}").message.contains("at least 0"));
+        assert!(refused("{\"agents\": [").hint.contains("ends too early"));
+    }
+
+    #[test]
+    fn a_repo_changes_one_agent_and_keeps_the_users_others() {
+        let user = ConfigFile::parse(r#"{"agents":[{"name":"a","command_argv":["a"]},{"name":"b","command_argv":["b"]}],"max_iterations":9}"#).unwrap();
+        let repo = ConfigFile::parse(r#"{"agents":[{"name":"b","command_argv":["b2"]}]}"#).unwrap();
+        let settings = user.overlaid(repo).resolve();
+        let names: Vec<_> =
+            settings.agents.iter().map(|a| (a.name.as_str(), a.command_argv[0].as_str())).collect();
+        assert_eq!(names, [("b", "b2"), ("a", "a")]);
+        assert_eq!(settings.budgets.max_iterations, 9);
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let settings = ConfigFile::default().resolve();
+        assert_eq!(settings.budgets.max_iterations, 30);
+        assert_eq!(settings.budgets.max_wall_time, Duration::from_secs(7200));
+        assert_eq!(settings.budgets.max_cost, Usd::from_dollars(10.0));
+        assert_eq!(settings.completion_promise, "COMPLETE");
+        assert_eq!(settings.default_cooldown, Duration::from_secs(900));
+        assert_eq!(settings.isolation, Isolation::Auto);
+    }
+
+    #[test]
+    fn crlf_and_a_byte_order_mark_are_fine() {
+        assert!(ConfigFile::parse("\u{feff}{\r\n\"max_iterations\": 3\r\n}\r\n").is_ok());
+    }
+}

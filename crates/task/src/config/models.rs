@@ -1,0 +1,204 @@
+//! Model profiles: a named model with its settings, its server and its price.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The name of the profile that is used where nobody names one.
+pub const DEFAULT_PROFILE: &str = "default-cheap";
+
+/// A named model. It holds no key, only the name of the variable that does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Its name; filled in from the key it stands under.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Provider and model as LiteLLM writes them: `zai/glm-4.7`, `anthropic/claude-sonnet-5`, `openai/gpt-5.5`.
+    pub litellm_model: String,
+    /// Most tokens of one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// Sampling temperature; left to the provider where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// What it is good for (`cheap`, `doctor`, …).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The server, where it is not the provider's own: a LiteLLM proxy, OpenRouter, a local server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The variable that holds the key; the provider's usual one where absent, none where empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// The wire to speak, where it does not follow from the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// Prices, where the built-in table does not know them or is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceConfig>,
+    /// Time-outs, where the usual ones do not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<TimeoutConfig>,
+    /// Further tries after a failure that may pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+}
+
+impl Profile {
+    /// A profile with nothing but a model.
+    pub fn of_model(name: &str, litellm_model: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            litellm_model: litellm_model.to_owned(),
+            max_output_tokens: None,
+            temperature: None,
+            tags: Vec::new(),
+            base_url: None,
+            api_key_env: None,
+            wire: None,
+            prices: None,
+            timeouts: None,
+            max_retries: None,
+        }
+    }
+}
+
+/// The wires that are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions, and everything that imitates it.
+    OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// Gemini generateContent.
+    Gemini,
+}
+
+impl Wire {
+    /// The word used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// Prices in USD per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceConfig {
+    /// Fresh input.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input read from a cache; as fresh input where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// Input written to a cache; as fresh input where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}
+
+/// Time-outs of a call, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeoutConfig {
+    /// Until the connection stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<u64>,
+    /// Until the first byte of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte: Option<u64>,
+    /// Longest silence within the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<u64>,
+}
+
+/// All profiles of a run, by name, and which of them is used when.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Models {
+    /// The profiles.
+    #[serde(default)]
+    pub profiles: BTreeMap<String, Profile>,
+    /// The profile of agents that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// The profile that takes over where the first cannot answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+}
+
+impl Models {
+    /// The profiles that `ralph` has by itself.
+    pub fn builtin() -> Self {
+        let profile = |name: &str, model: &str, tags: &[&str]| {
+            let tags = tags.iter().map(|&tag| tag.to_owned()).collect();
+            (
+                name.to_owned(),
+                Profile { tags, max_output_tokens: Some(16_000), ..Profile::of_model(name, model) },
+            )
+        };
+        Self {
+            profiles: [
+                profile(DEFAULT_PROFILE, "zai/glm-4.7", &["cheap"]),
+                profile("strong-doctor", "anthropic/claude-opus-5-5", &["strong", "doctor"]),
+                profile("codex-like", "openai/gpt-6.1-sol", &["strong"]),
+            ]
+            .into(),
+            default: None,
+            fallback: None,
+        }
+    }
+
+    /// Reads the text of a `models.yaml`; see [`ModelsFile`](super::ModelsFile) for all that it may say.
+    pub fn parse(text: &str) -> Result<Self, super::ConfigError> {
+        Ok(super::ModelsFile::parse(text)?.models())
+    }
+
+    /// `over` on top of these: a profile of the same name is replaced as a whole, so that no server is ever combined with
+    /// a key that was meant for another.
+    #[must_use]
+    pub fn overlaid(mut self, over: Self) -> Self {
+        self.profiles.extend(over.profiles);
+        self.default = over.default.or(self.default);
+        self.fallback = over.fallback.or(self.fallback);
+        self
+    }
+
+    /// Whether `default` and `fallback` name profiles that exist; else what is wrong and the mend.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        for (key, name) in [("default", &self.default), ("fallback", &self.fallback)] {
+            let Some(name) = name.as_deref().filter(|name| self.get(name).is_none()) else { continue };
+            let known = || self.profiles.keys().map(String::as_str);
+            let hint = match ralph_protocol::text::nearest(name, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            return Err((format!("`{key}` names the profile `{name}`, which does not exist"), hint));
+        }
+        Ok(())
+    }
+
+    /// The profile of that name; a name with a slash that no profile has is taken for a model.
+    pub fn get(&self, name: &str) -> Option<Profile> {
+        if let Some(profile) = self.profiles.get(name) {
+            return Some(Profile { name: name.to_owned(), ..profile.clone() });
+        }
+        name.contains('/').then(|| Profile::of_model(name, name))
+    }
+    /// The first profile with a tag, by name.
+    pub fn tagged(&self, tag: &str) -> Option<Profile> {
+        let (name, _) = self.profiles.iter().find(|(_, p)| p.tags.iter().any(|t| t == tag))?;
+        self.get(name)
+    }
+    /// The name used where nobody names a profile.
+    pub fn default_name(&self) -> &str {
+        self.default.as_deref().unwrap_or(DEFAULT_PROFILE)
+    }
+}

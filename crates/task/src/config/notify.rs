@@ -1,0 +1,213 @@
+//! Who is told of a run while nobody watches it: the `notify` list.
+//!
+//! It counts only from the user's own configuration, environment and flags: a repo must not be able to run a command on
+//! the user's machine or to send word to a server of its choice.
+
+use ralph_protocol::notification::Occasion;
+use serde::{Deserialize, Serialize};
+
+/// The variable that names a Slack-compatible webhook, where nothing else does.
+pub const SLACK_VARIABLE: &str = "SLACK_WEBHOOK_URL";
+
+/// One way to tell people.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotifyConfig {
+    /// Which way.
+    pub kind: NotifyKind,
+    /// What it is called in messages; default: its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it tells of; default: `needs_human`, `success`, `failure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Vec<Occasion>>,
+    /// Where to: of `slack` and `webhook`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The environment variable that holds the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url_env: Option<String>,
+    /// The environment variable that holds the key of the signature: of `webhook`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<String>,
+    /// The mail server: of `email`, as are all that follow but the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Its port; default: the usual one of `tls`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// How the connection is protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<MailTls>,
+    /// Who logs in, where the server asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The environment variable that holds the password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_env: Option<String>,
+    /// The sender's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Who gets the mail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<String>,
+    /// The program: of `command`. It is given the message as JSON on stdin and as `RALPH_NOTIFY_*` variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command_argv: Vec<String>,
+}
+
+/// The ways to tell people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotifyKind {
+    /// A Slack-compatible webhook.
+    #[default]
+    Slack,
+    /// A JSON POST, signed where a key is named.
+    Webhook,
+    /// A mail.
+    Email,
+    /// A note on this machine's screen.
+    Desktop,
+    /// Any program.
+    Command,
+}
+
+impl NotifyKind {
+    /// As the configuration writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Slack => "slack",
+            Self::Webhook => "webhook",
+            Self::Email => "email",
+            Self::Desktop => "desktop",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// How the connection to a mail server is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MailTls {
+    /// Not at all: for a server on this machine. No password is sent over it to another one.
+    None,
+    /// It begins in the open and is protected before anything is said.
+    #[default]
+    Starttls,
+    /// From the first byte.
+    Implicit,
+}
+
+impl MailTls {
+    /// The port that mail servers usually listen on for it.
+    pub fn usual_port(self) -> u16 {
+        match self {
+            Self::None => 25,
+            Self::Starttls => 587,
+            Self::Implicit => 465,
+        }
+    }
+}
+
+impl NotifyConfig {
+    /// A way with nothing but its kind.
+    pub fn of(kind: NotifyKind) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
+    /// Whether it tells of this.
+    pub fn wants(&self, occasion: Occasion) -> bool {
+        const USUAL: [Occasion; 3] = [Occasion::NeedsHuman, Occasion::Success, Occasion::Failure];
+        self.on.as_deref().unwrap_or(&USUAL).contains(&occasion)
+    }
+
+    /// What is wrong with it, and what mends that.
+    pub fn fault(&self) -> Option<(String, &'static str)> {
+        let kind = self.kind.as_str();
+        let lacks = |key: &str, hint| Some((format!("a `{kind}` notification needs `{key}`"), hint));
+        if self.url.is_some() && self.url_env.is_some() {
+            return Some((
+                format!("a `{kind}` notification has both `url` and `url_env`"),
+                "keep one of them",
+            ));
+        }
+        if let Some(url) = &self.url
+            && !(url.starts_with("https://") || url.starts_with("http://"))
+        {
+            return Some((
+                format!("the `url` of a `{kind}` notification is no web address"),
+                "it begins with `https://`",
+            ));
+        }
+        match self.kind {
+            NotifyKind::Webhook if self.url.is_none() && self.url_env.is_none() => lacks(
+                "url",
+                "for example `\"url\": \"https://example.org/hook\"`, or `url_env` with the name of a variable",
+            ),
+            NotifyKind::Email if self.host.is_none() => lacks("host", "name the mail server"),
+            NotifyKind::Email if self.from.is_none() => lacks("from", "name the sender's address"),
+            NotifyKind::Email if self.to.is_empty() => {
+                lacks("to", "for example `\"to\": [\"me@example.org\"]`")
+            }
+            NotifyKind::Email if self.user.is_some() != self.password_env.is_some() => {
+                lacks("user` and `password_env", "give both, or none where the server asks for no login")
+            }
+            NotifyKind::Email => {
+                self.from.iter().chain(&self.to).find(|address| !is_address(address)).map(|address| {
+                    (
+                        format!("`{}` is no mail address", ralph_protocol::text::one_line(address, 80)),
+                        "for example `me@example.org`",
+                    )
+                })
+            }
+            NotifyKind::Command if self.command_argv.first().is_none_or(String::is_empty) => {
+                lacks("command_argv", "for example `\"command_argv\": [\"my-notifier\", \"--now\"]`")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Plain addresses only: nothing that could end a line or a command of the mail protocol.
+fn is_address(text: &str) -> bool {
+    let fine = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && !"<>,;:\"()[]\\@".contains(c))
+    };
+    text.rsplit_once('@').is_some_and(|(name, host)| fine(name) && fine(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigFile;
+
+    fn refused(text: &str) -> String {
+        ConfigFile::parse(&format!("{{\"notify\": [{text}]}}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_short_form_of_each_kind_is_enough() {
+        let text = r#"{"notify": [{"kind":"slack"}, {"kind":"webhook","url_env":"HOOK"}, {"kind":"desktop","on":["start"]},
+            {"kind":"email","host":"localhost","from":"a@b.org","to":["c@d.org"]}, {"kind":"command","command_argv":["x"]}]}"#;
+        let notify = ConfigFile::parse(text).unwrap().notify.unwrap();
+        assert!(notify[0].wants(Occasion::NeedsHuman) && !notify[0].wants(Occasion::Start));
+        assert!(notify[2].wants(Occasion::Start) && !notify[2].wants(Occasion::Success));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_by_name() {
+        assert!(refused(r#"{"kind":"webhook"}"#).contains("`url`"));
+        assert!(refused(r#"{"kind":"slack","url":"file:///etc/passwd"}"#).contains("no web address"));
+        assert!(
+            refused(r#"{"kind":"email","host":"h","from":"a@b","to":["x\r\nRCPT TO:<y@z>"]}"#)
+                .contains("no mail address")
+        );
+        assert!(
+            refused(r#"{"kind":"email","host":"h","from":"a@b","to":["c@d"],"user":"u"}"#)
+                .contains("password_env")
+        );
+        assert!(refused(r#"{"kind":"command"}"#).contains("command_argv"));
+        assert!(refused(r#"{"kind":"slack","on":["sometimes"]}"#).contains("sometimes"));
+    }
+}

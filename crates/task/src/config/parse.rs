@@ -1,0 +1,306 @@
+//! Reading a configuration file: a bad one is refused with its line and the likely mend.
+
+use super::{AgentKind, ConfigFile};
+
+/// Why a configuration file was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConfigError {
+    /// What is wrong.
+    pub message: String,
+    /// Line, from 1; 0 where no line can be named.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What to do.
+    pub hint: String,
+}
+
+/// Every key that a configuration file may hold at its top, for messages.
+pub const TOP_KEYS: &[&str] = &[
+    "$schema",
+    "version",
+    "agents",
+    "modals",
+    "agent_priority",
+    "modal_priority",
+    "agent_selection",
+    "modal_selection",
+    "verifiers",
+    "required_verifiers",
+    "completion_promise",
+    "completion",
+    "checkpoint_commits",
+    "allow_agent_commits",
+    "commit_state",
+    "commit_author",
+    "commit_email",
+    "max_iterations",
+    "max_wall_time_minutes",
+    "max_cost_usd_estimate",
+    "max_tokens_total",
+    "max_consecutive_gutter",
+    "max_limit_wait_minutes",
+    "deadline",
+    "strict_budget",
+    "protected_paths",
+    "setup_commands",
+    "stuck_detection",
+    "gutter_score",
+    "on_stuck",
+    "doctor",
+    "critic",
+    "roles",
+    "isolation",
+    "sandbox",
+    "allowed_hosts",
+    "pass_env",
+    "default_cooldown_seconds",
+    "publish",
+    "pr",
+    "remote",
+    "local_forge",
+    "overlap",
+    "wait_for_checks",
+    "ci_timeout_minutes",
+    "review_timeout_hours",
+    "poll_seconds",
+    "commit_template",
+    "notify",
+    "clone",
+];
+
+/// A value that cannot hold: its key, what is wrong, what mends it.
+type Fault = (&'static str, String, String);
+
+impl ConfigFile {
+    /// Reads one file's text. A byte order mark and CRLF line ends are fine.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim().is_empty() {
+            return Err(ConfigError {
+                message: "the file is empty".into(),
+                line: 1,
+                column: 1,
+                hint: "write at least `{}`, or run `ralph init` for a filled-in one".into(),
+            });
+        }
+        let file: Self = serde_json::from_str(text).map_err(|error| explain(&error))?;
+        file.check().map_err(|(key, message, hint)| ConfigError {
+            message,
+            line: line_of_key(text, key),
+            column: 1,
+            hint,
+        })?;
+        Ok(file)
+    }
+
+    /// What serde cannot see: values that cannot hold, and names that do not fit each other.
+    fn check(&self) -> Result<(), Fault> {
+        if let Some(version) = self.version.filter(|v| *v != 1) {
+            return Err((
+                "version",
+                format!("`version` is {version}, but this ralph reads version 1"),
+                "update ralph".into(),
+            ));
+        }
+        self.check_agents()?;
+        self.check_verifiers()?;
+        self.check_numbers()?;
+        self.check_roles()?;
+        self.check_run()
+    }
+
+    fn check_agents(&self) -> Result<(), Fault> {
+        let mut seen = std::collections::BTreeSet::new();
+        for agent in self.agents.iter().flatten() {
+            let name = agent.name.as_str();
+            if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+                return Err((
+                    "agents",
+                    format!("the agent name `{name}` is not usable"),
+                    "names are letters, digits, `-`, `_` and `.`: they become file names".into(),
+                ));
+            }
+            if !seen.insert(name) {
+                return Err((
+                    "agents",
+                    format!("two agents are called `{name}`"),
+                    "give each agent its own name".into(),
+                ));
+            }
+            if agent.kind == AgentKind::Cli && agent.command_argv.first().is_none_or(|c| c.is_empty()) {
+                return Err((
+                    "agents",
+                    format!("agent `{name}` has no `command_argv`"),
+                    "name the command, for example `\"command_argv\": [\"claude\", \"-p\"]`".into(),
+                ));
+            }
+            if agent.kind == AgentKind::Scripted && agent.script.is_none() {
+                return Err((
+                    "agents",
+                    format!("the scripted agent `{name}` has no `script`"),
+                    "name a script file of the repo".into(),
+                ));
+            }
+            if agent.timeout_seconds == 0 {
+                return Err((
+                    "timeout_seconds",
+                    format!("agent `{name}` has a `timeout_seconds` of 0"),
+                    "give at least 1; leave the key out for 1800".into(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_verifiers(&self) -> Result<(), Fault> {
+        let mut seen = std::collections::BTreeSet::new();
+        for verifier in self.verifiers.iter().flatten() {
+            let name = verifier.name.as_str();
+            if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+                return Err((
+                    "verifiers",
+                    format!("the verifier name `{name}` is not usable"),
+                    "names are letters, digits, `-`, `_` and `.`: they become file names".into(),
+                ));
+            }
+            if !seen.insert(name) {
+                return Err((
+                    "verifiers",
+                    format!("two verifiers are called `{name}`"),
+                    "give each verifier its own name".into(),
+                ));
+            }
+            let needs_command = !matches!(
+                verifier.expect,
+                Some(
+                    super::Expect::FileExists { .. }
+                        | super::Expect::FileContains { .. }
+                        | super::Expect::Custom
+                )
+            );
+            if needs_command && verifier.command_argv.first().is_none_or(|c| c.is_empty()) {
+                return Err((
+                    "verifiers",
+                    format!("verifier `{name}` has no `command_argv`"),
+                    "name the command, for example `\"command_argv\": [\"cargo\", \"test\"]`".into(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), Fault> {
+        let positive = [
+            ("max_wall_time_minutes", self.max_wall_time_minutes),
+            ("max_limit_wait_minutes", self.max_limit_wait_minutes),
+            ("gutter_score", self.gutter_score),
+        ];
+        for (key, value) in positive {
+            if value.is_some_and(|v| !v.is_finite() || v <= 0.0) {
+                return Err((
+                    key,
+                    format!("`{key}` must be more than 0"),
+                    "leave the key out for its default".into(),
+                ));
+            }
+        }
+        if let Some(fault) = self.stuck_detection.as_ref().and_then(super::StuckConfig::fault) {
+            return Err(("stuck_detection", fault, "leave the key out for its default".into()));
+        }
+        if self.clone.as_ref().is_some_and(|clone| clone.depth == Some(0)) {
+            return Err((
+                "clone",
+                "`depth` of `clone` must be at least 1".into(),
+                "leave it out for the whole history".into(),
+            ));
+        }
+        if let Some((fault, hint)) = self.notify.iter().flatten().find_map(super::NotifyConfig::fault) {
+            return Err(("notify", fault, hint.into()));
+        }
+        if let Some(fault) = self.sandbox.as_ref().and_then(super::SandboxConfig::fault) {
+            return Err(("sandbox", fault, "`docs/CONFIG.md` shows the right form of every key".into()));
+        }
+        Ok(())
+    }
+
+    fn check_roles(&self) -> Result<(), Fault> {
+        let names = || self.agents.iter().flatten().map(|a| &a.name);
+        for role in self.roles.iter().flatten() {
+            if let Some(agent) = &role.agent
+                && self.agents.is_some()
+                && !names().any(|name| name == agent)
+            {
+                return Err((
+                    "roles",
+                    format!("the {} is to be `{agent}`, but there is no such agent", role.role.as_str()),
+                    "name an agent of `agents`, or leave `agent` out".into(),
+                ));
+            }
+        }
+        if self.agent_selection == Some(super::AgentSelection::Roles)
+            && self.roles.as_ref().is_none_or(Vec::is_empty)
+        {
+            return Err((
+                "agent_selection",
+                "`agent_selection` is `roles`, but there are no `roles`".into(),
+                "for example `\"roles\": [{\"role\": \"builder\"}, {\"role\": \"reviewer\"}]`".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_run(&self) -> Result<(), Fault> {
+        if self.max_iterations == Some(0) {
+            return Err((
+                "max_iterations",
+                "`max_iterations` must be at least 1".into(),
+                "leave the key out for 30".into(),
+            ));
+        }
+        if self
+            .completion_promise
+            .as_deref()
+            .is_some_and(|p| p.trim().is_empty() || p.contains(['<', '>', '\n']))
+        {
+            return Err((
+                "completion_promise",
+                "`completion_promise` must be one line of plain text without `<` and `>`".into(),
+                "for example \"COMPLETE\"".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn explain(error: &serde_json::Error) -> ConfigError {
+    let full = error.to_string();
+    let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
+    let hint = match message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
+        Some(field) => {
+            let expected = message.split('`').skip(3).step_by(2);
+            match ralph_protocol::text::nearest(field, expected.collect::<Vec<_>>()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "remove it; `docs/CONFIG.md` lists every key".into(),
+            }
+        }
+        None if error.is_eof() => "the file ends too early: a bracket or quote is not closed".into(),
+        None if error.is_syntax() => {
+            "fix the JSON at this place; comments and trailing commas are not JSON".into()
+        }
+        None => "`docs/CONFIG.md` shows the right form of every key".into(),
+    };
+    let message = match message.find(", expected one of") {
+        Some(at) => message[..at].to_owned(),
+        None => message,
+    };
+    // A value that ends its line is reported at the start of the next one.
+    let line = if error.column() == 0 { error.line().saturating_sub(1).max(1) } else { error.line() };
+    ConfigError { message, line, column: error.column().max(1), hint }
+}
+
+fn line_of_key(text: &str, key: &str) -> usize {
+    let quoted = format!("\"{key}\"");
+    text.lines().position(|line| line.contains(&quoted)).map_or(1, |at| at + 1)
+}

@@ -1,0 +1,134 @@
+//! Verifiers and policies in the configuration: what judges the work, and what follows from a judgement.
+
+use super::agent::default_timeout;
+use crate::command_line::join_argv;
+use crate::criterion::Pattern;
+use serde::{Deserialize, Serialize};
+
+/// A command that must pass.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifierConfig {
+    /// Unique name.
+    pub name: String,
+    /// The command; empty for a check of a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command_argv: Vec<String>,
+    /// What must be found besides an exit code of 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
+    /// When it runs besides the final check.
+    #[serde(default)]
+    pub run_when: RunWhen,
+    /// Longest run.
+    #[serde(default = "default_timeout", alias = "timeout")]
+    pub timeout_seconds: u64,
+}
+
+/// What a check must find.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// The command's output matches.
+    Output {
+        /// The regular expression.
+        pattern: Pattern,
+    },
+    /// The file exists; no command is run.
+    FileExists {
+        /// Which.
+        path: String,
+    },
+    /// A closure of the program that uses the library says so; no command is run.
+    Custom,
+    /// The file exists and its content matches; no command is run.
+    FileContains {
+        /// Which.
+        path: String,
+        /// The regular expression.
+        pattern: Pattern,
+    },
+}
+
+impl VerifierConfig {
+    /// A required command with the usual time-out.
+    pub fn command(name: impl Into<String>, command_argv: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            command_argv,
+            expect: None,
+            run_when: RunWhen::OnChange,
+            timeout_seconds: default_timeout(),
+        }
+    }
+    /// The command as a person would type it.
+    pub fn command_line(&self) -> String {
+        match &self.expect {
+            None => match self.command_argv.as_slice() {
+                // A shell line reads best as it was written.
+                [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
+                argv => join_argv(argv),
+            },
+            Some(Expect::Output { pattern }) => {
+                format!("{} prints /{}/", join_argv(&self.command_argv), pattern.as_str())
+            }
+            Some(Expect::Custom) => format!("check `{}` of the calling program", self.name),
+            Some(Expect::FileExists { path }) => format!("file {path} exists"),
+            Some(Expect::FileContains { path, pattern }) => {
+                format!("file {path} contains /{}/", pattern.as_str())
+            }
+        }
+    }
+}
+
+/// When a verifier runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunWhen {
+    /// When the tree differs from the one it last judged.
+    #[default]
+    OnChange,
+    /// After every iteration.
+    Always,
+    /// When the agent promises to be done.
+    OnPromise,
+}
+
+/// What starts the final checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Completion {
+    /// The promise, then the required verifiers.
+    #[default]
+    Promise,
+    /// The promise, or every criterion claimed, then the required verifiers.
+    Claim,
+    /// The required verifiers alone, after every iteration.
+    Checks,
+}
+
+/// What follows when a run circles and every mitigation is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStuck {
+    /// Wait for a person (exit 3).
+    #[default]
+    Pause,
+    /// End without success (exit 1).
+    Fail,
+}
+
+/// How strongly the agent is fenced from the rest of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// The strongest that works here.
+    #[default]
+    Auto,
+    /// Namespaces through bubblewrap.
+    Bwrap,
+    /// Landlock.
+    Landlock,
+    /// No fence at all.
+    None,
+}

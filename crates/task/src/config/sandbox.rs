@@ -1,0 +1,159 @@
+//! Where a run's commands are to run: on this machine, or in a sandbox of a provider.
+
+use ralph_protocol::money::Usd;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Who makes the sandbox of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderName {
+    /// None: commands run on this machine, behind its fence.
+    #[default]
+    Local,
+    /// A container of Docker or podman.
+    Docker,
+    /// A microVM of Docker Sandboxes.
+    #[serde(alias = "docker-sandbox")]
+    Sbx,
+    /// A machine of Daytona.
+    Daytona,
+    /// A machine of E2B.
+    E2b,
+    /// A machine of Vercel.
+    Vercel,
+}
+
+impl ProviderName {
+    /// Every name, for messages.
+    pub const NAMES: &str = "local, docker, sbx (or docker-sandbox), daytona, e2b, vercel";
+
+    /// Reads a name, as flags, variables and task files write it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "local" => Ok(Self::Local),
+            "docker" => Ok(Self::Docker),
+            "sbx" | "docker-sandbox" => Ok(Self::Sbx),
+            "daytona" => Ok(Self::Daytona),
+            "e2b" => Ok(Self::E2b),
+            "vercel" => Ok(Self::Vercel),
+            _ => Err(format!("there is no sandbox provider `{text}`; one of {}", Self::NAMES)),
+        }
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Docker => "docker",
+            Self::Sbx => "sbx",
+            Self::Daytona => "daytona",
+            Self::E2b => "e2b",
+            Self::Vercel => "vercel",
+        }
+    }
+
+    /// Whether commands run somewhere else than on this machine itself.
+    pub fn is_elsewhere(self) -> bool {
+        self != Self::Local
+    }
+}
+
+/// The key `sandbox`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxConfig {
+    /// Who makes it; this machine where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderName>,
+    /// The image; the provider's own default where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// A snapshot to start from, where the provider has such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// Processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<f64>,
+    /// Memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
+    /// Disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_gib: Option<f64>,
+    /// Volumes for shared caches: name and place inside.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub volumes: BTreeMap<String, String>,
+    /// Whether it stays when the run has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<bool>,
+    /// What it costs per hour, over the provider's list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hourly_usd: Option<Usd>,
+}
+
+impl SandboxConfig {
+    /// Lays `over` on top: what it says wins, key by key.
+    pub fn overlaid(mut self, over: Self) -> Self {
+        macro_rules! take {
+            ($($key:ident),*) => { $( if over.$key.is_some() { self.$key = over.$key; } )* };
+        }
+        take!(provider, image, snapshot, vcpu, memory_gib, disk_gib, keep, hourly_usd);
+        self.volumes.extend(over.volumes);
+        self
+    }
+
+    /// Who makes it.
+    pub fn provider(&self) -> ProviderName {
+        self.provider.unwrap_or_default()
+    }
+
+    /// Its size.
+    pub fn resources(&self) -> Resources {
+        Resources { vcpu: self.vcpu, memory_gib: self.memory_gib, disk_gib: self.disk_gib }
+    }
+
+    /// What cannot hold, in words.
+    pub(super) fn fault(&self) -> Option<String> {
+        let sizes = [("vcpu", self.vcpu), ("memory_gib", self.memory_gib), ("disk_gib", self.disk_gib)];
+        if let Some((key, _)) = sizes.iter().find(|(_, v)| v.is_some_and(|v| !v.is_finite() || v <= 0.0)) {
+            return Some(format!("`{key}` of `sandbox` must be more than 0"));
+        }
+        let bad = self.volumes.iter().find(|(name, place)| name.is_empty() || !place.starts_with('/'));
+        bad.map(|(name, place)| {
+            format!("the volume `{name}` of `sandbox` stands at `{place}`, which is no full path")
+        })
+    }
+}
+
+/// The size of a sandbox; the provider's default where absent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Resources {
+    /// Processors.
+    pub vcpu: Option<f64>,
+    /// Memory.
+    pub memory_gib: Option<f64>,
+    /// Disk.
+    pub disk_gib: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigFile;
+
+    #[test]
+    fn a_repo_changes_one_key_and_keeps_the_users_others() {
+        let user = ConfigFile::parse(r#"{"sandbox":{"provider":"docker-sandbox","vcpu":2}}"#).unwrap();
+        let repo = ConfigFile::parse(r#"{"sandbox":{"image":"x","volumes":{"c":"/c"}}}"#).unwrap();
+        let sandbox = user.overlaid(repo).resolve().sandbox;
+        assert_eq!(
+            (sandbox.provider(), sandbox.vcpu, sandbox.image.as_deref()),
+            (ProviderName::Sbx, Some(2.0), Some("x"))
+        );
+        assert!(ConfigFile::parse(r#"{"sandbox":{"vcpu":0}}"#).unwrap_err().message.contains("vcpu"));
+        assert!(ConfigFile::parse(r#"{"sandbox":{"volumes":{"c":"c"}}}"#).is_err());
+        assert!(ConfigFile::parse(r#"{"sandbox":{"provider":"dockr"}}"#).is_err());
+        assert!(!ConfigFile::default().resolve().sandbox.provider().is_elsewhere());
+    }
+}

@@ -1,0 +1,258 @@
+//! From files to settings: layers are merged, defaults filled in, and the result is what a run is frozen with.
+
+use super::{
+    AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
+    Isolation, Models, OnStuck, PrConfig, RoleConfig, SandboxConfig, StuckConfig, VerifierConfig,
+};
+use crate::budget::Budgets;
+use ralph_protocol::id::AgentName;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+impl ConfigFile {
+    /// Lays `over` on top of `self`: what `over` says wins. Agents and verifiers are merged by name, so a repo may
+    /// change one agent of the user's without repeating the others.
+    pub fn overlaid(mut self, over: Self) -> Self {
+        macro_rules! take {
+            ($($key:ident),* $(,)?) => { $( if over.$key.is_some() { self.$key = over.$key; } )* };
+        }
+        take!(
+            schema,
+            version,
+            agent_priority,
+            agent_selection,
+            required_verifiers,
+            completion_promise,
+            completion,
+            checkpoint_commits,
+            allow_agent_commits,
+            commit_state,
+            commit_author,
+            commit_email,
+            max_iterations,
+            max_wall_time_minutes,
+            max_cost_usd_estimate,
+            max_tokens_total,
+            max_consecutive_gutter,
+            max_limit_wait_minutes,
+            deadline,
+            strict_budget,
+            setup_commands,
+            stuck_detection,
+            gutter_score,
+            on_stuck,
+            doctor,
+            critic,
+            roles,
+            isolation,
+            allowed_hosts,
+            pass_env,
+            default_cooldown_seconds,
+            publish,
+            remote,
+            local_forge,
+            overlap,
+            wait_for_checks,
+            ci_timeout_minutes,
+            review_timeout_hours,
+            poll_seconds,
+            commit_template,
+            notify,
+            clone,
+        );
+        self.pr = merge_pr(self.pr, over.pr);
+        self.sandbox = match (self.sandbox, over.sandbox) {
+            (Some(below), Some(above)) => Some(below.overlaid(above)),
+            (below, above) => above.or(below),
+        };
+        self.agents = merge_by(self.agents, over.agents, |a| a.name.as_str().to_owned());
+        self.verifiers = merge_by(self.verifiers, over.verifiers, |v| v.name.clone());
+        if let Some(more) = over.protected_paths {
+            self.protected_paths.get_or_insert_default().extend(more);
+        }
+        self
+    }
+
+    /// The settings of a run, with every default filled in.
+    pub fn resolve(mut self) -> Settings {
+        let handover = Handover::of(&mut self);
+        let verifiers = self.verifiers.unwrap_or_default();
+        let required = self.required_verifiers.unwrap_or_else(|| {
+            if verifiers.iter().any(|v| v.name == "tests") {
+                vec!["tests".into()]
+            } else {
+                verifiers.iter().map(|v| v.name.clone()).collect()
+            }
+        });
+        let mut agents = self.agents.unwrap_or_default();
+        if let Some(order) = self.agent_priority {
+            let mut chosen = Vec::with_capacity(order.len());
+            for name in &order {
+                if let Some(at) = agents.iter().position(|a| a.name == *name) {
+                    chosen.push(agents.remove(at));
+                }
+            }
+            agents = chosen;
+        }
+        let defaults = Budgets::default();
+        Settings {
+            agents,
+            agent_selection: self.agent_selection.unwrap_or_else(|| match &self.roles {
+                Some(roles) if !roles.is_empty() => AgentSelection::Roles,
+                _ => AgentSelection::default(),
+            }),
+            verifiers,
+            required_verifiers: required,
+            completion_promise: self.completion_promise.unwrap_or_else(|| "COMPLETE".into()),
+            completion: self.completion.unwrap_or_default(),
+            checkpoint_commits: self.checkpoint_commits.unwrap_or(false),
+            allow_agent_commits: self.allow_agent_commits.unwrap_or(false),
+            commit_state: self.commit_state.unwrap_or(false),
+            commit_author: self.commit_author,
+            commit_email: self.commit_email,
+            budgets: Budgets {
+                max_iterations: self.max_iterations.unwrap_or(defaults.max_iterations),
+                max_wall_time: self
+                    .max_wall_time_minutes
+                    .map_or(defaults.max_wall_time, |m| Duration::from_secs_f64((m * 60.0).min(1e12))),
+                max_cost: self.max_cost_usd_estimate.unwrap_or(defaults.max_cost),
+                max_tokens: self.max_tokens_total.or(defaults.max_tokens),
+                max_consecutive_gutter: self
+                    .max_consecutive_gutter
+                    .unwrap_or(defaults.max_consecutive_gutter),
+                max_limit_wait: self
+                    .max_limit_wait_minutes
+                    .map_or(defaults.max_limit_wait, |m| Duration::from_secs_f64((m * 60.0).min(1e12))),
+                deadline: self.deadline,
+            },
+            strict_budget: self.strict_budget.unwrap_or(false),
+            protected_paths: self.protected_paths.unwrap_or_default(),
+            setup_commands: self.setup_commands.unwrap_or_default(),
+            stuck_detection: self.stuck_detection.unwrap_or_default(),
+            gutter_score: self.gutter_score.unwrap_or(0.7),
+            on_stuck: self.on_stuck.unwrap_or_default(),
+            doctor: self.doctor.unwrap_or_default(),
+            critic: self.critic.unwrap_or_default(),
+            roles: self.roles.unwrap_or_default(),
+            isolation: self.isolation.unwrap_or_default(),
+            sandbox: self.sandbox.unwrap_or_default(),
+            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
+            pass_env: self.pass_env.unwrap_or_default(),
+            default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
+            models: Models::default(),
+            handover,
+        }
+    }
+}
+
+/// Key by key: a task may give a title without repeating the labels of the configuration.
+fn merge_pr(below: Option<PrConfig>, above: Option<PrConfig>) -> Option<PrConfig> {
+    let (Some(below), Some(above)) = (&below, &above) else { return above.or(below) };
+    Some(PrConfig {
+        draft: above.draft.or(below.draft),
+        labels: if above.labels.is_empty() { below.labels.clone() } else { above.labels.clone() },
+        title_template: above.title_template.clone().or_else(|| below.title_template.clone()),
+        body_template: above.body_template.clone().or_else(|| below.body_template.clone()),
+        base: above.base.clone().or_else(|| below.base.clone()),
+    })
+}
+
+fn merge_by<T>(below: Option<Vec<T>>, above: Option<Vec<T>>, key: impl Fn(&T) -> String) -> Option<Vec<T>> {
+    match (below, above) {
+        (below, None) => below,
+        (None, above) => above,
+        (Some(below), Some(above)) => {
+            let named: Vec<String> = above.iter().map(&key).collect();
+            let rest = below.into_iter().filter(|item| !named.contains(&key(item)));
+            let mut merged: Vec<T> = above;
+            merged.extend(rest);
+            Some(merged)
+        }
+    }
+}
+
+/// Everything a run is frozen with, defaults filled in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Who works, in the order of preference.
+    pub agents: Vec<AgentConfig>,
+    /// How the next one is chosen.
+    pub agent_selection: AgentSelection,
+    /// Commands that can judge the work.
+    pub verifiers: Vec<VerifierConfig>,
+    /// Names of those that must pass.
+    pub required_verifiers: Vec<String>,
+    /// The word inside `<promise>…</promise>`.
+    pub completion_promise: String,
+    /// What starts the final checks.
+    pub completion: Completion,
+    /// Commit each iteration on the branch.
+    pub checkpoint_commits: bool,
+    /// The agent may commit on the run's branch.
+    pub allow_agent_commits: bool,
+    /// Commit `.ralph/` too.
+    pub commit_state: bool,
+    /// Author name of commits.
+    pub commit_author: Option<String>,
+    /// Author mail address of commits.
+    pub commit_email: Option<String>,
+    /// The hard stops.
+    pub budgets: Budgets,
+    /// Refuse agents whose cost cannot be known.
+    pub strict_budget: bool,
+    /// Paths that must not change.
+    pub protected_paths: Vec<String>,
+    /// Commands that prepare a clean checkout.
+    pub setup_commands: Vec<CommandLine>,
+    /// Stuck detection.
+    pub stuck_detection: StuckConfig,
+    /// Score from which the run counts as circling.
+    pub gutter_score: f64,
+    /// What follows then, when nothing helps.
+    pub on_stuck: OnStuck,
+    /// The doctor.
+    #[serde(default)]
+    pub doctor: DoctorConfig,
+    /// The critic.
+    #[serde(default)]
+    pub critic: CriticConfig,
+    /// The pipeline of roles.
+    #[serde(default)]
+    pub roles: Vec<RoleConfig>,
+    /// The fence.
+    pub isolation: Isolation,
+    /// Where commands run.
+    #[serde(default)]
+    pub sandbox: SandboxConfig,
+    /// Hosts that commands may reach beside the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<String>,
+    /// Variables of the user's that commands may see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
+    /// Cooldown without a named reset time.
+    pub default_cooldown: Duration,
+    /// Model profiles.
+    #[serde(default)]
+    pub models: Models,
+    /// How the result is handed over.
+    #[serde(default)]
+    pub handover: Handover,
+}
+
+impl Settings {
+    /// The verifiers that must pass, in order.
+    pub fn required(&self) -> impl Iterator<Item = &VerifierConfig> {
+        self.verifiers.iter().filter(|v| self.required_verifiers.contains(&v.name))
+    }
+    /// The agent of that name.
+    pub fn agent(&self, name: &AgentName) -> Option<&AgentConfig> {
+        self.agents.iter().find(|a| a.name == *name)
+    }
+    /// The cooldown of an agent when its limit names no reset time.
+    pub fn cooldown_of(&self, name: &AgentName) -> Duration {
+        self.agent(name)
+            .and_then(|a| a.rate_limit_detection.default_cooldown_seconds)
+            .map_or(self.default_cooldown, Duration::from_secs)
+    }
+}

@@ -1,0 +1,193 @@
+//! Stuck detection in the configuration: how many iterations make a pattern, how far the rules look back, and what each
+//! signal weighs.
+
+use ralph_protocol::money::Usd;
+use ralph_protocol::signals::Signal;
+use serde::{Deserialize, Serialize};
+
+/// How many iterations are remembered.
+pub const WINDOW: usize = 12;
+
+/// Stuck detection as the library names it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StuckConfig {
+    /// Iterations that make a pattern.
+    #[serde(default = "default_threshold")]
+    pub threshold: u32,
+    /// Switches the detection off.
+    #[serde(default)]
+    pub disabled: bool,
+    /// Iterations that the rules look back; at most [`WINDOW`].
+    #[serde(default = "default_window")]
+    pub window: u32,
+    /// Iterations among which a repeated failure is counted.
+    #[serde(default = "default_failure_window")]
+    pub failure_window: u32,
+    /// Fewer changed lines than this are next to nothing.
+    #[serde(default = "default_min_lines")]
+    pub min_lines: u64,
+    /// Money that two or more iterations without any change may cost together.
+    #[serde(default = "default_cost")]
+    pub cost_without_change_usd: Usd,
+    /// From this share of common words on, two final messages tell the same plan.
+    #[serde(default = "default_similarity")]
+    pub plan_similarity: f64,
+    /// What each signal adds to the `loop_score`.
+    #[serde(default)]
+    pub weights: StuckWeights,
+}
+
+fn default_threshold() -> u32 {
+    3
+}
+fn default_window() -> u32 {
+    WINDOW as u32
+}
+fn default_failure_window() -> u32 {
+    5
+}
+fn default_min_lines() -> u64 {
+    3
+}
+fn default_cost() -> Usd {
+    Usd::from_dollars(2.0)
+}
+fn default_similarity() -> f64 {
+    0.8
+}
+
+impl Default for StuckConfig {
+    fn default() -> Self {
+        Self {
+            threshold: default_threshold(),
+            disabled: false,
+            window: default_window(),
+            failure_window: default_failure_window(),
+            min_lines: default_min_lines(),
+            cost_without_change_usd: default_cost(),
+            plan_similarity: default_similarity(),
+            weights: StuckWeights::default(),
+        }
+    }
+}
+
+impl StuckConfig {
+    /// What is wrong with it, if anything: a weight below 0 or no number would bend every score.
+    pub fn fault(&self) -> Option<String> {
+        let bad = Signal::ALL.into_iter().find(|s| {
+            let weight = self.weights.of(*s);
+            !(0.0..=1.0).contains(&weight)
+        });
+        if let Some(signal) = bad {
+            return Some(format!("the weight `{}` must be between 0 and 1", signal.name()));
+        }
+        if !(0.0..=1.0).contains(&self.plan_similarity) {
+            return Some("`plan_similarity` must be between 0 and 1".into());
+        }
+        None
+    }
+}
+
+/// What each signal adds to the `loop_score`, from 0 (not weighed) to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StuckWeights {
+    /// The same failure again and again.
+    pub repeated_failure: f64,
+    /// No or nearly no change.
+    pub stagnation: f64,
+    /// A file that flips between two contents.
+    pub thrash: f64,
+    /// Trees, files or failures that come back in a circle.
+    pub cycle: f64,
+    /// Nothing of substance for a while.
+    pub idle: f64,
+    /// Only blanks and comments change, in the same files.
+    pub hollow: f64,
+    /// The same places are edited while the same failure stays.
+    pub churn: f64,
+    /// The run's own lines are rewritten again and again.
+    pub rework: f64,
+    /// Tests do not get better.
+    pub plateau: f64,
+    /// Fewer and fewer tests pass.
+    pub decline: f64,
+    /// The same plan with the same result.
+    pub same_plan: f64,
+    /// Sessions that end without an answer, or refuse.
+    pub empty: f64,
+    /// Tool uses are denied, and nothing is done.
+    pub denied: f64,
+    /// Money without any change.
+    pub cost_burn: f64,
+    /// A session that circles within itself.
+    pub session_loop: f64,
+}
+
+impl Default for StuckWeights {
+    fn default() -> Self {
+        Self {
+            repeated_failure: 0.5,
+            stagnation: 0.3,
+            thrash: 0.2,
+            cycle: 0.7,
+            idle: 0.7,
+            hollow: 0.7,
+            churn: 0.3,
+            rework: 0.7,
+            plateau: 0.3,
+            decline: 0.7,
+            same_plan: 0.2,
+            empty: 0.7,
+            denied: 0.7,
+            cost_burn: 0.7,
+            session_loop: 0.7,
+        }
+    }
+}
+
+impl StuckWeights {
+    /// The weight of one signal.
+    pub fn of(&self, signal: Signal) -> f64 {
+        match signal {
+            Signal::RepeatedFailure => self.repeated_failure,
+            Signal::Stagnation => self.stagnation,
+            Signal::Thrash => self.thrash,
+            Signal::Cycle => self.cycle,
+            Signal::Idle => self.idle,
+            Signal::Hollow => self.hollow,
+            Signal::Churn => self.churn,
+            Signal::Rework => self.rework,
+            Signal::Plateau => self.plateau,
+            Signal::Decline => self.decline,
+            Signal::SamePlan => self.same_plan,
+            Signal::Empty => self.empty,
+            Signal::Denied => self.denied,
+            Signal::CostBurn => self.cost_burn,
+            Signal::SessionLoop => self.session_loop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_form_still_reads_and_the_new_one_is_laid_over_the_defaults() {
+        let old: StuckConfig = serde_json::from_str(r#"{"threshold":4}"#).unwrap();
+        assert_eq!(old, StuckConfig { threshold: 4, ..StuckConfig::default() });
+        let new: StuckConfig = serde_json::from_str(r#"{"weights":{"cycle":0.4},"window":6}"#).unwrap();
+        assert_eq!((new.weights.cycle, new.weights.idle, new.window), (0.4, 0.7, 6));
+        assert!(serde_json::from_str::<StuckConfig>(r#"{"weights":{"cycles":0.4}}"#).is_err());
+    }
+
+    #[test]
+    fn a_weight_that_is_no_share_is_refused() {
+        let mut config = StuckConfig::default();
+        assert_eq!(config.fault(), None);
+        config.weights.churn = -0.1;
+        assert!(config.fault().unwrap().contains("`churn`"));
+    }
+}

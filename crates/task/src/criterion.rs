@@ -1,0 +1,186 @@
+//! Criteria: the single conditions that make a task done, and how each is checked. One type for every task dialect.
+
+use crate::command_line::CommandLine;
+use serde::{Deserialize, Serialize};
+
+/// A place in a task file, both counted from 1; the column counts characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+}
+
+impl Span {
+    /// The start of a file, for what stands nowhere in particular.
+    pub const START: Self = Self { line: 1, column: 1 };
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+/// One checkable condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// Unique in its task: `M1.1`, `US-001`, `C3`.
+    pub id: String,
+    /// What must be true, in the words of the task.
+    pub text: String,
+    /// The milestone it belongs to, where the task has milestones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milestone: Option<String>,
+    /// How it is checked.
+    pub check: Check,
+    /// Whether the file says that it is met. A claim: the engine checks it again.
+    #[serde(default)]
+    pub ticked: bool,
+    /// Where it stands in the task file.
+    #[serde(default)]
+    pub place: Span,
+}
+
+/// How a criterion is checked. Paths are relative to the working folder of the task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Check {
+    /// The command exits with 0.
+    #[serde(rename = "command_succeeds")]
+    Command {
+        /// What is run.
+        command: CommandLine,
+    },
+    /// The command exits with 0 and its output matches.
+    CommandOutput {
+        /// What is run.
+        command: CommandLine,
+        /// What its output must match.
+        pattern: Pattern,
+    },
+    /// The file exists.
+    FileExists {
+        /// Which.
+        path: String,
+    },
+    /// The file exists and its content matches.
+    FileContains {
+        /// Which.
+        path: String,
+        /// What its content must match.
+        pattern: Pattern,
+    },
+    /// The checks of the pull request are green.
+    PrChecksPass,
+    /// A person approved the pull request.
+    PrApproved,
+    /// No check of its own: met when it is claimed and every global verify command passes.
+    Claimed,
+}
+
+impl Check {
+    /// What must happen, in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Command { command } => format!("`{}` exits with 0", command.display()),
+            Self::CommandOutput { command, pattern } => {
+                format!("`{}` exits with 0 and prints a match of /{}/", command.display(), pattern.as_str())
+            }
+            Self::FileExists { path } => format!("`{path}` exists"),
+            Self::FileContains { path, pattern } => {
+                format!("`{path}` contains a match of /{}/", pattern.as_str())
+            }
+            Self::PrChecksPass => "the checks of the pull request pass (needs a code host)".into(),
+            Self::PrApproved => "the pull request is approved (needs a code host)".into(),
+            Self::Claimed => "claimed by the agent, and every verify command passes".into(),
+        }
+    }
+    /// The command that is run, if one is.
+    pub fn command(&self) -> Option<&CommandLine> {
+        match self {
+            Self::Command { command } | Self::CommandOutput { command, .. } => Some(command),
+            _ => None,
+        }
+    }
+    /// Whether it can only be evaluated where a code host answers.
+    pub fn needs_forge(&self) -> bool {
+        matches!(self, Self::PrChecksPass | Self::PrApproved)
+    }
+    /// Whether it is a check of its own, not only a claim.
+    pub fn is_own(&self) -> bool {
+        *self != Self::Claimed
+    }
+}
+
+/// A regular expression that was found valid. Matching takes time linear in the text: no pattern of a task can hang
+/// a run. `^` and `$` match at every line, as in `grep`. `(?i)` and `(?s)` switch modes; Unicode classes (`\p{…}`) are not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern(String);
+
+fn compile(text: &str) -> Result<regex_lite::Regex, regex_lite::Error> {
+    regex_lite::RegexBuilder::new(text).multi_line(true).build()
+}
+
+impl Pattern {
+    /// Checks a pattern.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("the pattern is empty: it would match everything".into());
+        }
+        match compile(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(error) => Err(format!("`{text}` is not a regular expression: {error}")),
+        }
+    }
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+    /// Whether it matches anywhere in `text`.
+    pub fn matches(&self, text: &str) -> bool {
+        compile(&self.0).is_ok_and(|regex| regex.is_match(text))
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_written_under_the_names_of_the_file_format() {
+        let check = Check::CommandOutput {
+            command: CommandLine::Shell("cat x".into()),
+            pattern: Pattern::parse("^ok").unwrap(),
+        };
+        let json = serde_json::to_string(&check).unwrap();
+        assert_eq!(json, r#"{"type":"command_output","command":"cat x","pattern":"^ok"}"#);
+        assert_eq!(serde_json::from_str::<Check>(&json).unwrap(), check);
+        assert_eq!(check.describe(), "`cat x` exits with 0 and prints a match of /^ok/");
+        let broken = r#"{"type":"file_contains","path":"a","pattern":"("}"#;
+        assert!(serde_json::from_str::<Check>(broken).is_err());
+    }
+
+    #[test]
+    fn a_hostile_pattern_neither_hangs_nor_fills_the_memory() {
+        assert!(Pattern::parse("((a{100}){100}){100}").is_err());
+        let slow_elsewhere = Pattern::parse("^(a+)+$").unwrap();
+        assert!(!slow_elsewhere.matches(&format!("{}b", "a".repeat(5_000))));
+        assert!(Pattern::parse("").is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! From a task file to what the engine needs: the task as the spec keeps it, and the settings its file stands for.
+
+use super::{Dialect, Files, SandboxChoice, TaskFile};
+use crate::config::{Completion, ConfigFile, Expect, PrConfig, ProviderName, SandboxConfig, VerifierConfig};
+use crate::criterion::{Check, Criterion};
+use crate::spec::{RunSpec, Task};
+
+/// The task and the settings of a file that was found fine; `raw` is its text.
+pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
+    let mut settings = file.settings.clone();
+    let mut verifiers = file.verifiers();
+    verifiers.extend(file.criteria.iter().filter_map(verifier_of));
+    settings.required_verifiers = Some(verifiers.iter().map(|v| v.name.clone()).collect());
+    settings.verifiers = Some(verifiers);
+    settings.completion = Some(match file.completion {
+        super::Completion::Promise => Completion::Promise,
+        super::Completion::Claim => Completion::Claim,
+        super::Completion::Checks => Completion::Checks,
+    });
+    settings.commit_author = settings.commit_author.or_else(|| file.git.commit_author.clone());
+    settings.commit_email = settings.commit_email.or_else(|| file.git.commit_email.clone());
+    settings.publish = settings.publish.or(file.git.publish);
+    let pr = PrConfig {
+        draft: file.pr.draft,
+        labels: file.pr.labels.clone(),
+        title_template: file.pr.title_template.clone(),
+        body_template: file.pr.body_template.clone(),
+        base: file.git.base_branch.clone(),
+    };
+    if pr != PrConfig::default() {
+        settings.pr = Some(pr);
+    }
+    let sandbox = SandboxConfig::from(&file.sandbox);
+    settings.sandbox = (sandbox != SandboxConfig::default()).then_some(sandbox);
+    // A plan's own prompt has the agent commit its stories.
+    settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
+    let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
+    let task = Task {
+        id: Some(file.task_id),
+        ticket: file.ticket_id,
+        title: file.title,
+        text: file.goal.replace("\r\n", "\n"),
+        source: file.source,
+        dialect: file.dialect,
+        raw: book.then(|| raw.to_owned()),
+        criteria: file.criteria,
+        working_dir: file.git.working_dir,
+        context_files: file.context_files,
+        rules: file.rules,
+    };
+    (task, settings)
+}
+
+impl From<&SandboxChoice> for SandboxConfig {
+    /// What a task file says of it.
+    fn from(choice: &SandboxChoice) -> Self {
+        Self {
+            provider: choice.provider.as_deref().and_then(|name| ProviderName::parse(name).ok()),
+            image: choice.image.clone(),
+            vcpu: choice.vcpu,
+            memory_gib: choice.memory_gib,
+            disk_gib: choice.disk_gib,
+            ..Self::default()
+        }
+    }
+}
+
+/// The check of a criterion, under the criterion's id; `None` where it has none of its own that can be run here.
+fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
+    let command = |argv: Vec<String>| VerifierConfig::command(criterion.id.clone(), argv);
+    let file = |expect: Expect| VerifierConfig { expect: Some(expect), ..command(Vec::new()) };
+    match &criterion.check {
+        Check::Command { command: line } => Some(command(line.argv())),
+        Check::CommandOutput { command: line, pattern } => {
+            let expect = Expect::Output { pattern: pattern.clone() };
+            Some(VerifierConfig { expect: Some(expect), ..command(line.argv()) })
+        }
+        Check::FileExists { path } => Some(file(Expect::FileExists { path: path.clone() })),
+        Check::FileContains { path, pattern } => {
+            Some(file(Expect::FileContains { path: path.clone(), pattern: pattern.clone() }))
+        }
+        Check::PrChecksPass | Check::PrApproved | Check::Claimed => None,
+    }
+}
+
+/// A person's new text of the task: read in its dialect, or refused with the first thing that is wrong.
+pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), String> {
+    if text.trim().is_empty() {
+        return Err("the new task is empty".into());
+    }
+    if task.dialect == Dialect::PromptMd {
+        return Ok((Task { text: text.replace("\r\n", "\n"), ..task.clone() }, None));
+    }
+    let file =
+        super::parse(task.dialect, &Files::new(&task.source, text)).map_err(|found| match found.first() {
+            Some(first) => format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix),
+            None => "it cannot be read".to_owned(),
+        })?;
+    let vars = file.vars();
+    let (new, settings) = adopt(file.filled(&vars), text);
+    // A plan's goal stands in its other files, which this edit does not touch.
+    let goal = if task.dialect == Dialect::Plan { task.text.clone() } else { new.text.clone() };
+    Ok((
+        Task { text: goal, source: task.source.clone(), working_dir: task.working_dir.clone(), ..new },
+        Some(settings),
+    ))
+}
+
+impl RunSpec {
+    /// Takes a person's new text of the task, with the checks that it names. A text that cannot be read changes nothing.
+    pub fn take_edit(&mut self, text: &str) {
+        let Ok((task, settings)) = edited(&self.task, text) else { return };
+        self.task = task;
+        if let Some(ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. }) =
+            settings
+        {
+            self.settings.verifiers = verifiers;
+            self.settings.required_verifiers = required;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: &str = include_str!("testdata/ralph_task.md");
+
+    #[test]
+    fn an_edit_brings_its_own_checks_and_a_bad_one_is_refused() {
+        let file = super::super::parse(Dialect::RalphTaskMd, &Files::new("ralph_task.md", TASK)).unwrap();
+        let (task, settings) = adopt(file, TASK);
+        assert!(!settings.verifiers.unwrap().is_empty());
+        let (again, settings) = edited(&task, TASK).unwrap();
+        assert_eq!(again, task);
+        assert!(settings.is_some());
+        assert!(edited(&task, "no frontmatter at all").is_err());
+        assert!(edited(&task, " ").is_err());
+    }
+}

@@ -1,0 +1,407 @@
+//! The YAML frontmatter of `ralph_task.md`: where it starts and ends, its keys, and errors in lines of the file.
+
+use super::diagnostic::{Diagnostic, Lines};
+use super::json::unknown_key_fix;
+use crate::config::CommandLine;
+use crate::criterion::Span;
+use ralph_protocol::money::Usd;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_saphyr::{Error, Spanned};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Largest frontmatter.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Where the two parts of a file are, as byte ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// The YAML between the two lines of dashes.
+    pub yaml: Range<usize>,
+    /// Everything after the second.
+    pub body: Range<usize>,
+}
+
+/// Why a file has no frontmatter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitError {
+    /// The first line is not `---`.
+    Missing,
+    /// No later line is `---` or `...`.
+    Unclosed,
+}
+
+/// Finds the frontmatter. A byte order mark and CRLF line ends are fine.
+pub fn split(text: &str) -> Result<Split, SplitError> {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut yaml_start = None;
+    let mut at = start;
+    for line in text[start..].split_inclusive('\n') {
+        let bare = line.trim_end();
+        let next = at + line.len();
+        match yaml_start {
+            None if bare == "---" => yaml_start = Some(next),
+            None => return Err(SplitError::Missing),
+            Some(from) if bare == "---" || bare == "..." => {
+                return Ok(Split { yaml: from..at, body: next..text.len() });
+            }
+            Some(_) => {}
+        }
+        at = next;
+    }
+    Err(if yaml_start.is_some() { SplitError::Unclosed } else { SplitError::Missing })
+}
+
+/// What the frontmatter may say.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Frontmatter {
+    /// Stable id of the task.
+    pub task_id: Option<String>,
+    /// What is cloned.
+    pub repo_url: Option<String>,
+    /// What the work starts from.
+    pub base_branch: Option<String>,
+    /// First part of the run's branch; default `ralph/<task_id>/`.
+    pub target_branch_prefix: Option<String>,
+    /// Last part of the run's branch; default: from the title.
+    pub target_branch_slug: Option<String>,
+    /// Where the agent works.
+    pub sandbox_provider: Option<String>,
+    /// Image of the sandbox.
+    pub sandbox_image: Option<String>,
+    /// Size of the sandbox.
+    pub sandbox_resources: Option<Resources>,
+    /// Model profile to work with.
+    pub model_profile_default: Option<String>,
+    /// Model profile to switch to.
+    pub model_profile_fallback: Option<String>,
+    /// Most iterations.
+    pub max_iterations: Option<u32>,
+    /// Most working time.
+    pub max_wall_time_minutes: Option<f64>,
+    /// Most money.
+    pub max_cost_usd_estimate: Option<Usd>,
+    /// Most tokens.
+    pub max_tokens_total: Option<u64>,
+    /// Gutters in a row that end the run.
+    pub max_consecutive_gutter: Option<u32>,
+    /// The one gate of the whole task.
+    pub test_command: Option<CommandLine>,
+    /// Further commands that must pass.
+    pub verify_commands: Option<Vec<CommandLine>>,
+    /// The pull request.
+    pub pr: Option<PrSection>,
+}
+
+/// Size of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resources {
+    /// Processors.
+    pub vcpu: Option<f64>,
+    /// Memory.
+    pub memory_gib: Option<f64>,
+    /// Disk.
+    pub disk_gib: Option<f64>,
+}
+
+/// The pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PrSection {
+    /// Opened as a draft.
+    pub draft: Option<bool>,
+    /// Its labels.
+    pub labels: Option<Vec<String>>,
+    /// Its title.
+    pub title_template: Option<String>,
+    /// Its text.
+    pub body_template: Option<String>,
+}
+
+/// The keys of the frontmatter, for "did you mean".
+pub const KEYS: &[&str] = &[
+    "task_id",
+    "repo_url",
+    "base_branch",
+    "target_branch_prefix",
+    "target_branch_slug",
+    "sandbox_provider",
+    "sandbox_image",
+    "sandbox_resources",
+    "model_profile_default",
+    "model_profile_fallback",
+    "max_iterations",
+    "max_wall_time_minutes",
+    "max_cost_usd_estimate",
+    "max_tokens_total",
+    "max_consecutive_gutter",
+    "test_command",
+    "verify_commands",
+    "pr",
+];
+
+/// Reads the YAML of a split file: typed, with the place of every key.
+pub fn read(
+    file: &str,
+    text: &str,
+    split: &Split,
+    lines: &Lines<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<(Frontmatter, BTreeMap<String, Span>)> {
+    let yaml = text.get(split.yaml.clone()).unwrap_or_default();
+    let first = lines.place(split.yaml.start).line;
+    if yaml.len() > MAX_BYTES {
+        found.push(Diagnostic::error(
+            "frontmatter-too-large",
+            file,
+            Span { line: first, column: 1 },
+            format!("the frontmatter has {} kB; it may have 256", yaml.len() / 1024),
+            "move long texts below the closing `---`",
+        ));
+        return None;
+    }
+    let moved = |line: u64, column: u64| Span {
+        line: usize::try_from(line).unwrap_or(1).max(1) + first - 1,
+        column: usize::try_from(column).unwrap_or(1).max(1),
+    };
+    let keys: Keys = match serde_saphyr::from_str_with_options(yaml, crate::yaml::yaml_limits()) {
+        Ok(keys) => keys,
+        Err(error) => {
+            let place = error.location().map_or(moved(1, 1), |l| moved(l.line(), l.column()));
+            found.push(explain(&error, None, file, place));
+            found.extend(indenting_tabs(file, yaml, split.yaml.start, lines));
+            return None;
+        }
+    };
+    let before = found.len();
+    let mut places = BTreeMap::new();
+    for key in keys.0 {
+        let place = moved(key.referenced.line(), key.referenced.column());
+        if !KEYS.contains(&key.value.as_str()) {
+            found.push(Diagnostic::error(
+                "unknown-key",
+                file,
+                place,
+                format!(
+                    "there is no key `{}` in the frontmatter",
+                    ralph_protocol::text::one_line(&key.value, 60)
+                ),
+                unknown_key_fix(&key.value, KEYS.iter().copied()),
+            ));
+        }
+        places.insert(key.value, place);
+    }
+    if found.len() > before {
+        return None;
+    }
+    match serde_saphyr::from_str_with_options::<Frontmatter>(yaml, crate::yaml::yaml_limits()) {
+        Ok(front) => Some((front, places)),
+        Err(error) => {
+            let place = error.location().map_or(moved(1, 1), |l| moved(l.line(), l.column()));
+            let key = places.iter().filter(|(_, at)| **at <= place).max_by_key(|(_, at)| **at);
+            found.push(explain(&error, key.map(|(key, _)| key.as_str()), file, place));
+            None
+        }
+    }
+}
+
+fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnostic {
+    let inner = match error {
+        Error::AliasError { error, .. } => error.as_ref(),
+        other => other,
+    };
+    let subject = key.map(|key| format!("`{key}`: ")).unwrap_or_default();
+    let (rule, message, fix) = match inner {
+        Error::SerdeUnknownField { field, expected, .. } => (
+            "unknown-key",
+            format!("{subject}there is no key `{}` here", ralph_protocol::text::one_line(field, 60)),
+            unknown_key_fix(field, expected.iter().copied()),
+        ),
+        Error::DuplicateMappingKey { key, .. } => (
+            "duplicate-key",
+            format!("`{}` is given twice", key.as_deref().unwrap_or("a key")),
+            "remove one of them".into(),
+        ),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => (
+            "frontmatter-too-large",
+            "the frontmatter repeats or nests more than any task needs".into(),
+            "write the values out, without anchors and aliases".into(),
+        ),
+        Error::InvalidScalar { ty, .. } => {
+            let wanted = match *ty {
+                "boolean" => "`true` or `false`",
+                ty if ty.starts_with(['u', 'i']) => "a whole number",
+                _ => "a number",
+            };
+            ("wrong-type", format!("{subject}the value is not {wanted}"), format!("give {wanted}"))
+        }
+        other => {
+            let text = other.to_string();
+            let text = text.split(" at line ").next().unwrap_or_default();
+            if text.contains("untagged enum") {
+                let fix = "a command is a text, for example `\"npm test\"`, or a list of texts";
+                ("wrong-type", format!("{subject}the value is not a command"), fix.into())
+            } else if key.is_some() {
+                let fix = "give a value of the right kind; `docs/TASKS.md` shows every key";
+                ("wrong-type", format!("{subject}{}", ralph_protocol::text::one_line(text, 200)), fix.into())
+            } else {
+                let fix = "fix the YAML at this place; texts with `:` or `#` need quotes";
+                ("not-yaml", ralph_protocol::text::one_line(text, 200), fix.into())
+            }
+        }
+    };
+    Diagnostic::error(rule, file, place, message, fix)
+}
+
+/// Lines that are indented with tabs, which YAML refuses. Only asked for where the YAML could not be read: inside a
+/// block of text a tab may be meant.
+fn indenting_tabs(file: &str, yaml: &str, base: usize, lines: &Lines<'_>) -> Vec<Diagnostic> {
+    let mut at = base;
+    let mut out = Vec::new();
+    for line in yaml.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        if line[..indent].contains('\t') && !line.trim().is_empty() {
+            let spaces = line[..indent].replace('\t', "  ");
+            out.push(
+                Diagnostic::error(
+                    "tab-in-frontmatter",
+                    file,
+                    lines.place(at),
+                    "the line is indented with a tab, which YAML does not allow",
+                    "indent with spaces",
+                )
+                .with_edit(at..at + indent, spaces),
+            );
+        }
+        at += line.len();
+    }
+    out
+}
+
+/// The keys of a mapping with their places; the values are only walked over.
+struct Keys(Vec<Spanned<String>>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Keys;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("keys with values")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                let mut keys = Vec::new();
+                while let Some(key) = map.next_key()? {
+                    map.next_value::<serde::de::IgnoredAny>()?;
+                    keys.push(key);
+                }
+                Ok(Keys(keys))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> (Option<Frontmatter>, Vec<Diagnostic>) {
+        let mut found = Vec::new();
+        let split = split(text).unwrap();
+        let front = read("t.md", text, &split, &Lines::new(text), &mut found);
+        (front.map(|(front, _)| front), found)
+    }
+
+    fn refused(yaml: &str) -> Diagnostic {
+        let (front, mut found) = read_text(&format!("---\n{yaml}\n---\n"));
+        assert!(front.is_none(), "{yaml}");
+        found.remove(0)
+    }
+
+    #[test]
+    fn the_two_parts_are_found_with_any_line_end() {
+        let text = "\u{feff}---\r\na: 1\r\n---  \r\nbody";
+        let parts = split(text).unwrap();
+        assert_eq!((&text[parts.yaml], &text[parts.body]), ("a: 1\r\n", "body"));
+        assert_eq!(split("# x\n---\n---\n"), Err(SplitError::Missing));
+        assert_eq!(split(""), Err(SplitError::Missing));
+        assert_eq!(split("---\na: 1\n"), Err(SplitError::Unclosed));
+        assert_eq!(split("---\n---").unwrap().yaml, 4..4);
+    }
+
+    #[test]
+    fn the_list_of_keys_is_that_of_the_type() {
+        let value = serde_json::to_value(Frontmatter::default()).unwrap();
+        let mut fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut keys = KEYS.to_vec();
+        fields.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(fields, keys);
+    }
+
+    #[test]
+    fn values_are_read_as_people_write_them() {
+        let (front, found) = read_text(
+            "---\ntask_id: 007\nmax_iterations: 3\ntest_command: npm test\nverify_commands:\n  - [npm, run, lint]\n  - \"a: b\"\nsandbox_image:\npr: {draft: true}\n---\n",
+        );
+        assert!(found.is_empty(), "{found:?}");
+        let front = front.unwrap();
+        assert_eq!(front.task_id.as_deref(), Some("007"));
+        assert_eq!(front.sandbox_image, None);
+        assert_eq!(front.verify_commands.unwrap()[1], CommandLine::Shell("a: b".into()));
+    }
+
+    #[test]
+    fn a_misspelt_key_is_named_with_its_line_in_the_file() {
+        let error = refused("task_id: a\nmax_iteration: 3");
+        assert_eq!((error.rule, error.line, error.column), ("unknown-key", 3, 1));
+        assert_eq!(error.fix, "did you mean `max_iterations`?");
+        let nested = refused("pr:\n  drft: true");
+        assert_eq!((nested.rule, nested.line, nested.column), ("unknown-key", 3, 3));
+        assert_eq!(nested.fix, "did you mean `draft`?");
+    }
+
+    #[test]
+    fn every_unknown_key_is_named_at_once() {
+        let (_, found) = read_text("---\nzzz: 1\nmax_iteration: 3\n---\n");
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_their_key() {
+        let error = refused("max_iterations: many");
+        assert_eq!((error.rule, error.line, error.column), ("wrong-type", 2, 17));
+        assert_eq!(error.message, "`max_iterations`: the value is not a whole number");
+        assert!(refused("test_command: true").fix.contains("npm test"));
+        assert_eq!(refused("pr: {draft: maybe}").fix, "give `true` or `false`");
+        assert!(refused("max_cost_usd_estimate: -3").message.contains("at least 0"));
+        assert_eq!(refused("a: 1\na: 2").rule, "duplicate-key");
+        assert_eq!(refused("- a").rule, "not-yaml");
+        assert_eq!(refused("pr: [").rule, "not-yaml");
+    }
+
+    #[test]
+    fn tabs_are_named_and_can_be_replaced() {
+        let (_, found) = read_text("---\npr:\n\tdraft: true\n---\n");
+        let tab = found.iter().find(|d| d.rule == "tab-in-frontmatter").unwrap();
+        assert_eq!(tab.line, 3);
+        assert_eq!(tab.edit.as_ref().unwrap().range, 8..9);
+    }
+
+    #[test]
+    fn a_billion_laughs_are_refused() {
+        let mut yaml = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for i in 1..40 {
+            let again = vec![format!("*a{}", i - 1); 10].join(", ");
+            yaml.push_str(&format!("a{i}: &a{i} [{again}]\n"));
+        }
+        assert_eq!(refused(&yaml).rule, "frontmatter-too-large");
+        assert_eq!(refused(&format!("pr: {}", "[".repeat(100_000))).line, 2);
+    }
+}

@@ -1,0 +1,366 @@
+//! JSON with places: a tree of byte ranges beside the typed reading, so that every finding has its line and column and a
+//! single value can be replaced without touching another byte.
+
+use super::diagnostic::{Diagnostic, Lines};
+use ralph_protocol::text::nearest;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Deepest nesting. The formats need five levels; the reader recurses.
+const MAX_DEPTH: usize = 32;
+
+/// One value and where it stands.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Its bytes in the file.
+    pub range: Range<usize>,
+    /// What is inside.
+    pub inner: Inner,
+}
+
+/// What is inside a value.
+#[derive(Debug)]
+pub(crate) enum Inner {
+    Object(Vec<Member>),
+    Array(Vec<Node>),
+    Scalar,
+}
+
+/// One key of an object.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub key: String,
+    pub at: usize,
+    pub value: Node,
+}
+
+impl Node {
+    /// The value of a key, where this is an object that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.members().iter().find(|member| member.key == key).map(|member| &member.value)
+    }
+    /// The elements, where this is an array.
+    pub fn items(&self) -> &[Node] {
+        match &self.inner {
+            Inner::Array(items) => items,
+            _ => &[],
+        }
+    }
+    /// The keys, where this is an object.
+    pub fn members(&self) -> &[Member] {
+        match &self.inner {
+            Inner::Object(members) => members,
+            _ => &[],
+        }
+    }
+}
+
+/// Which keys an object may have, and of which shape the objects below them are.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub keys: &'static [(&'static str, Option<&'static Shape>)],
+}
+
+/// A file that was read: typed, and as a tree of places.
+#[derive(Debug)]
+pub(crate) struct Document<T> {
+    pub value: T,
+    pub root: Node,
+}
+
+/// Reads a file: syntax, unknown and repeated keys, types.
+pub(crate) fn read<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    shape: &'static Shape,
+    lines: &Lines<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Document<T>> {
+    let before = found.len();
+    let root = match parse(text) {
+        Ok(root) => root,
+        Err(problem) => {
+            found.push(problem.diagnostic("not-json", file, lines));
+            return None;
+        }
+    };
+    if !matches!(root.inner, Inner::Object(_)) {
+        found.push(Diagnostic::error(
+            "not-json",
+            file,
+            lines.place(root.range.start),
+            "the file is not a JSON object",
+            "it starts with `{` and ends with `}`",
+        ));
+        return None;
+    }
+    check_keys(&root, shape, file, lines, found);
+    if found.len() > before {
+        return None;
+    }
+    match serde_json::from_str(strip_mark(text).0) {
+        Ok(value) => Some(Document { value, root }),
+        Err(error) => {
+            found.push(Problem::from_serde(&error, lines).diagnostic("wrong-type", file, lines));
+            None
+        }
+    }
+}
+
+/// Where every key of an object and of the objects in it stands; list elements are not listed.
+pub(crate) fn key_places(root: &Node, lines: &Lines<'_>) -> BTreeMap<String, crate::criterion::Span> {
+    let mut out = BTreeMap::new();
+    for member in root.members() {
+        out.insert(member.key.clone(), lines.place(member.at));
+        for below in member.value.members() {
+            out.insert(format!("{}.{}", member.key, below.key), lines.place(below.at));
+        }
+    }
+    out
+}
+
+fn check_keys(
+    node: &Node,
+    shape: &'static Shape,
+    file: &str,
+    lines: &Lines<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    for member in node.members() {
+        let place = lines.place(member.at);
+        if let Some(first) = seen.insert(&member.key, place.line) {
+            found.push(Diagnostic::error(
+                "duplicate-key",
+                file,
+                place,
+                format!("`{}` is given twice; the first is in line {first}", member.key),
+                "remove one of them",
+            ));
+        }
+        match shape.keys.iter().find(|(key, _)| *key == member.key) {
+            Some((_, Some(below))) => check_keys(&member.value, below, file, lines, found),
+            Some((_, None)) => {}
+            None => {
+                let known = shape.keys.iter().map(|(key, _)| *key);
+                found.push(Diagnostic::error(
+                    "unknown-key",
+                    file,
+                    place,
+                    format!("there is no key `{}` here", ralph_protocol::text::one_line(&member.key, 60)),
+                    unknown_key_fix(&member.key, known),
+                ));
+            }
+        }
+    }
+    for item in node.items() {
+        check_keys(item, shape, file, lines, found);
+    }
+}
+
+/// The fix for a key that does not exist: the likely one, or all.
+pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    // A key of a megabyte is no slip, and the distance of two words costs their product.
+    match nearest(ralph_protocol::text::head(key, 64), known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let all: Vec<String> =
+                known.filter(|key| !key.starts_with('$')).map(|key| format!("`{key}`")).collect();
+            format!("remove it; the keys are {}", all.join(", "))
+        }
+    }
+}
+
+/// Why a text is not what it should be.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub offset: usize,
+    pub message: String,
+    pub fix: String,
+}
+
+impl Problem {
+    fn diagnostic(self, rule: &'static str, file: &str, lines: &Lines<'_>) -> Diagnostic {
+        Diagnostic::error(rule, file, lines.place(self.offset), self.message, self.fix)
+    }
+
+    fn from_serde(error: &serde_json::Error, lines: &Lines<'_>) -> Self {
+        let full = error.to_string();
+        let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
+        let fix = if error.is_eof() {
+            "the file ends too early: a bracket or quote is not closed"
+        } else if error.is_syntax() {
+            "fix the JSON at this place; comments and trailing commas are not JSON"
+        } else {
+            "give a value of the right kind; `docs/TASKS.md` shows every key"
+        };
+        let offset = lines.start_of(error.line()) + error.column().saturating_sub(1);
+        Self { offset, message: ralph_protocol::text::one_line(&message, 300), fix: fix.into() }
+    }
+}
+
+/// Reads a text into its tree.
+pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
+    let (body, base) = strip_mark(text);
+    if body.trim().is_empty() {
+        return Err(Problem {
+            offset: 0,
+            message: "the file is empty".into(),
+            fix: "`ralph init` writes a filled-in one".into(),
+        });
+    }
+    // serde_json is the judge of the syntax; the scan below may then trust it.
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(body) {
+        return Err(Problem::from_serde(&error, &Lines::new(text)));
+    }
+    let mut scan = Scan { text, at: base };
+    scan.value(0)
+}
+
+fn strip_mark(text: &str) -> (&str, usize) {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => (rest, '\u{feff}'.len_utf8()),
+        None => (text, 0),
+    }
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn value(&mut self, depth: usize) -> Result<Node, Problem> {
+        self.blank();
+        let start = self.at;
+        if depth > MAX_DEPTH {
+            return Err(self.problem("the values are nested too deep"));
+        }
+        let inner = match self.peek() {
+            Some(b'{') => self.object(depth)?,
+            Some(b'[') => self.array(depth)?,
+            Some(b'"') => {
+                self.skip_string()?;
+                Inner::Scalar
+            }
+            Some(_) => {
+                while self.peek().is_some_and(|b| !b",]} \t\r\n".contains(&b)) {
+                    self.at += 1;
+                }
+                Inner::Scalar
+            }
+            None => return Err(self.problem("a value is missing")),
+        };
+        Ok(Node { range: start..self.at, inner })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Inner, Problem> {
+        let mut members = Vec::new();
+        self.at += 1;
+        loop {
+            self.blank();
+            match self.peek() {
+                Some(b'"') => {
+                    let at = self.at;
+                    let key = self.key()?;
+                    self.blank();
+                    // The colon.
+                    self.at += 1;
+                    let value = self.value(depth + 1)?;
+                    members.push(Member { key, at, value });
+                }
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(Inner::Object(members));
+                }
+                _ => return Err(self.problem("an object is not closed")),
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Inner, Problem> {
+        let mut items = Vec::new();
+        self.at += 1;
+        loop {
+            self.blank();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(Inner::Array(items));
+                }
+                Some(_) => items.push(self.value(depth + 1)?),
+                None => return Err(self.problem("a list is not closed")),
+            }
+        }
+    }
+
+    /// Steps over a text and gives its bytes, quotes included.
+    fn skip_string(&mut self) -> Result<&str, Problem> {
+        let start = self.at;
+        self.at += 1;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'"' => return Ok(self.text.get(start..self.at).unwrap_or_default()),
+                _ => {}
+            }
+        }
+        Err(self.problem("a text is not closed"))
+    }
+
+    fn key(&mut self) -> Result<String, Problem> {
+        let offset = self.at;
+        let raw = self.skip_string()?;
+        if !raw.contains('\\') {
+            return Ok(raw.trim_matches('"').to_owned());
+        }
+        serde_json::from_str(raw).map_err(|_| Problem {
+            offset,
+            message: "the key has an escape that stands for no character".into(),
+            fix: "write the character itself".into(),
+        })
+    }
+
+    fn blank(&mut self) {
+        while self.peek().is_some_and(|b| b" \t\r\n".contains(&b)) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn problem(&self, message: &str) -> Problem {
+        Problem { offset: self.at, message: message.into(), fix: "fix the JSON at this place".into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_knows_its_bytes() {
+        let text = "\u{feff}{ \"a\" : [ true , {\"b\\u0063\": -1.5e3} ], \"é\":\"x\\\"]\"}";
+        let root = parse(text).unwrap();
+        let list = root.get("a").unwrap();
+        assert_eq!(&text[list.items()[0].range.clone()], "true");
+        assert_eq!(&text[list.items()[1].get("bc").unwrap().range.clone()], "-1.5e3");
+        assert_eq!(&text[root.get("é").unwrap().range.clone()], "\"x\\\"]\"");
+    }
+
+    #[test]
+    fn what_is_not_json_is_named_with_its_place() {
+        assert!(parse("").unwrap_err().message.contains("empty"));
+        assert_eq!(parse("{\n \"a\": 1,\n}").unwrap_err().offset, 11);
+        assert!(parse(&"[".repeat(100_000)).is_err());
+        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        assert!(parse(&deep).unwrap_err().message.contains("too deep"));
+        assert!(parse("{\"\\ud800\": 1}").is_err());
+    }
+}

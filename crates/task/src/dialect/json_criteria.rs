@@ -1,0 +1,118 @@
+//! The acceptance criteria of `ralph.json`: each type with its own keys.
+
+use super::diagnostic::{Diagnostic, Lines};
+use super::json::{self, Node};
+use super::names;
+use super::ralph_json::{Entry, KINDS};
+use super::ralph_task_md::check_command;
+use crate::criterion::{Check, Criterion, Pattern, Span};
+use std::collections::BTreeMap;
+
+/// Reads criteria and collects what is wrong with them.
+pub(super) struct Criteria<'a> {
+    pub file: &'a str,
+    pub lines: &'a Lines<'a>,
+    pub found: &'a mut Vec<Diagnostic>,
+}
+
+impl Criteria<'_> {
+    /// Reads them all; `list` is where they stand.
+    pub(super) fn read(&mut self, entries: &[Entry], list: Option<&Node>) -> Vec<Criterion> {
+        let nodes = list.map(Node::items).unwrap_or_default();
+        let mut ids: BTreeMap<String, usize> = BTreeMap::new();
+        let mut out = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            let place = nodes.get(at).map_or(Span::START, |node| self.lines.place(node.range.start));
+            let id = entry.id.clone().unwrap_or_else(|| format!("C{}", at + 1));
+            if !names::is_usable_id(&id) {
+                let message = format!("the id `{}` is not usable", ralph_protocol::text::one_line(&id, 60));
+                let fix = "use letters, digits, `-`, `_` and `.`";
+                self.found.push(Diagnostic::error("bad-id", self.file, place, message, fix));
+            }
+            if let Some(line) = ids.insert(id.clone(), place.line) {
+                let message = format!("the id `{id}` is used twice; the first is in line {line}");
+                let fix = "give each criterion an id of its own";
+                self.found.push(Diagnostic::error("duplicate-id", self.file, place, message, fix));
+            }
+            let Some(check) = self.check(entry, &id, place) else { continue };
+            let text = match entry.description.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+                Some(text) => ralph_protocol::text::one_line(text, 4_000),
+                None => check.describe(),
+            };
+            out.push(Criterion { id, text, milestone: None, check, ticked: false, place });
+        }
+        out
+    }
+
+    fn check(&mut self, entry: &Entry, id: &str, place: Span) -> Option<Check> {
+        let Some((kind, needed)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind) else {
+            let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
+            let message = format!(
+                "there is no criterion of type `{}`",
+                ralph_protocol::text::one_line(&entry.kind, 60)
+            );
+            let fix = fix.replace("the keys are", "the types are");
+            self.found.push(Diagnostic::error("unknown-type", self.file, place, message, fix));
+            return None;
+        };
+        let given = [
+            ("command", entry.command.is_some()),
+            ("path", entry.path.is_some()),
+            ("pattern", entry.pattern.is_some()),
+        ];
+        let mut fine = true;
+        for (key, is_given) in given {
+            let problem = match (needed.contains(&key), is_given) {
+                (true, false) => format!("`{id}` is of type `{kind}`, but has no `{key}`"),
+                (false, true) => format!("`{id}` is of type `{kind}`, which has no `{key}`"),
+                _ => continue,
+            };
+            fine = false;
+            let fix = match needed {
+                [] => "this type has no keys but `id` and `description`".to_owned(),
+                keys => format!(
+                    "this type has {}",
+                    keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and ")
+                ),
+            };
+            self.found.push(Diagnostic::error("wrong-keys", self.file, place, problem, fix));
+        }
+        if let Some(command) = &entry.command {
+            check_command(command, "command", self.file, place, self.found);
+        }
+        if let Some(path) = &entry.path
+            && let Some(problem) = names::path_problem(path)
+        {
+            let message = format!(
+                "the path `{}` of `{id}` cannot be looked at: {problem}",
+                ralph_protocol::text::one_line(path, 80)
+            );
+            let fix = "name a file below the working folder";
+            self.found.push(Diagnostic::error("bad-path", self.file, place, message, fix));
+            fine = false;
+        }
+        let pattern = match entry.pattern.as_deref().map(Pattern::parse) {
+            Some(Err(problem)) => {
+                let fix = "write a regular expression; `\\\\.` stands for a dot in JSON";
+                self.found.push(Diagnostic::error("bad-pattern", self.file, place, problem, fix));
+                return None;
+            }
+            Some(Ok(pattern)) => Some(pattern),
+            None => None,
+        };
+        if !fine {
+            return None;
+        }
+        match (*kind, entry.command.clone(), entry.path.clone(), pattern) {
+            ("file_exists", _, Some(path), _) => Some(Check::FileExists { path }),
+            ("file_contains", _, Some(path), Some(pattern)) => Some(Check::FileContains { path, pattern }),
+            ("command_succeeds", Some(command), _, _) => Some(Check::Command { command }),
+            ("command_output", Some(command), _, Some(pattern)) => {
+                Some(Check::CommandOutput { command, pattern })
+            }
+            ("pr_checks_pass", ..) => Some(Check::PrChecksPass),
+            ("pr_approved", ..) => Some(Check::PrApproved),
+            _ => None,
+        }
+    }
+}

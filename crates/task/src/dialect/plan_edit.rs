@@ -1,0 +1,151 @@
+//! Changes of `tasks.json` while a run works: the engine's own, of a single value, and what an agent may change.
+
+use super::json;
+use super::prd_tasks::{Story, TasksJson, parse_text};
+use std::collections::BTreeMap;
+
+/// Sets `passes` of one story. No other byte changes.
+pub fn set_passes(text: &str, id: &str, passes: bool) -> Result<String, String> {
+    let root = json::parse(text).map_err(|problem| problem.message)?;
+    let stories = root.get("userStories").map(json::Node::items).unwrap_or_default();
+    let is_named = |node: &&json::Node| {
+        let raw = node.get("id").and_then(|value| text.get(value.range.clone()));
+        raw.and_then(|raw| serde_json::from_str::<String>(raw).ok()).as_deref() == Some(id)
+    };
+    let mut named = stories.iter().filter(is_named);
+    let story = named.next().ok_or_else(|| format!("no story has the id `{id}`"))?;
+    if named.next().is_some() {
+        return Err(format!("more than one story has the id `{id}`"));
+    }
+    let value = story.get("passes").ok_or_else(|| format!("the story `{id}` has no `passes`"))?;
+    let mut out = text.to_owned();
+    out.replace_range(value.range.clone(), if passes { "true" } else { "false" });
+    Ok(out)
+}
+
+/// What an agent changed in `tasks.json` that it may not change, in words; empty where everything is allowed.
+///
+/// Agents may add, split and reorder stories (`priority` and `dependsOn` too) and set `passes` and `notes`. Every
+/// acceptance criterion must still be there, in its story or, after a split, in another one; a story may go only where
+/// its criteria live on. Title and description are the contract of a story that has no criteria, and stay then.
+pub fn changed_illegally(old_text: &str, new_text: &str) -> Vec<String> {
+    // A start that cannot be read never became a run; there is nothing to compare with.
+    let Ok(old) = parse_text(old_text) else { return Vec::new() };
+    let new = match parse_text(new_text) {
+        Ok(new) => new,
+        Err(problem) => return vec![format!("`tasks.json` can no longer be read: {problem}")],
+    };
+    let mut out = Vec::new();
+    for (key, before, after) in [
+        ("project", &old.project, &new.project),
+        ("branchName", &old.branch_name, &new.branch_name),
+        ("description", &old.description, &new.description),
+    ] {
+        if before != after {
+            out.push(format!("`{key}` was changed"));
+        }
+    }
+    if old.verify_commands != new.verify_commands {
+        out.push("`verifyCommands` was changed".into());
+    }
+    stories(&old, &new, &mut out);
+    out
+}
+
+fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for criterion in new.user_stories.iter().flat_map(|s| &s.acceptance_criteria) {
+        *left.entry(criterion.trim()).or_insert(0) += 1;
+    }
+    let now: BTreeMap<&str, &Story> = new.user_stories.iter().map(|s| (s.id.as_str(), s)).collect();
+    if now.len() < new.user_stories.len() {
+        out.push("an id is used by two stories".into());
+    }
+    for story in &old.user_stories {
+        let id = &story.id;
+        for criterion in &story.acceptance_criteria {
+            match left.get_mut(criterion.trim()) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => {
+                    let short = ralph_protocol::text::one_line(criterion, 80);
+                    out.push(format!("an acceptance criterion of `{id}` is gone: {short}"));
+                }
+            }
+        }
+        if !story.acceptance_criteria.is_empty() {
+            continue;
+        }
+        match now.get(id.as_str()) {
+            None => out.push(format!("the story `{id}` is gone")),
+            Some(kept) if kept.title != story.title || kept.description != story.description => {
+                out.push(format!("the story `{id}` was reworded, and it has no acceptance criteria"));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASKS: &str = include_str!("testdata/tasks.json");
+
+    #[test]
+    fn passes_is_set_without_touching_another_byte() {
+        let set = set_passes(TASKS, "US-002", true).unwrap();
+        let at = TASKS.match_indices("\"passes\": false").next().unwrap().0 + "\"passes\": ".len();
+        assert_eq!(set, format!("{}true{}", &TASKS[..at], &TASKS[at + 5..]));
+        assert_eq!(set_passes(&set, "US-002", false).unwrap(), TASKS);
+        assert!(set_passes(TASKS, "US-9", true).is_err());
+        assert!(set_passes("{", "US-1", true).is_err());
+        assert!(set_passes(r#"{"userStories":[{"id":"a"}]}"#, "a", true).unwrap_err().contains("passes"));
+        let crlf = TASKS.replace('\n', "\r\n");
+        assert_eq!(set_passes(&crlf, "US-002", true).unwrap(), set.replace('\n', "\r\n"));
+    }
+
+    fn changed(edit: impl Fn(&mut serde_json::Value)) -> Vec<String> {
+        let mut value: serde_json::Value = serde_json::from_str(TASKS).unwrap();
+        edit(&mut value);
+        changed_illegally(TASKS, &value.to_string())
+    }
+
+    #[test]
+    fn agents_may_work_on_their_list() {
+        assert!(changed_illegally(TASKS, TASKS).is_empty());
+        let legal = changed(|v| {
+            let stories = v["userStories"].as_array_mut().unwrap();
+            stories.reverse();
+            stories[0]["passes"] = true.into();
+            stories[0]["notes"] = "done with x".into();
+            stories[0]["priority"] = 9.into();
+            let mut split = stories[1].clone();
+            split["id"] = "US-002b".into();
+            let moved = stories[1]["acceptanceCriteria"].as_array_mut().unwrap().remove(0);
+            split["acceptanceCriteria"] = vec![moved].into();
+            stories.push(split);
+        });
+        assert!(legal.is_empty(), "{legal:?}");
+    }
+
+    #[test]
+    fn agents_may_not_make_the_task_easier() {
+        let gone = changed(|v| {
+            v["userStories"][1]["acceptanceCriteria"].as_array_mut().unwrap().remove(0);
+        });
+        assert_eq!(
+            gone,
+            ["an acceptance criterion of `US-002` is gone: `shop list --json` prints valid JSON"]
+        );
+        assert_eq!(changed(|v| v["verifyCommands"] = vec!["true"].into()), ["`verifyCommands` was changed"]);
+        assert_eq!(changed(|v| v["branchName"] = "main".into()), ["`branchName` was changed"]);
+        let removed = changed(|v| {
+            v["userStories"].as_array_mut().unwrap().remove(2);
+        });
+        assert_eq!(removed, ["the story `US-003` is gone"]);
+        let reworded = changed(|v| v["userStories"][2]["description"] = "Nothing.".into());
+        assert!(reworded[0].contains("reworded"), "{reworded:?}");
+        assert!(changed_illegally(TASKS, "{}}")[0].contains("no longer be read"));
+        assert!(changed(|v| v["extra"] = 1.into())[0].contains("extra"));
+    }
+}

@@ -1,0 +1,14 @@
+//! What a run is asked for: a task in one of four [`dialect`]s, judged by one [`mod@lint`]er, and a [`config`]uration;
+//! both frozen into one [`spec::RunSpec`].
+//!
+//! Reading never opens a file: texts come in, values and diagnostics with their places go out. What cannot be read
+//! unambiguously is an error that says what mends it.
+
+pub mod budget;
+pub mod command_line;
+pub mod config;
+pub mod criterion;
+pub mod dialect;
+pub mod lint;
+pub mod spec;
+mod yaml;

@@ -1,0 +1,312 @@
+//! The rules that block a start: what every task needs so that a run has an end and its result a proof.
+
+use super::{Diagnostic, Facts};
+use crate::budget::Budgets;
+use crate::criterion::{Check, Span};
+use crate::dialect::diagnostic::line_end;
+use crate::dialect::{Dialect, Files, TaskFile, frontmatter};
+
+/// Fewest checkboxes of a `ralph_task.md`.
+const MIN_BOXES: usize = 2;
+
+pub(super) fn check(task: &TaskFile, files: &Files, facts: &Facts, found: &mut Vec<Diagnostic>) {
+    match task.dialect {
+        Dialect::RalphTaskMd => ralph_task_md(task, files, found),
+        Dialect::RalphJson => {
+            something_to_check(task, facts, "acceptance_criteria", found);
+            ralph_json_budget(task, files, found);
+            forge(task, facts, found);
+        }
+        Dialect::Plan => {
+            something_to_check(task, facts, "verifyCommands", found);
+            configured_budget(task, facts, found);
+            prd(files, found);
+        }
+        Dialect::PromptMd => {
+            if facts.verifiers.is_some() {
+                something_to_check(task, facts, "verifiers", found);
+            }
+            configured_budget(task, facts, found);
+        }
+    }
+}
+
+fn ralph_task_md(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>) {
+    let file = task.source.as_str();
+    let end = frontmatter::split(files.text()).map(|split| split.yaml.end).ok();
+    let eol = line_end(files.text());
+    let mut missing = |rule, message: &str, fix: String, line: Option<String>| {
+        let finding = Diagnostic::error(rule, file, Span::START, message, fix);
+        found.push(match (line, end) {
+            (Some(line), Some(end)) => finding.with_edit(end..end, format!("{line}{eol}")),
+            _ => finding,
+        });
+    };
+    let budgets = Budgets::default();
+    let settings = &task.settings;
+    if task.test_command.is_none() {
+        let example = task.global_verify.first().map_or("npm test".to_owned(), |command| command.display());
+        let fix = format!("add the one command that must pass at the end: `test_command: {example:?}`");
+        missing("missing-test-command", "there is no `test_command`", fix, None);
+    }
+    if settings.max_iterations.is_none() {
+        let line = format!("max_iterations: {}", budgets.max_iterations);
+        missing(
+            "missing-max-iterations",
+            "there is no `max_iterations`",
+            format!("add `{line}`"),
+            Some(line),
+        );
+    }
+    if settings.max_wall_time_minutes.is_none() {
+        let line = format!("max_wall_time_minutes: {}", budgets.max_wall_time.as_secs() / 60);
+        let message = "there is no `max_wall_time_minutes`";
+        missing("missing-max-wall-time", message, format!("add `{line}`"), Some(line));
+    }
+    if settings.max_cost_usd_estimate.is_none() && settings.max_tokens_total.is_none() {
+        let line = format!("max_cost_usd_estimate: {}", budgets.max_cost.dollars());
+        let message = "there is neither `max_cost_usd_estimate` nor `max_tokens_total`";
+        missing("missing-cost-budget", message, format!("add `{line}`"), Some(line));
+    }
+    if !task.keys.contains_key("task_id") {
+        let line = format!("task_id: {:?}", task.task_id);
+        let finding = Diagnostic::warning(
+            "missing-task-id",
+            file,
+            Span::START,
+            "there is no `task_id`; one made from the title changes with the title",
+            format!("add `{line}`"),
+        );
+        found.push(match end {
+            Some(end) => finding.with_edit(end..end, format!("{line}{eol}")),
+            None => finding,
+        });
+    }
+    boxes(task, found);
+}
+
+fn boxes(task: &TaskFile, found: &mut Vec<Diagnostic>) {
+    let file = task.source.as_str();
+    if task.criteria.len() < MIN_BOXES && !found.iter().any(|d| d.rule == "missing-criteria-section") {
+        found.push(Diagnostic::error(
+            "too-few-criteria",
+            file,
+            task.criteria.first().map_or(Span::START, |c| c.place),
+            format!("the success criteria have {} of at least {MIN_BOXES} checkboxes", task.criteria.len()),
+            "split the definition of done into single conditions: `- [ ] M1.1 …`",
+        ));
+    }
+    if !task.global_verify.is_empty() {
+        return;
+    }
+    for criterion in task.criteria.iter().filter(|c| c.check == Check::Claimed) {
+        found.push(Diagnostic::error(
+            "missing-check",
+            file,
+            criterion.place,
+            format!("nothing checks `{}`", criterion.id),
+            "add `  - verify: ` with a command below it, or `verify_commands` to the frontmatter",
+        ));
+    }
+}
+
+fn something_to_check(task: &TaskFile, facts: &Facts, key: &str, found: &mut Vec<Diagnostic>) {
+    let configured = facts.verifiers.as_ref().is_some_and(|names| !names.is_empty());
+    if task.is_checkable() || configured {
+        return;
+    }
+    let fix = match task.dialect {
+        Dialect::RalphJson => "add an acceptance criterion, for example of type `command_succeeds`",
+        Dialect::Plan => "add the project's test command to `verifyCommands`",
+        _ => "add a verifier to `.ralph/config.json`; `ralph init` finds the test command",
+    };
+    found.push(Diagnostic::error(
+        "no-check",
+        &task.source,
+        task.keys.get(key).copied().unwrap_or_default(),
+        "nothing that the engine can check says when this task is done",
+        fix,
+    ));
+}
+
+fn ralph_json_budget(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>) {
+    // A new key right after the opening brace is valid wherever the object has another key, and `task` is one.
+    let Some(after_brace) = files.text().find('{').map(|at| at + 1) else { return };
+    let eol = line_end(files.text());
+    let mut warn = |rule, message: &str, line: String, is_free: bool| {
+        let finding = Diagnostic::warning(rule, &task.source, Span::START, message, format!("add `{line}`"));
+        found.push(match is_free {
+            true => finding.with_edit(after_brace..after_brace, format!("{eol}  {line},")),
+            false => finding,
+        });
+    };
+    let budgets = Budgets::default();
+    if task.settings.max_iterations.is_none() {
+        let line = format!("\"max_iterations\": {}", budgets.max_iterations);
+        warn("missing-budget", "there is no `max_iterations`; the default holds", line, true);
+    }
+    if task.settings.max_cost_usd_estimate.is_none() && task.settings.max_tokens_total.is_none() {
+        let message = "there is neither `budget.max_cost_usd` nor `budget.max_tokens`; the default holds";
+        let line = format!("\"budget\": {{\"max_cost_usd\": {}}}", budgets.max_cost.dollars());
+        warn("missing-budget", message, line, !task.keys.contains_key("budget"));
+    }
+}
+
+fn configured_budget(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
+    if facts.budget_set == Some(false) {
+        let budgets = Budgets::default();
+        found.push(Diagnostic::warning(
+            "missing-budget",
+            &task.source,
+            Span::START,
+            format!(
+                "no budget is set; the defaults hold: {} iterations, {}, {}",
+                budgets.max_iterations,
+                ralph_protocol::text::duration(budgets.max_wall_time),
+                budgets.max_cost
+            ),
+            "set `max_iterations` and `max_cost_usd_estimate` in `.ralph/config.json`",
+        ));
+    }
+}
+
+fn forge(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
+    for criterion in task.criteria.iter().filter(|c| c.check.needs_forge()) {
+        if task.git.create_pr != Some(true) {
+            found.push(Diagnostic::warning(
+                "needs-pull-request",
+                &task.source,
+                criterion.place,
+                format!("`{}` looks at the pull request, but the task asks for none", criterion.id),
+                "set `git.create_pr` to true",
+            ));
+        }
+        if !facts.has_forge {
+            found.push(Diagnostic::warning(
+                "needs-forge",
+                &task.source,
+                criterion.place,
+                format!("`{}` needs a code host, and none is known here", criterion.id),
+                "a GitHub remote and `GITHUB_TOKEN` are one; or use a command that can run here",
+            ));
+        }
+    }
+}
+
+fn prd(files: &Files, found: &mut Vec<Diagnostic>) {
+    if files.beside("prd.md").is_none_or(|(_, text)| text.trim().is_empty()) {
+        found.push(Diagnostic::warning(
+            "missing-prd",
+            files.name(),
+            Span::START,
+            "there is no `prd.md` beside it: every session starts without the requirements",
+            "write what is wanted and why; `ralph init --plan` writes the headings",
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{apply_fixes, lint};
+    use super::*;
+
+    const FULL: &str = include_str!("../dialect/testdata/ralph_task.md");
+
+    fn errors(dialect: Dialect, text: &str, facts: &Facts) -> Vec<&'static str> {
+        let report = lint(dialect, &Files::new(dialect.main_file(), text), facts);
+        report.diagnostics.iter().filter(|d| d.is_error()).map(|d| d.rule).collect()
+    }
+
+    fn without(key: &str) -> String {
+        FULL.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn a_good_task_is_not_refused() {
+        assert!(errors(Dialect::RalphTaskMd, FULL, &Facts::default()).is_empty());
+    }
+
+    #[test]
+    fn each_missing_key_blocks_the_start() {
+        for (key, rule) in [
+            ("test_command", "missing-test-command"),
+            ("max_iterations", "missing-max-iterations"),
+            ("max_wall_time_minutes", "missing-max-wall-time"),
+            ("max_cost_usd_estimate", "missing-cost-budget"),
+        ] {
+            assert_eq!(errors(Dialect::RalphTaskMd, &without(key), &Facts::default()), [rule]);
+        }
+        let tokens = FULL.replace("max_cost_usd_estimate: 5", "max_tokens_total: 90000");
+        assert!(errors(Dialect::RalphTaskMd, &tokens, &Facts::default()).is_empty());
+    }
+
+    #[test]
+    fn two_boxes_and_a_check_for_each_are_needed() {
+        let front = "---\ntask_id: t\ntest_command: x\nmax_iterations: 3\nmax_wall_time_minutes: 3\nmax_tokens_total: 3\n";
+        let one = format!("{front}---\n# Success criteria\n- [ ] M1.1 a\n  - verify: `x`\n");
+        assert_eq!(errors(Dialect::RalphTaskMd, &one, &Facts::default()), ["too-few-criteria"]);
+        let unchecked = format!("{one}- [ ] M1.2 b\n");
+        assert_eq!(errors(Dialect::RalphTaskMd, &unchecked, &Facts::default()), ["missing-check"]);
+        let global = unchecked.replacen("---\n#", "verify_commands: [x]\n---\n#", 1);
+        assert!(errors(Dialect::RalphTaskMd, &global, &Facts::default()).is_empty());
+    }
+
+    #[test]
+    fn missing_budgets_can_be_filled_in_with_the_defaults() {
+        for eol in ["\n", "\r\n"] {
+            let text = "---\ntest_command: x\n---\n# Success criteria\n- [ ] a\n  - verify: `x`\n- [ ] b\n  - verify: `y`\n"
+                .replace('\n', eol);
+            let report =
+                lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", text.as_str()), &Facts::default());
+            let fixed = apply_fixes(&text, &report.diagnostics);
+            let again =
+                lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", fixed.as_str()), &Facts::default());
+            assert!(again.diagnostics.is_empty(), "{fixed}\n{:?}", again.diagnostics);
+            assert!(fixed.contains("max_cost_usd_estimate: 10") && fixed.contains("- [ ] M1.2 b"), "{fixed}");
+            assert_eq!(fixed.matches('\n').count(), fixed.matches(eol).count());
+        }
+    }
+
+    #[test]
+    fn the_other_dialects_need_one_thing_to_check() {
+        let none = Facts { verifiers: Some(Vec::new()), ..Facts::default() };
+        let tests = Facts { verifiers: Some(vec!["tests".into()]), ..Facts::default() };
+        let plan = r#"{"userStories":[{"id":"a","title":"t","acceptanceCriteria":["x"],"passes":false}]}"#;
+        for (dialect, text) in
+            [(Dialect::RalphJson, "{\"task\": \"t\"}"), (Dialect::Plan, plan), (Dialect::PromptMd, "# T")]
+        {
+            assert_eq!(errors(dialect, text, &none), ["no-check"], "{dialect:?}");
+            assert!(errors(dialect, text, &tests).is_empty(), "{dialect:?}");
+        }
+        assert!(errors(Dialect::PromptMd, "# T", &Facts::default()).is_empty(), "not known, not judged");
+    }
+
+    #[test]
+    fn missing_budgets_of_json_are_warned_of_and_can_be_filled_in() {
+        let text = "{\"task\": \"t\", \"acceptance_criteria\": [{\"type\": \"pr_approved\"}]}";
+        let files = |text: &str| Files::new("ralph.json", text);
+        let report = lint(Dialect::RalphJson, &files(text), &Facts::default());
+        let rules: Vec<&str> = report.diagnostics.iter().map(|d| d.rule).collect();
+        assert_eq!(rules, ["missing-budget", "missing-budget", "needs-forge", "needs-pull-request"]);
+        let fixed = apply_fixes(text, &report.diagnostics);
+        let facts = Facts { has_forge: true, ..Facts::default() };
+        let again = lint(Dialect::RalphJson, &files(&fixed), &facts);
+        assert_eq!(again.diagnostics.len(), 1, "{:?}", again.diagnostics);
+        let set = again.task.unwrap().settings;
+        assert_eq!(
+            (set.max_iterations, set.max_cost_usd_estimate.map(|c| c.dollars())),
+            (Some(30), Some(10.0))
+        );
+    }
+
+    #[test]
+    fn a_plan_without_requirements_or_budget_is_warned_of() {
+        let facts = Facts { budget_set: Some(false), ..Facts::default() };
+        let files = Files::new("ralph/tasks.json", include_str!("../dialect/testdata/tasks.json"));
+        let rules = |files: &Files| -> Vec<&str> {
+            lint(Dialect::Plan, files, &facts).diagnostics.iter().map(|d| d.rule).collect()
+        };
+        assert_eq!(rules(&files), ["missing-budget", "missing-prd", "no-acceptance-criteria"]);
+        assert_eq!(rules(&files.with("ralph/prd.md", "# R")), ["missing-budget", "no-acceptance-criteria"]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Warnings about words: criteria nobody can check, stories too large for one session, templates left as they were.
+
+use super::Diagnostic;
+use crate::criterion::{Check, Span};
+use crate::dialect::{Dialect, Files, TaskFile};
+
+/// Words that sound like a condition and name none.
+const VAGUE: &[&str] = &[
+    "works correctly",
+    "work correctly",
+    "works as expected",
+    "work as expected",
+    "behaves as expected",
+    "as expected",
+    "as intended",
+    "works well",
+    "works fine",
+    "works properly",
+    "work properly",
+    "behaves correctly",
+    "behaves properly",
+    "functions correctly",
+    "functions properly",
+    "handled correctly",
+    "handled properly",
+    "handles errors gracefully",
+    "gracefully",
+    "looks good",
+    "look good",
+    "looks nice",
+    "looks right",
+    "is clean",
+    "are clean",
+    "clean code",
+    "high quality",
+    "good quality",
+    "good performance",
+    "is fast",
+    "is robust",
+    "is readable",
+    "is maintainable",
+    "is intuitive",
+    "user-friendly",
+    "user friendly",
+    "easy to use",
+    "well tested",
+    "well-tested",
+    "well documented",
+    "well-documented",
+    "no bugs",
+    "bug-free",
+    "production-ready",
+    "production ready",
+    "best practices",
+    "and so on",
+    "etc",
+];
+
+/// Longest description of something that one session can do.
+const MAX_CHARS: usize = 400;
+const MAX_SENTENCES: usize = 3;
+
+/// What a template has before somebody fills it in.
+const PLACEHOLDERS: &[&str] = &["ORG/REPO", "your-org/", "ralph/feature-name"];
+
+pub(super) fn check(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>) {
+    let file = files.name();
+    for criterion in &task.criteria {
+        // A criterion with a check of its own is as exact as its check; a story is judged by its own criteria.
+        if criterion.check == Check::Claimed && task.dialect != Dialect::Plan {
+            vague(&criterion.id, &criterion.text, file, criterion.place, found);
+        }
+        too_large(&criterion.id, &criterion.text, file, criterion.place, found);
+    }
+    for (story, criterion) in task.stories.iter().zip(&task.criteria) {
+        for text in &story.acceptance_criteria {
+            vague(&story.id, text, file, criterion.place, found);
+        }
+        too_large(&story.id, &story.description, file, criterion.place, found);
+    }
+    placeholders(task, file, found);
+}
+
+fn vague(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diagnostic>) {
+    if let Some(phrase) = vague_phrase(text) {
+        found.push(Diagnostic::warning(
+            "vague-criterion",
+            file,
+            place,
+            format!("nobody can check \"{phrase}\" in `{id}`: {}", ralph_protocol::text::one_line(text, 100)),
+            "name what can be seen: an input and its answer, a command and its exit code, a file and its content",
+        ));
+    }
+}
+
+/// The first phrase of a text that names no condition.
+fn vague_phrase(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase();
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    VAGUE.iter().copied().find(|phrase| {
+        text.match_indices(phrase).any(|(at, _)| {
+            is_edge(text[..at].chars().next_back()) && is_edge(text[at + phrase.len()..].chars().next())
+        })
+    })
+}
+
+fn too_large(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diagnostic>) {
+    let (sentences, chars) = (sentences(text), text.chars().count());
+    if sentences > MAX_SENTENCES || chars > MAX_CHARS {
+        found.push(Diagnostic::warning(
+            "too-large",
+            file,
+            place,
+            format!("`{id}` takes {sentences} sentences and {chars} characters to describe"),
+            "split it: what one session can finish fits in three sentences",
+        ));
+    }
+}
+
+/// Sentences end with `.`, `!` or `?` before a blank or the end, so that `src/a.rs` and `1.5` end none.
+fn sentences(text: &str) -> usize {
+    let text = text.trim();
+    let mut count = 0;
+    let mut open = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        open |= c.is_alphanumeric();
+        if open && ".!?".contains(c) && chars.peek().is_none_or(|next| next.is_whitespace()) {
+            count += 1;
+            open = false;
+        }
+    }
+    count + usize::from(open)
+}
+
+fn placeholders(task: &TaskFile, file: &str, found: &mut Vec<Diagnostic>) {
+    let at = |key: &str| task.keys.get(key).copied().unwrap_or_default();
+    let is_json = task.dialect == Dialect::RalphJson;
+    let values = [
+        (if is_json { "repository.url" } else { "repo_url" }, &task.git.repo_url),
+        (if task.dialect == Dialect::Plan { "branchName" } else { "git.feature_branch" }, &task.git.branch),
+        ("sandbox_image", &task.sandbox.image),
+    ];
+    for (key, value) in values {
+        let Some(value) = value else { continue };
+        if let Some(left) = PLACEHOLDERS.iter().find(|left| value.contains(**left)) {
+            found.push(Diagnostic::warning(
+                "placeholder",
+                file,
+                at(key),
+                format!("`{key}` still has the template's `{left}`"),
+                "fill in your own, or remove the key",
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Facts, lint};
+    use super::*;
+
+    fn rules(dialect: Dialect, text: &str) -> Vec<&'static str> {
+        let report = lint(dialect, &Files::new(dialect.main_file(), text), &Facts::default());
+        let own = ["vague-criterion", "too-large", "placeholder"];
+        report.diagnostics.iter().map(|d| d.rule).filter(|rule| own.contains(rule)).collect()
+    }
+
+    fn boxes(lines: &str) -> String {
+        format!("---\nverify_commands: [x]\n---\n# Success criteria\n{lines}")
+    }
+
+    #[test]
+    fn criteria_nobody_can_check_are_named() {
+        for text in
+            ["The form works correctly", "It looks good.", "The code is clean", "Edge cases, docs, etc."]
+        {
+            assert_eq!(
+                rules(Dialect::RalphTaskMd, &boxes(&format!("- [ ] M1.1 {text}\n"))),
+                ["vague-criterion"]
+            );
+        }
+        let exact =
+            boxes("- [ ] M1.1 `cargo test etching` passes\n- [ ] M1.2 Works correctly\n  - verify: `x`\n");
+        assert!(rules(Dialect::RalphTaskMd, &exact).is_empty());
+    }
+
+    #[test]
+    fn stories_too_large_for_one_session_are_named() {
+        let long = boxes("- [ ] M1.1 One. Two! Three? Four\n- [ ] M1.2 Edit src/a.rs to 1.5. Then b.\n");
+        assert_eq!(rules(Dialect::RalphTaskMd, &long), ["too-large"]);
+        let plan = include_str!("../dialect/testdata/tasks.json");
+        let wordy = plan.replace("The flag `--json` of the list command.", &"é".repeat(401));
+        assert_eq!(rules(Dialect::Plan, &wordy), ["too-large"]);
+        let vague = plan.replace("`shop list --json` prints valid JSON", "JSON works as expected");
+        assert_eq!(rules(Dialect::Plan, &vague), ["vague-criterion"]);
+    }
+
+    #[test]
+    fn templates_left_as_they_were_are_named() {
+        let plan =
+            include_str!("../dialect/testdata/tasks.json").replace("ralph/json-output", "ralph/feature-name");
+        assert_eq!(rules(Dialect::Plan, &plan), ["placeholder"]);
+        let json = "{\"task\": \"t\", \"repository\": {\"url\": \"https://github.com/ORG/REPO.git\"}}";
+        assert_eq!(rules(Dialect::RalphJson, json), ["placeholder"]);
+    }
+}
