@@ -162,7 +162,7 @@ impl Machine {
         }
     }
 
-    fn parts(&self) -> Parts {
+    pub fn parts(&self) -> Parts {
         let agents = self.agents.iter().map(|name| {
             Box::new(FnAgent {
                 name: AgentName::from(*name),
@@ -184,7 +184,7 @@ impl Machine {
             custom_checks: self.custom.lock().unwrap().take().unwrap_or_default(),
             clock: self.clock.clone(),
             redactor: Arc::new(Redactor::default()),
-            observer: Box::new(Silent),
+            observers: vec![Box::new(Silent)],
             helpers: self.helpers.clone(),
             refusals: ralph_core::Refusals::default(),
             forge: None,
@@ -200,7 +200,7 @@ impl Machine {
     }
 
     pub fn run_with(&self, observer: Box<dyn Observer>, redactor: Redactor) -> RunResult {
-        let parts = Parts { observer, redactor: Arc::new(redactor), ..self.parts() };
+        let parts = Parts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
         Driver::create(self.spec(), parts).unwrap().run()
     }
 
