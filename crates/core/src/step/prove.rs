@@ -3,6 +3,7 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::proof::results::without_result;
 use crate::proof::watched::Watched;
 use crate::proof::{difference, environment, surroundings};
 use crate::step::verify::{Checked, run_check, run_logged};
@@ -89,6 +90,11 @@ impl Driver {
         for result in found.results.clone().iter().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
             found.fail(format!("{}: {why}", result.name));
+        }
+        // A required check that did not run has not passed. Where something else failed, that is why it did not.
+        if found.failed.is_empty() {
+            let required = &self.ctx.state.spec.settings.required_verifiers;
+            without_result(required, &found.results).into_iter().for_each(|why| found.fail(why));
         }
         if !found.output.is_empty() {
             self.explain(&subject, &mut found)?;
