@@ -16,7 +16,10 @@ pub use provider::{LocalManaged, LocalProvider};
 use egress::Egress;
 use fence::{Fence, Runtime};
 use link::GuardLink;
-use ralph_domain::ports::{Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
+use ralph_domain::ports::{
+    Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
+    WriteMode,
+};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -204,6 +207,10 @@ fn real_folder(root: &Path) -> Result<PathBuf, SandboxError> {
 impl Sandbox for LocalSandbox {
     fn kind(&self) -> &'static str {
         "local"
+    }
+
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Host }
     }
 
     fn root(&self) -> &Path {

@@ -8,7 +8,7 @@ use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
     Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
-    SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
+    SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,9 @@ pub struct LocalManaged {
 impl Sandbox for LocalManaged {
     fn kind(&self) -> &'static str {
         "local"
+    }
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Host }
     }
     fn root(&self) -> &Path {
         self.sandbox.root()
