@@ -9,8 +9,8 @@ use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
-    Agent, Clock, CustomCheck, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream,
-    WriteMode,
+    Agent, Clock, CustomCheck, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec, Task};
@@ -86,6 +86,9 @@ impl Agent for FnAgent {
             wishes: ralph_domain::ports::Wishes::default(),
         })
     }
+
+    /// Nothing of it lives between its sessions.
+    fn put_away(&self, _: PutAway) {}
 }
 
 /// A machine in memory; only `.ralph/` is on disk.
