@@ -9,7 +9,7 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{Tokens, Usage, Usd};
 use ralph_domain::ports::{
-    Agent, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport,
+    Agent, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, PutAway, Sandbox, SandboxError, SessionReport,
     SessionRequest, SessionSink, StopCause, Stream, Wishes, WriteMode,
 };
 use ralph_domain::text;
@@ -61,6 +61,9 @@ impl Agent for ScriptedAgent {
         let spent = player.spent;
         Ok(report(number, end, turn, spent))
     }
+
+    /// Nothing of it lives between its sessions.
+    fn put_away(&self, _: PutAway) {}
 }
 
 fn report(number: usize, end: SessionEnd, turn: &Turn, duration: Duration) -> SessionReport {

@@ -39,11 +39,8 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() -> ExitCode {
+    ralph_sandbox::init();
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().is_some_and(|arg| arg == "__guard") {
-        let fd = args.get(1).and_then(|fd| fd.parse().ok()).unwrap_or(-1);
-        return ExitCode::from(u8::try_from(ralph_sandbox::guard::main(fd)).unwrap_or(1));
-    }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     if has("--list") {
         // None of them is ignored.

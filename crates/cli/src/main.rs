@@ -37,7 +37,9 @@ fn main() -> ExitCode {
         Err(error) => return output::usage(&error),
     };
     let out = output::Out::new(&args);
-    match command::run(args, &out) {
+    // What a killed guard leaves behind comes to this process, which ends it.
+    let adopts = ralph_sandbox::adopt_orphans().map_err(error::CommandError::from);
+    match adopts.and_then(|()| command::run(args, &out)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out.fail(&error)),
     }

@@ -140,7 +140,7 @@ pub fn parts(
         custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
         redactor,
-        observer: observer(out),
+        observers: vec![observer(out)],
         cancel,
         helpers: thinker.helpers(),
         refusals,

@@ -1,6 +1,7 @@
 //! What every step works with: the journal and the state it folds into, the clock, the observer, the logs for people.
 
 use crate::error::DriveError;
+use crate::observers::Observers;
 use jiff::Timestamp;
 use ralph_domain::describe::describe;
 use ralph_domain::event::{Event, EventBody};
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Watches a run as it happens: a terminal, a server, a test.
-pub trait Observer {
+/// Watches a run as it happens: a terminal, a server, a test. A run may have several.
+pub trait Observer: Send {
     /// Something was journalled.
     fn event(&mut self, state: &RunState, event: &Event);
     /// Called several times a second while something runs.
@@ -94,7 +95,7 @@ pub(crate) struct Context {
     pub run: RunDir,
     pub clock: Arc<dyn Clock>,
     pub redactor: Arc<Redactor>,
-    pub observer: Box<dyn Observer>,
+    pub observer: Observers,
     pub cancel: Arc<CancelFlag>,
     /// Where clean checkouts are made.
     pub proof_dir: PathBuf,
@@ -121,7 +122,7 @@ impl Context {
         dir: RalphDir,
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
-        observer: Box<dyn Observer>,
+        observers: Vec<Box<dyn Observer>>,
         cancel: Arc<CancelFlag>,
         proof_dir: PathBuf,
     ) -> Self {
@@ -134,7 +135,7 @@ impl Context {
             run,
             clock,
             redactor,
-            observer,
+            observer: Observers::new(observers),
             cancel,
             proof_dir,
             custom_checks: BTreeMap::new(),
@@ -146,14 +147,14 @@ impl Context {
         }
     }
 
-    /// Journals what happened, folds it in, tells the observer, and people where it is an occasion for that.
+    /// Journals what happened, folds it in, tells the observers, and people where it is an occasion for that.
     pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.record_only(body)?;
         self.tell()?;
         Ok(event)
     }
 
-    /// Journals what happened, folds it in and tells the observer.
+    /// Journals what happened, folds it in and tells the observers.
     pub fn record_only(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);

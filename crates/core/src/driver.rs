@@ -46,8 +46,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Knows the secrets.
     pub redactor: Arc<Redactor>,
-    /// Watches.
-    pub observer: Box<dyn Observer>,
+    /// Who watches, each told in this order.
+    pub observers: Vec<Box<dyn Observer>>,
     /// Ends the run from outside.
     pub cancel: Arc<CancelFlag>,
     /// Who may be called for help.
@@ -64,7 +64,16 @@ pub struct Parts {
     pub keeper: Option<Box<dyn SandboxKeeper>>,
 }
 
-/// Drives one run.
+/// What a step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It was performed and journalled; another one may follow.
+    More,
+    /// There is none: the run is over, or a person is needed.
+    Rest,
+}
+
+/// Drives one run: all of it with [`Driver::run`], or step by step with [`Driver::step`] and [`Driver::finish`].
 pub struct Driver {
     pub(crate) ctx: Context,
     pub(crate) sandbox: Box<dyn Sandbox>,
@@ -142,7 +151,7 @@ impl Driver {
             parts.dir,
             parts.clock,
             parts.redactor,
-            parts.observer,
+            parts.observers,
             parts.cancel,
             parts.proof_dir,
         );
@@ -170,17 +179,60 @@ impl Driver {
 
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
     pub fn run(mut self) -> RunResult {
-        let result = self.drive().and_then(|()| self.tell_sandboxes());
-        self.dismiss_sandboxes();
-        let flushed = self.ctx.settle();
-        self.clear_marker();
-        match result.and(flushed) {
-            Ok(()) => self.result(None),
-            Err(error) => {
-                let run_error = error.to_run_error(Some(self.ctx.state.iterations + 1));
-                self.result(Some(run_error))
+        loop {
+            match self.step() {
+                Ok(Progress::More) => {}
+                Ok(Progress::Rest) => return self.finish(Ok(())),
+                Err(error) => return self.finish(Err(error)),
             }
         }
+    }
+
+    /// Asks what comes next, does it and journals it. A session, a check or a wait is one step and takes its time; the
+    /// cancel flag and the inbox end it early. Between two steps the driver may move to another thread, or be dropped:
+    /// `resume` goes on from there.
+    pub fn step(&mut self) -> Result<Progress, DriveError> {
+        self.ctx.read_inbox()?;
+        self.ctx.tell_refusals()?;
+        self.tell_sandboxes()?;
+        self.apply_approval()?;
+        self.take_edit()?;
+        self.ctx.state.tick(self.ctx.clock.now());
+        let step = decide(&self.ctx.state);
+        if self.suspends(&step)? {
+            return Ok(Progress::Rest);
+        }
+        match step {
+            Step::Prepare => self.prepare()?,
+            Step::Work { iteration, attempt, agent, model, role, skipped } => {
+                self.work(iteration, attempt, &agent, model.as_deref(), role, skipped)?;
+            }
+            Step::Diagnose => self.diagnose()?,
+            Step::Criticise => self.criticise()?,
+            Step::CloseInterrupted => self.close_interrupted()?,
+            Step::Void => self.void()?,
+            Step::Checkpoint => self.checkpoint()?,
+            Step::Verify { checks } => self.verify(&checks)?,
+            Step::Judge => self.judge()?,
+            Step::Wait { reason, until } => self.wait(&reason, until)?,
+            Step::Mitigate { rung } => self.mitigate(rung)?,
+            Step::Prove => self.prove()?,
+            Step::Push => self.push()?,
+            Step::Publish => self.publish()?,
+            Step::LookAtChecks => self.look_at_checks()?,
+            Step::LookAtReview => self.look_at_review()?,
+            Step::AskPerson(need) => {
+                self.ctx.record(EventBody::NeedsHuman { reason: need.reason, message: need.message })?;
+            }
+            Step::Finish { reason, summary } => {
+                self.ctx.boundary("finish.before");
+                self.hand_back(None)?;
+                self.ctx.record(EventBody::Finished { reason, summary })?;
+                self.ctx.boundary("finish.after");
+            }
+            Step::AwaitPerson | Step::Done => return Ok(Progress::Rest),
+        }
+        Ok(Progress::More)
     }
 
     /// Somebody ends this process: what is left to do is left to the next one.
@@ -198,48 +250,30 @@ impl Driver {
         Ok(true)
     }
 
-    fn drive(&mut self) -> Result<(), DriveError> {
-        loop {
-            self.ctx.read_inbox()?;
-            self.ctx.tell_refusals()?;
-            self.tell_sandboxes()?;
-            self.apply_approval()?;
-            self.take_edit()?;
-            self.ctx.state.tick(self.ctx.clock.now());
-            let step = decide(&self.ctx.state);
-            if self.suspends(&step)? {
-                return Ok(());
-            }
-            match step {
-                Step::Prepare => self.prepare()?,
-                Step::Work { iteration, attempt, agent, model, role, skipped } => {
-                    self.work(iteration, attempt, &agent, model.as_deref(), role, skipped)?;
-                }
-                Step::Diagnose => self.diagnose()?,
-                Step::Criticise => self.criticise()?,
-                Step::CloseInterrupted => self.close_interrupted()?,
-                Step::Void => self.void()?,
-                Step::Checkpoint => self.checkpoint()?,
-                Step::Verify { checks } => self.verify(&checks)?,
-                Step::Judge => self.judge()?,
-                Step::Wait { reason, until } => self.wait(&reason, until)?,
-                Step::Mitigate { rung } => self.mitigate(rung)?,
-                Step::Prove => self.prove()?,
-                Step::Push => self.push()?,
-                Step::Publish => self.publish()?,
-                Step::LookAtChecks => self.look_at_checks()?,
-                Step::LookAtReview => self.look_at_review()?,
-                Step::AskPerson(need) => {
-                    self.ctx.record(EventBody::NeedsHuman { reason: need.reason, message: need.message })?;
-                }
-                Step::Finish { reason, summary } => {
-                    self.ctx.boundary("finish.before");
-                    self.hand_back(None)?;
-                    self.ctx.record(EventBody::Finished { reason, summary })?;
-                    self.ctx.boundary("finish.after");
-                }
-                Step::AwaitPerson | Step::Done => return Ok(()),
+    /// Lets go of the run after its last step: dismisses its sandboxes, waits until the journal is on the disk, and says
+    /// how it went. `driven` is what the last step came to.
+    pub fn finish(mut self, driven: Result<(), DriveError>) -> RunResult {
+        let told = driven.and_then(|()| self.tell_sandboxes());
+        self.dismiss_sandboxes();
+        let flushed = self.ctx.settle();
+        self.clear_marker();
+        match told.and(flushed) {
+            Ok(()) => self.result(None),
+            Err(error) => {
+                let run_error = error.to_run_error(Some(self.ctx.state.iterations + 1));
+                self.result(Some(run_error))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_driver_and_its_errors_may_move_to_another_thread() {
+        fn is_send<T: Send>() {}
+        is_send::<super::Driver>();
+        is_send::<super::Parts>();
+        is_send::<super::DriveError>();
     }
 }

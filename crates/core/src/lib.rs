@@ -2,7 +2,8 @@
 //!
 //! [`driver::Driver`] performs what [`ralph_domain::decide::decide`] names, one step after the other, and appends what
 //! happened to the journal. It knows the outside world only through the ports of [`ralph_domain::ports`]; whoever wires
-//! it (the command line, a server, your own program) hands over the backends in [`driver::Parts`].
+//! it (the command line, a server, your own program) hands over the backends in [`driver::Parts`]. A driver belongs to one
+//! thread at a time but may move between them; several in one process do not know of each other.
 //! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.
 
 mod append_only;
@@ -17,6 +18,7 @@ pub mod handover;
 pub mod help;
 mod inbox;
 mod integrity;
+mod observers;
 pub mod prompt;
 mod proof;
 mod receipt;
@@ -30,7 +32,7 @@ mod task_book;
 mod tell;
 
 pub use context::{CancelFlag, Live, Observer};
-pub use driver::{Driver, Parts};
+pub use driver::{Driver, Parts, Progress};
 pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
 pub use refusals::Refusals;

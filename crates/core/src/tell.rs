@@ -4,10 +4,10 @@
 //! is killed between the two events goes on with what is missing. Only the instant between sending and journalling is
 //! left, and for that each message carries an id that stays the same.
 
-use crate::context::{CancelFlag, Context, Live, Observer};
+use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
-use ralph_domain::event::{Event, EventBody, Notified};
-use ralph_domain::ports::{Clock, Notification, Notifier, Stream};
+use ralph_domain::event::{EventBody, Notified};
+use ralph_domain::ports::{Clock, Notification, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::{OpenOccasion, RunState};
 use ralph_domain::tell::notification;
@@ -101,8 +101,7 @@ pub fn catch_up(
         return Ok(0);
     }
     let cancel = Arc::new(CancelFlag::default());
-    let mut ctx =
-        Context::new(state, journal, dir, clock, redactor, Box::new(Nobody), cancel, PathBuf::new());
+    let mut ctx = Context::new(state, journal, dir, clock, redactor, Vec::new(), cancel, PathBuf::new());
     ctx.notifiers = notifiers;
     ctx.tell()?;
     ctx.settle()?;
@@ -112,12 +111,4 @@ pub fn catch_up(
 /// Whether people are still to be told of something, were these the ones who tell.
 pub fn is_outstanding(state: &RunState, notifiers: &[Box<dyn Notifier>]) -> bool {
     outstanding(state, notifiers).next().is_some()
-}
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &Live<'_>) {}
-    fn output(&mut self, _: Stream, _: &[u8]) {}
 }

@@ -236,6 +236,26 @@ fn a_run_goes_from_prepare_to_a_proven_end() {
 }
 
 #[test]
+fn a_check_without_a_result_has_not_passed() {
+    // Half of the required checks have answered.
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, true).checkpointed("t1").checked("tests", true);
+    assert!(matches!(decide(&run.0), Step::Verify { .. }), "the other one is asked for");
+    assert_eq!(judge(&run.0), Verdict::FalsePromise);
+    // None has, on this tree: what they said of another one does not count.
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, true).checkpointed("t1");
+    run.checked("tests", true).checked("lint", true).checkpointed("t2");
+    assert_ne!(judge(&run.0), Verdict::Candidate);
+    // There is nothing that could answer: no check is required, or no verifier has the required name.
+    for required in [vec![], vec!["nobody".to_owned()]] {
+        let mut run = Run::new(|config| config.required_verifiers = Some(required)).and_prepared();
+        assert_ne!(run.iteration("t1", true, true, true), Verdict::Candidate);
+        assert_ne!(decide(&run.0), Step::Prove);
+    }
+}
+
+#[test]
 fn a_promise_alone_never_ends_a_run() {
     let mut run = Run::prepared();
     assert_eq!(run.iteration("t1", true, false, true), Verdict::FalsePromise);

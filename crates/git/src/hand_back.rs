@@ -21,8 +21,7 @@ use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, RunId, TreeId};
 use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, HandedBack, Push, PushEnd, StateFile, Workspace,
-    WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
 use serde::{Deserialize, Serialize};
@@ -356,15 +355,36 @@ impl Workspace for HandBack {
         self.agent.checkout_clean(commit, into)
     }
 
-    fn save_state(
-        &mut self,
-        files: &[StateFile],
-        message: &str,
-        at: Timestamp,
-    ) -> Result<CommitId, WorkspaceError> {
-        self.agent.save_state(files, message, at)
+    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        self.agent.patches(from, to, max)
     }
 
+    fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
+        self.agent.verify_checkout(commit, folder)
+    }
+
+    fn damage(&self) -> Option<String> {
+        self.user.damage().or_else(|| self.agent.damage())
+    }
+
+    fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.agent.file_at(commit, path)
+    }
+
+    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
+        self.agent.unrecorded()
+    }
+
+    fn publisher(&mut self) -> &mut dyn Publisher {
+        &mut self.agent
+    }
+
+    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+        Some(self)
+    }
+}
+
+impl UserTree for HandBack {
     fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
         self.seal()?;
         self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
@@ -373,21 +393,5 @@ impl Workspace for HandBack {
     fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
         self.seal()?;
         self.hand_back_now(at).map_err(|e| e.during("hand the agent's files back"))
-    }
-
-    fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError> {
-        self.agent.push(remote, pushes)
-    }
-
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        self.agent.patches(from, to, max)
-    }
-
-    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
-        self.agent.owns(commit)
-    }
-
-    fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
-        self.agent.remote_ref(remote, name)
     }
 }

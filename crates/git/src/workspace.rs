@@ -19,7 +19,8 @@ use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, RunId, TreeId};
 use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Push, PushEnd, StateFile, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Publisher, Push, PushEnd, StateFile, UserTree,
+    Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
 use std::path::{Path, PathBuf};
@@ -258,6 +259,16 @@ impl Workspace for GitWorkspace {
         diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
     }
 
+    fn publisher(&mut self) -> &mut dyn Publisher {
+        self
+    }
+
+    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+        None
+    }
+}
+
+impl Publisher for GitWorkspace {
     fn save_state(
         &mut self,
         files: &[StateFile],

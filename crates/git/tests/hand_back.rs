@@ -4,7 +4,7 @@
 mod support;
 
 use jiff::Timestamp;
-use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, Workspace};
+use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace};
 use ralph_git::{HandBack, Identity, Repo, WorkspaceOptions, twin};
 use std::ffi::OsStr;
 use std::fs;
@@ -218,6 +218,29 @@ fn a_branch_follows_by_compare_and_swap_with_its_index() {
     assert_eq!(done.branch_kept.as_deref(), Some("fix"));
     assert_eq!(pair.user.git(&["log", "--format=%s", "-1", "fix"]), "the user's");
     assert_eq!(pair.user.git(&["show", &format!("{WORK}:a.txt")]), "2");
+}
+
+#[test]
+fn a_twin_answers_what_a_proof_asks() {
+    let user = Fixture::new();
+    user.write(".gitignore", "secret\n");
+    let pair = Pair::of(user, None);
+    let (mut both, baseline) = pair.begun();
+    pair.agent("new.txt", "new\n");
+    pair.agent("secret", "hidden\n");
+    let commit = iteration(&mut both, 1, false).commit.unwrap();
+    assert_eq!(both.unrecorded().unwrap(), ["secret"]);
+    assert_eq!(both.file_at(&commit, "new.txt").unwrap().as_deref(), Some(&b"new\n"[..]));
+    assert_eq!(both.file_at(&baseline.head, "new.txt").unwrap(), None);
+    let into = pair.user.dir.path().join("clean");
+    fs::create_dir(&into).unwrap();
+    both.checkout_clean(&commit, &into).unwrap();
+    assert_eq!(both.verify_checkout(&commit, &into).unwrap(), Vec::<String>::new());
+    fs::write(into.join("new.txt"), "forged\n").unwrap();
+    assert_ne!(both.verify_checkout(&commit, &into).unwrap(), Vec::<String>::new());
+    assert_eq!(both.damage(), None);
+    fs::remove_dir_all(pair.twin.join(".git")).unwrap();
+    assert!(both.damage().is_some());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_domain::ports::{Lease, Push, PushEnd, Workspace};
+use ralph_domain::ports::{Lease, Publisher as _, Push, PushEnd, Workspace};
 use ralph_git::{Extent, GitWorkspace, Identity, Repo, WorkspaceOptions, path_remote, place};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ mod support;
 
 use jiff::Timestamp;
 use ralph_domain::id::CommitId;
-use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd, StateFile, Workspace};
+use ralph_domain::ports::{GitRemote, Lease, Publisher as _, Push, PushEnd, StateFile, Workspace};
 use ralph_git::{GitWorkspace, fetch, path_remote};
 use ralph_testkit::fake_github::FakeGitHub;
 use std::path::PathBuf;

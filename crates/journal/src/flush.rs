@@ -2,11 +2,11 @@
 //! the checks. [`Flusher::barrier`] waits until it has arrived; the driver calls it before money is spent again and
 //! before it reports an end.
 
-use std::fs::File;
+use crate::seal::Settle;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Flushes one file from a thread of its own.
+/// Flushes one copy of the journal from a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Flusher {
     requests: Sender<()>,
@@ -15,9 +15,8 @@ pub(crate) struct Flusher {
 }
 
 impl Flusher {
-    /// A flusher for this file; `None` where no thread can be started, and the caller flushes itself.
-    pub fn start(file: &File) -> Option<Self> {
-        let file = file.try_clone().ok()?;
+    /// A flusher that waits with `settle`; `None` where no thread can be started, and the caller flushes itself.
+    pub fn start(mut settle: Settle) -> Option<Self> {
         let (requests, todo) = channel::<()>();
         let (done, results) = channel();
         std::thread::Builder::new()
@@ -27,7 +26,7 @@ impl Flusher {
                 while todo.recv().is_ok() {
                     // Requests that came meanwhile are answered by the same flush.
                     let more = todo.try_iter().count();
-                    for result in std::iter::once(file.sync_data()).chain((0..more).map(|_| Ok(()))) {
+                    for result in std::iter::once(settle()).chain((0..more).map(|_| Ok(()))) {
                         if done.send(result).is_err() {
                             return;
                         }

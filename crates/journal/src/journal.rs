@@ -8,13 +8,15 @@ use crate::error::JournalError;
 use crate::flush::Flusher;
 use crate::layout::RunDir;
 use crate::read::{encode, parse, refuse_newer};
-use crate::repair::{heal, open_seal, relink_missing, set_aside};
+use crate::repair::{catch_up, heal, relink_missing, set_aside};
+use crate::seal::{FileSeal, Seal, Settle, is_same, write_all_or_nothing};
+use crate::stamp::Stamp;
 use jiff::Timestamp;
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
 use ralph_domain::redact::Redactor;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +40,10 @@ impl Places {
     pub fn sealed_spec(&self) -> Option<PathBuf> {
         self.seal.as_ref().map(|path| path.with_extension("spec.json"))
     }
+    /// The sealed copy that these places name.
+    fn file_seal(&self) -> Option<Box<dyn Seal>> {
+        self.seal.as_deref().map(|path| Box::new(FileSeal::at(path)) as Box<dyn Seal>)
+    }
     pub(crate) fn spare_events(&self) -> Option<PathBuf> {
         self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
     }
@@ -51,7 +57,7 @@ impl Places {
 pub struct Journal {
     places: Places,
     file: File,
-    seal: Option<File>,
+    seal: Option<Box<dyn Seal>>,
     flusher: Option<Flusher>,
     seq: Seq,
     bytes: u64,
@@ -62,22 +68,16 @@ pub struct Journal {
     redactor: Arc<Redactor>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Stamp {
-    ino: u64,
-    size: u64,
-    mtime: (i64, i64),
-    ctime: (i64, i64),
+/// Where a journal ends.
+struct Head {
+    seq: Seq,
+    last_at: Timestamp,
+    bytes: u64,
 }
 
-impl Stamp {
-    fn of(meta: &std::fs::Metadata) -> Self {
-        Self {
-            ino: meta.ino(),
-            size: meta.size(),
-            mtime: (meta.mtime(), meta.mtime_nsec()),
-            ctime: (meta.ctime(), meta.ctime_nsec()),
-        }
+impl Default for Head {
+    fn default() -> Self {
+        Self { seq: Seq(0), last_at: Timestamp::UNIX_EPOCH, bytes: 0 }
     }
 }
 
@@ -102,36 +102,38 @@ pub enum Integrity {
 }
 
 impl Journal {
-    /// Starts a new journal. The spec must have been written before.
+    /// Starts a new journal, sealed in the file that its places name. The spec must have been written before.
     pub fn create(places: Places, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
-        places.dir.create()?;
-        let path = places.dir.events();
-        let file = open_append(&path)?;
-        let seal = places.seal.as_deref().and_then(|p| {
-            std::fs::create_dir_all(p.parent()?).ok()?;
-            open_append(p).ok()
-        });
-        let mut journal = Self {
-            stamp: Stamp::default(),
-            suspect: false,
-            flusher: Flusher::start(seal.as_ref().unwrap_or(&file)),
-            places,
-            file,
-            seal,
-            seq: Seq(0),
-            bytes: 0,
-            last_at: Timestamp::UNIX_EPOCH,
-            redactor,
-        };
-        journal.link_spares();
-        journal.restamp()?;
-        Ok(journal)
+        let seal = places.file_seal();
+        Self::create_sealed(places, seal, redactor)
     }
 
-    /// Opens the journal of an earlier process: heals it from its sealed copy, sets a torn last line aside, and calls
-    /// `each` with every event in order.
+    /// Starts a new journal with this sealed copy. One that cannot be made is done without.
+    pub fn create_sealed(
+        places: Places,
+        seal: Option<Box<dyn Seal>>,
+        redactor: Arc<Redactor>,
+    ) -> Result<Self, JournalError> {
+        places.dir.create()?;
+        let file = open_append(&places.dir.events())?;
+        Self::begin(places, file, seal, redactor, Head::default())
+    }
+
+    /// Opens the journal of an earlier process, sealed in the file that its places name: heals it from there, sets a torn
+    /// last line aside, and calls `each` with every event in order.
     pub fn open(
         places: Places,
+        redactor: Arc<Redactor>,
+        each: &mut dyn FnMut(&Event),
+    ) -> Result<(Self, Opened), JournalError> {
+        let seal = places.file_seal();
+        Self::open_sealed(places, seal, redactor, each)
+    }
+
+    /// Opens the journal of an earlier process with this sealed copy. One that cannot be written is done without.
+    pub fn open_sealed(
+        places: Places,
+        seal: Option<Box<dyn Seal>>,
         redactor: Arc<Redactor>,
         each: &mut dyn FnMut(&Event),
     ) -> Result<(Self, Opened), JournalError> {
@@ -141,13 +143,13 @@ impl Journal {
             return Err(JournalError::NoRun(places.dir.path().to_owned()));
         }
         let mut opened = Opened::default();
-        if let Some(seal) = places.seal.as_deref().filter(|s| s.is_file()) {
-            opened.healed_bytes = heal(&path, seal)?;
+        if let Some(seal) = &seal {
+            // One that cannot be looked at is done without, as one that cannot be written.
+            let head = seal.head().ok().flatten();
+            opened.healed_bytes = head.map_or(Ok(0), |head| heal(&path, &**seal, head))?;
         }
         let mut file = open_append(&path)?;
-        let mut seq = Seq(0);
-        let mut last_at = Timestamp::UNIX_EPOCH;
-        let mut bytes = 0u64;
+        let Head { mut seq, mut last_at, mut bytes } = Head::default();
         let mut line_number = 0u64;
         let mut reader = BufReader::with_capacity(64 * 1024, &file);
         let mut line = Vec::new();
@@ -184,11 +186,28 @@ impl Journal {
             file.set_len(bytes).map_err(|e| JournalError::file("repair", &path, e))?;
             file.seek(SeekFrom::End(0)).map_err(|e| JournalError::file("repair", &path, e))?;
         }
-        let seal = places.seal.as_deref().and_then(|p| open_seal(p, &path, bytes));
+        let seal = seal.and_then(|mut seal| catch_up(&mut *seal, &path, bytes).is_ok().then_some(seal));
+        let journal = Self::begin(places, file, seal, redactor, Head { seq, last_at, bytes })?;
+        Ok((journal, opened))
+    }
+
+    fn begin(
+        places: Places,
+        file: File,
+        seal: Option<Box<dyn Seal>>,
+        redactor: Arc<Redactor>,
+        head: Head,
+    ) -> Result<Self, JournalError> {
+        let Head { seq, last_at, bytes } = head;
+        // A copy that cannot be made ready is none.
+        let (seal, settle) = match seal.map(|mut seal| (seal.settle(), seal)) {
+            Some((Ok(settle), seal)) => (Some(seal), Some(settle)),
+            _ => (None, settle_file(&file).ok()),
+        };
         let mut journal = Self {
             stamp: Stamp::default(),
             suspect: false,
-            flusher: Flusher::start(seal.as_ref().unwrap_or(&file)),
+            flusher: settle.and_then(Flusher::start),
             places,
             file,
             seal,
@@ -199,7 +218,7 @@ impl Journal {
         };
         journal.link_spares();
         journal.restamp()?;
-        Ok((journal, opened))
+        Ok(journal)
     }
 
     /// The last event's position.
@@ -244,9 +263,7 @@ impl Journal {
             line = encode(&event);
         }
         if let Some(seal) = &mut self.seal {
-            let path = self.places.seal.clone().unwrap_or_default();
-            write_all_or_nothing(seal, &line, self.bytes)
-                .map_err(|e| JournalError::file("append to", &path, e))?;
+            seal.append(&line, self.bytes).map_err(|e| JournalError::file("append to", &seal.place(), e))?;
         }
         let path = self.places.dir.events();
         // Our own writing must not hide somebody else's.
@@ -268,8 +285,13 @@ impl Journal {
         match &mut self.flusher {
             Some(flusher) => flusher.request(),
             None => {
-                let file = self.seal.as_ref().unwrap_or(&self.file);
-                file.sync_data().map_err(|e| JournalError::file("flush", &self.places.dir.events(), e))?;
+                let settle = match &mut self.seal {
+                    Some(seal) => seal.settle(),
+                    None => settle_file(&self.file),
+                };
+                settle
+                    .and_then(|mut settle| settle())
+                    .map_err(|e| JournalError::file("flush", &self.places.dir.events(), e))?;
             }
         }
         Ok(())
@@ -325,16 +347,11 @@ impl Journal {
     }
 
     fn same_as_seal(&mut self) -> Result<bool, JournalError> {
-        match (&self.seal, &self.places.seal) {
-            (Some(_), Some(seal)) => {
-                let path = self.places.dir.events();
-                let ours = read_from_fd(&self.file).map_err(|e| JournalError::file("read", &path, e))?;
-                let sealed = std::fs::read(seal).map_err(|e| JournalError::file("read", seal, e))?;
-                Ok(ours == sealed)
-            }
-            // Without a sealed copy an edit that keeps the length and the inode cannot be told from a touch.
-            _ => Ok(true),
-        }
+        // Without a sealed copy an edit that keeps the length and the inode cannot be told from a touch.
+        let Some(seal) = &self.seal else { return Ok(true) };
+        let path = self.places.dir.events();
+        let ours = from_start(&self.file).map_err(|e| JournalError::file("read", &path, e));
+        is_same(&**seal, &mut ours?).map_err(|e| JournalError::file("read", &seal.place(), e))
     }
 
     /// The run folder lost its journal: link the inode that we still hold back to its place.
@@ -351,19 +368,20 @@ impl Journal {
 
     /// Writes the journal anew from the sealed copy, or from the inode we hold.
     fn rebuild(&mut self, path: &Path) -> Result<(), JournalError> {
-        let text = match &self.places.seal {
-            Some(seal) if self.seal.is_some() => {
-                std::fs::read(seal).map_err(|e| JournalError::file("read", seal, e))?
-            }
-            _ => read_from_fd(&self.file).map_err(|e| JournalError::file("read", path, e))?,
+        let mut text = Vec::new();
+        let (read, from) = match &self.seal {
+            Some(seal) => (seal.read(), seal.place()),
+            None => (from_start(&self.file).map(|file| Box::new(file) as _), path.to_owned()),
         };
+        read.and_then(|mut read| read.read_to_end(&mut text))
+            .map_err(|e| JournalError::file("read", &from, e))?;
         let fresh = path.with_extension("fresh");
         std::fs::write(&fresh, &text).map_err(|e| JournalError::file("write", &fresh, e))?;
         std::fs::rename(&fresh, path).map_err(|e| JournalError::file("write", path, e))?;
         self.file = open_append(path)?;
         self.bytes = text.len() as u64;
         if self.seal.is_none() {
-            self.flusher = Flusher::start(&self.file);
+            self.flusher = settle_file(&self.file).ok().and_then(Flusher::start);
         }
         if let Some(spare) = self.places.spare_events() {
             let _ = std::fs::remove_file(spare);
@@ -400,17 +418,14 @@ pub(crate) fn open_append(path: &Path) -> Result<File, JournalError> {
         .map_err(|e| JournalError::file("open", path, e))
 }
 
-/// A full disk must not leave half a line behind: what was written of it is taken back.
-fn write_all_or_nothing(file: &mut File, line: &[u8], before: u64) -> std::io::Result<()> {
-    file.write_all(line).inspect_err(|_| {
-        let _ = file.set_len(before);
-    })
+fn settle_file(file: &File) -> std::io::Result<Settle> {
+    let file = file.try_clone()?;
+    Ok(Box::new(move || file.sync_data()))
 }
 
-fn read_from_fd(file: &File) -> std::io::Result<Vec<u8>> {
+/// Another handle on the file we hold, at its beginning.
+fn from_start(file: &File) -> std::io::Result<File> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
-    Ok(text)
+    Ok(file)
 }

@@ -1,7 +1,7 @@
 //! The run folder on disk.
 //!
 //! `.ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. Each event goes to
-//! a sealed copy outside the repo first, so that an agent that edits the journal is noticed and nothing it erases is
+//! a sealed copy ([`seal::Seal`]) outside the repo first, so that an agent that edits the journal is noticed and nothing it erases is
 //! lost. [`follow::Follower`] reads events from a sequence number without loss, [`snapshot`] keeps `state.json` so that
 //! readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
 //! any folder, and [`artifacts`] writes everything an event may name by its digest.
@@ -17,6 +17,8 @@ pub mod lock;
 pub mod read;
 pub mod registry;
 pub mod repair;
+pub mod seal;
 pub mod snapshot;
+mod stamp;
 
 pub use error::JournalError;

@@ -2,10 +2,14 @@
 
 use crate::error::JournalError;
 use crate::journal::{Places, open_append};
+use crate::seal::Seal;
 use ralph_domain::id::Seq;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+
+/// Bytes that are copied at a time.
+const COPY: usize = 64 * 1024;
 
 pub(crate) fn relink_missing(places: &Places) {
     for (spare, path) in
@@ -21,26 +25,22 @@ pub(crate) fn relink_missing(places: &Places) {
     }
 }
 
-/// Brings the journal up to its sealed copy. The journal must be a prefix of it.
-pub(crate) fn heal(path: &Path, seal: &Path) -> Result<u64, JournalError> {
-    let sealed_len = std::fs::metadata(seal).map_err(|e| JournalError::file("read", seal, e))?.len();
+/// Brings the journal up to its sealed copy, which has `sealed_len` bytes. The journal must be a prefix of it.
+pub(crate) fn heal(path: &Path, seal: &dyn Seal, sealed_len: u64) -> Result<u64, JournalError> {
+    let place = seal.place();
     let mut ours = BufReader::new(File::open(path).map_err(|e| JournalError::file("read", path, e))?);
-    let mut theirs = BufReader::new(File::open(seal).map_err(|e| JournalError::file("read", seal, e))?);
+    let mut theirs = BufReader::new(seal.read().map_err(|e| JournalError::file("read", &place, e))?);
     let mut at = 0u64;
     loop {
         let a = ours.fill_buf().map_err(|e| JournalError::file("read", path, e))?;
         if a.is_empty() {
             break;
         }
-        let b = theirs.fill_buf().map_err(|e| JournalError::file("read", seal, e))?;
+        let b = theirs.fill_buf().map_err(|e| JournalError::file("read", &place, e))?;
         let length = a.len().min(b.len());
         if length == 0 || a[..length] != b[..length] {
             let differs = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u64;
-            return Err(JournalError::Tampered {
-                path: path.to_owned(),
-                seal: seal.to_owned(),
-                at: at + differs,
-            });
+            return Err(JournalError::Tampered { path: path.to_owned(), seal: place, at: at + differs });
         }
         at += length as u64;
         ours.consume(length);
@@ -48,7 +48,7 @@ pub(crate) fn heal(path: &Path, seal: &Path) -> Result<u64, JournalError> {
     }
     if at < sealed_len {
         let mut rest = Vec::new();
-        theirs.read_to_end(&mut rest).map_err(|e| JournalError::file("read", seal, e))?;
+        theirs.read_to_end(&mut rest).map_err(|e| JournalError::file("read", &place, e))?;
         let mut file = open_append(path)?;
         file.write_all(&rest).map_err(|e| JournalError::file("repair", path, e))?;
         file.sync_data().map_err(|e| JournalError::file("repair", path, e))?;
@@ -66,18 +66,25 @@ pub(crate) fn set_aside(path: &Path, from: u64, seq: Seq) -> Result<(), JournalE
     std::fs::write(&aside, torn).map_err(|e| JournalError::file("write", &aside, e))
 }
 
-/// The sealed copy as a file to append to; made anew from the journal where this machine has none.
-pub(crate) fn open_seal(seal: &Path, journal: &Path, bytes: u64) -> Option<File> {
-    if !seal.is_file() {
-        std::fs::create_dir_all(seal.parent()?).ok()?;
-        std::fs::copy(journal, seal).ok()?;
+/// Makes the sealed copy end where the journal of `bytes` does; fills it anew where there is none.
+pub(crate) fn catch_up(seal: &mut dyn Seal, journal: &Path, bytes: u64) -> std::io::Result<()> {
+    match seal.head()? {
+        // A torn line was cut from the journal.
+        Some(sealed) if sealed > bytes => seal.cut(bytes),
+        Some(_) => Ok(()),
+        None => {
+            let mut file = File::open(journal)?;
+            let mut chunk = vec![0; COPY];
+            let mut at = 0;
+            loop {
+                match file.read(&mut chunk)? {
+                    0 => return Ok(()),
+                    read => seal.append(&chunk[..read], at)?,
+                }
+                at = file.stream_position()?;
+            }
+        }
     }
-    let file = open_append(seal).ok()?;
-    // A torn line was cut from the journal; the copy ends where the journal does.
-    if file.metadata().ok()?.len() > bytes {
-        file.set_len(bytes).ok()?;
-    }
-    Some(file)
 }
 
 /// A person accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is kept.

@@ -6,7 +6,8 @@ use crate::http::{Http, patient, token};
 use crate::machine::Machine;
 use crate::{paths, script};
 use ralph_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxError, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
+    Surroundings, WriteMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,6 +81,10 @@ fn refused(verb: &'static str, path: &Path, reason: &str) -> SandboxError {
 impl<M: Machine> Sandbox for CloudSandbox<M> {
     fn kind(&self) -> &'static str {
         self.machine.kind()
+    }
+
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
 
     fn root(&self) -> &Path {

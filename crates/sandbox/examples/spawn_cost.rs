@@ -8,7 +8,7 @@
 )]
 
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_sandbox::{LocalOptions, LocalSandbox, guard};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::error::Error;
 use std::ops::ControlFlow;
 use std::process::{Command, ExitCode, Stdio};
@@ -27,13 +27,8 @@ impl ExecSink for Count {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    let first = args.next();
-    if first.as_deref() == Some("__guard") {
-        let fd = args.next().and_then(|fd| fd.parse().ok()).unwrap_or(-1);
-        return Ok(ExitCode::from(u8::try_from(guard::main(fd)).unwrap_or(1)));
-    }
-    let rounds: u32 = first.and_then(|n| n.parse().ok()).unwrap_or(500);
+    ralph_sandbox::init();
+    let rounds: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500);
     let begun = Instant::now();
     let sandbox = LocalSandbox::start(&std::env::temp_dir(), LocalOptions::new("spawn-cost"))?;
     println!("guard up in      {:.3} ms", millis(begun.elapsed()));

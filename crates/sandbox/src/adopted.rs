@@ -1,18 +1,36 @@
-//! What a dead guard leaves behind: its orphans become children of this process, which ends them.
+//! What a dead guard leaves behind, and how it is ended.
 //!
-//! `ralph` has other children (git, other guards), so nothing is killed for merely being a child. An orphan is told
-//! by one of three marks: the run's variable in its environment, the session of the command that ran, or, for those that have
-//! shed both, a session of its own together with the memory mark that only commands get.
+//! Where this process adopts orphans, they become its children. It has others (git, other guards, whatever else the program
+//! does), so nothing is killed for merely being a child. An orphan is told by one of three marks: the run's variable in its
+//! environment, the session of the command that ran, or, for those that have shed both, a session of its own together with
+//! the memory mark that only commands get. Where it does not adopt them, the first two marks find them wherever they went.
 
 use crate::{RUN_MARK, os};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpid};
+use ralph_domain::ports::SandboxError;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(10);
 const RESCAN_MS: u8 = 3;
+
+/// This process has asked for orphans. A fact of the process, like the kernel's own flag, whatever runs there are.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Makes this process the parent of every orphan below it (`PR_SET_CHILD_SUBREAPER`), so that it can end whatever a killed
+/// guard leaves behind, even what has cleared its environment and left its session.
+///
+/// Only for a program whose children are its own affair: it also gets the orphans of other children and must wait for
+/// those. The binary `ralph` calls it; without it, the last of the three marks by which orphans are told is not used.
+pub fn adopt_orphans() -> Result<(), SandboxError> {
+    os::adopt_orphans()
+        .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
+    ASKED.store(true, Ordering::Relaxed);
+    Ok(())
+}
 
 /// What killing the orphans came to.
 pub(crate) struct Cleared {
@@ -29,11 +47,12 @@ pub(crate) fn clear(run_id: &str, main: Option<Pid>) -> Cleared {
     let entry = format!("{RUN_MARK}={run_id}");
     let own_session = os::session(me);
     let own_mark = os::killable_mark(me);
+    let adopts = ASKED.load(Ordering::Relaxed);
     let is_orphan = |child: Pid| {
         let session = os::session(child);
         let foreign = session != own_session;
         (main.is_some() && session == main)
-            || (foreign && os::killable_mark(child) != own_mark)
+            || (adopts && foreign && os::killable_mark(child) != own_mark)
             || os::carries(child, &entry)
     };
     let mut killed = BTreeSet::new();
@@ -65,7 +84,7 @@ pub(crate) fn clear(run_id: &str, main: Option<Pid>) -> Cleared {
     if let Some(main) = main {
         killed.remove(&main);
     }
-    // Where this process could not adopt them, they went elsewhere; the variable still finds most.
-    let elsewhere = crate::sweep(run_id);
+    // Where this process did not adopt them, they went elsewhere.
+    let elsewhere = crate::sweep::sweep_with(run_id, main);
     Cleared { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX).saturating_add(elsewhere), alive }
 }

@@ -33,8 +33,8 @@ pub struct SbxOptions {
     /// Scripts that run inside at every create, in order (a git identity, links to where an agent keeps its sign-in). They
     /// must do no harm when they run again.
     pub setup: Vec<String>,
-    /// Another program as the guard of the tool, with its first arguments (see [`crate::LocalOptions::guard_exe`]).
-    pub guard: Option<(PathBuf, Vec<String>)>,
+    /// Another program as the guard of the tool (see [`crate::LocalOptions::guard_exe`]).
+    pub guard: Option<PathBuf>,
 }
 
 impl SbxOptions {
@@ -57,7 +57,7 @@ impl SbxProvider {
     }
 
     fn host(&self, folder: &Path, run: &str) -> Result<Host, SandboxError> {
-        Host::start(&self.options.tool, folder, run, self.options.guard.as_ref())
+        Host::start(&self.options.tool, folder, run, self.options.guard.as_deref())
     }
 
     /// The tool, for calls that need no workspace.

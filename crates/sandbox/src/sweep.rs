@@ -15,6 +15,11 @@ const RESCAN_MS: u8 = 5;
 /// For the resume of a run whose `ralph` and guard both died: whoever holds the run's lock may be sure that nothing
 /// of an earlier life goes on. Neither this process nor one above it is touched. Gives up after five seconds.
 pub fn sweep(run_id: &str) -> u32 {
+    sweep_with(run_id, None)
+}
+
+/// The same, with those of the session `session`: a command leads one, and its number is not given away while anybody is in it.
+pub(crate) fn sweep_with(run_id: &str, session: Option<Pid>) -> u32 {
     let entry = format!("{RUN_MARK}={run_id}");
     let me = getpid();
     let above = ancestors(me);
@@ -25,7 +30,8 @@ pub fn sweep(run_id: &str) -> u32 {
         let found: Vec<Pid> = os::all()
             .into_iter()
             .filter(|pid| !above.contains(pid) && os::owner(*pid) == Some(uid))
-            .filter(|pid| os::carries(*pid, &entry) && !os::zombie(*pid))
+            .filter(|pid| os::carries(*pid, &entry) || (session.is_some() && os::session(*pid) == session))
+            .filter(|pid| !os::zombie(*pid))
             .collect();
         for pid in &found {
             if kill(*pid, Signal::SIGKILL).is_ok() {

@@ -77,7 +77,8 @@ fn net(
             return None;
         }
     };
-    let options = LocalOptions { guard_exe: PathBuf::from(PROBE), fence, ..LocalOptions::new("egress") };
+    let options =
+        LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), fence, ..LocalOptions::new("egress") };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     Some(Net { _dir: dir, sandbox, refusals, dialled })
 }

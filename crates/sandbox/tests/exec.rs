@@ -244,7 +244,7 @@ fn a_guard_that_is_no_guard_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     for program in ["/bin/true", "/no/such/program"] {
         let mut options = common::options("none");
-        options.guard_exe = PathBuf::from(program);
+        options.guard_exe = Some(PathBuf::from(program));
         assert!(ralph_sandbox::LocalSandbox::start(dir.path(), options).is_err());
     }
     assert!(

@@ -29,7 +29,7 @@ fn options(dir: &Path, isolation: Isolation, change: impl FnOnce(&mut FenceSpec)
         }
     };
     let id = dir.file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
-    Some(LocalOptions { guard_exe: PathBuf::from(PROBE), fence, ..LocalOptions::new(id) })
+    Some(LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), fence, ..LocalOptions::new(id) })
 }
 
 fn fenced_with(change: impl FnOnce(&mut FenceSpec)) -> Option<Fenced> {

@@ -91,7 +91,7 @@ impl Bench {
     fn options(&self) -> SbxOptions {
         let mut options = SbxOptions::new(self.tool.clone());
         options.workspace = Some(self.dir.path().join("work"));
-        options.guard = Some((PathBuf::from(common::PROBE), vec!["__guard".to_owned()]));
+        options.guard = Some(PathBuf::from(common::PROBE));
         options
     }
     fn file(&self, name: &str) -> String {

@@ -24,7 +24,8 @@ use ralph_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ReplyPart, StopReason, TextPart, UserPart,
 };
 use ralph_domain::ports::{
-    Agent, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream,
+    Agent, FINAL_MESSAGE_MAX, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Stream,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::text;
@@ -126,6 +127,9 @@ impl Agent for ActionsAgent {
         };
         Ok(told.report(end, &caller.spend, deadline))
     }
+
+    /// Nothing of it lives between its sessions.
+    fn put_away(&self, _: PutAway) {}
 }
 
 impl ActionsAgent {

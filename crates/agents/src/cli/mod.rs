@@ -23,7 +23,7 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest,
+    Agent, ExecOutcome, ExecRequest, ExecSink, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest,
     SessionSink, StopCause, Stream, Wishes,
 };
 use serde_json::json;
@@ -129,6 +129,9 @@ impl Agent for CliAgent {
     ) -> Result<SessionReport, SandboxError> {
         self.run(request, sandbox, sink, |_| {})
     }
+
+    /// Nothing of it lives between its sessions.
+    fn put_away(&self, _: PutAway) {}
 }
 
 fn parser_for(format: OutputFormat) -> Box<dyn Parser> {

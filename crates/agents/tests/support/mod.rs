@@ -9,8 +9,8 @@
 use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
-    Agent, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, SessionReport, SessionRequest,
-    SessionSink, StopCause, Stream, WriteMode,
+    Agent, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
+    SessionReport, SessionRequest, SessionSink, StopCause, Stream, Surroundings, WriteMode,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -59,6 +59,9 @@ impl Canned {
 impl Sandbox for Canned {
     fn kind(&self) -> &'static str {
         "canned"
+    }
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
     fn root(&self) -> &Path {
         &self.root

@@ -156,7 +156,7 @@ impl Driver {
         let state = &self.ctx.state;
         let run = state.spec.run_id.clone();
         let message = format!("ralph: state of run {run} after iteration {}", state.iterations);
-        let saved = self.workspace.save_state(&files, &message, self.ctx.clock.now())?;
+        let saved = self.workspace.publisher().save_state(&files, &message, self.ctx.clock.now())?;
         self.ctx.boundary("push.saved");
         let facts = &self.ctx.state.handover;
         let lease = |known: &Option<CommitId>| known.clone().map_or(Lease::Absent, Lease::At);
@@ -206,17 +206,17 @@ impl Driver {
 
     /// A push that may also replace what this very run pushed in an earlier life that the journal does not know of.
     fn push_over_own(&mut self, remote: &GitRemote, mut pushes: Vec<Push>) -> Try<()> {
-        let first = reach!(end_of(self.workspace.push(remote, &pushes)?));
+        let first = reach!(end_of(self.workspace.publisher().push(remote, &pushes)?));
         let Some(reason) = first else { return Ok(Ok(())) };
         for push in &mut pushes {
-            let there = self.workspace.remote_ref(remote, &push.name)?;
+            let there = self.workspace.publisher().remote_ref(remote, &push.name)?;
             let known = match &push.lease {
                 Lease::At(commit) => Some(commit.clone()),
                 _ => None,
             };
             push.lease = match there {
                 Some(there) if there == push.commit || known.as_ref() == Some(&there) => Lease::At(there),
-                Some(there) if self.workspace.owns(&there)? => Lease::At(there),
+                Some(there) if self.workspace.publisher().owns(&there)? => Lease::At(there),
                 Some(_) => {
                     let name = push.name.trim_start_matches("refs/heads/");
                     return Ok(Err(Trouble::person(
@@ -227,7 +227,7 @@ impl Driver {
                 None => Lease::Absent,
             };
         }
-        match reach!(end_of(self.workspace.push(remote, &pushes)?)) {
+        match reach!(end_of(self.workspace.publisher().push(remote, &pushes)?)) {
             None => Ok(Ok(())),
             Some(reason) => Ok(Err(Trouble::person(
                 format!("the remote {} does not take the push: {reason}", remote.url),

@@ -3,7 +3,10 @@
 use super::{Try, reach, text};
 use crate::driver::Driver;
 use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
-use ralph_domain::ports::{CiState, ForgeError, NewPr, NewStatus, PrChange, PrState, PullRequest};
+use ralph_domain::ports::{
+    CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
+};
+use ralph_domain::state::RunState;
 
 /// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";
@@ -45,7 +48,7 @@ impl Driver {
                 }
             }
             None => {
-                let base = reach!(self.base(&head)?);
+                let base = reach!(base(forge, state, self.workspace.publisher(), &head)?);
                 reach!(forge.open_pr(&NewPr { head, base, title, body, draft }))
             }
         };
@@ -99,23 +102,21 @@ impl Driver {
         self.ctx.record(EventBody::ReviewSeen(news))?;
         Ok(Ok(()))
     }
+}
 
-    /// The branch that the pull request goes to: what the task says, the one that the work started from where the host has it,
-    /// else the host's default.
-    fn base(&self, head: &str) -> Try<String> {
-        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(String::new())) };
-        let state = &self.ctx.state;
-        if let Some(base) = &state.spec.settings.handover.pr.base {
-            return Ok(Ok(base.clone()));
-        }
-        if let Some(branch) = state.baseline.as_ref().and_then(|b| b.branch.clone()).filter(|b| b != head) {
-            let remote = reach!(forge.remote());
-            if self.workspace.remote_ref(&remote, &format!("refs/heads/{branch}"))?.is_some() {
-                return Ok(Ok(branch));
-            }
-        }
-        Ok(forge.default_branch().map_err(Into::into))
+/// The branch that the pull request goes to: what the task says, the one that the work started from where the host has it,
+/// else the host's default.
+fn base(forge: &dyn Forge, state: &RunState, publisher: &dyn Publisher, head: &str) -> Try<String> {
+    if let Some(base) = &state.spec.settings.handover.pr.base {
+        return Ok(Ok(base.clone()));
     }
+    if let Some(branch) = state.baseline.as_ref().and_then(|b| b.branch.clone()).filter(|b| b != head) {
+        let remote = reach!(forge.remote());
+        if publisher.remote_ref(&remote, &format!("refs/heads/{branch}"))?.is_some() {
+            return Ok(Ok(branch));
+        }
+    }
+    Ok(forge.default_branch().map_err(Into::into))
 }
 
 /// What a host may refuse without harm is told, not insisted on.

@@ -3,5 +3,6 @@
 
 pub(crate) mod difference;
 pub(crate) mod environment;
+pub(crate) mod results;
 pub(crate) mod surroundings;
 pub(crate) mod watched;

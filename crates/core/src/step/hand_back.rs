@@ -16,7 +16,8 @@ impl Driver {
         if !self.ctx.state.spec.hands_back() {
             return Ok(());
         }
-        let taken = self.workspace.take_in()?;
+        let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
+        let taken = user.take_in()?;
         self.ctx.boundary("takein.after");
         match taken.as_slice() {
             [] => Ok(()),
@@ -39,7 +40,9 @@ impl Driver {
             return Ok(());
         }
         self.ctx.boundary("handback.before");
-        let mut back = self.workspace.hand_back(self.ctx.clock.now())?;
+        let now = self.ctx.clock.now();
+        let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
+        let mut back = user.hand_back(now)?;
         self.ctx.boundary("handback.written");
         back.conflicts.truncate(FILES_MAX);
         let state = &self.ctx.state;
@@ -58,4 +61,11 @@ impl Driver {
         self.ctx.boundary("handback.after");
         Ok(())
     }
+}
+
+/// The spec says that files are handed back, and whoever wired the run gave it a workspace that cannot.
+fn no_user_tree() -> DriveError {
+    DriveError::Wiring(
+        "the work of this run goes back to the user's own tree, but its workspace knows none".into(),
+    )
 }

@@ -4,6 +4,7 @@ use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::proof::surroundings;
 use ralph_domain::event::EventBody;
+use ralph_domain::ports::Surroundings;
 use ralph_domain::protect::CI_FILES;
 use ralph_domain::spec::RunSpec;
 use ralph_journal::artifacts;
@@ -21,9 +22,9 @@ impl Driver {
             ))?;
         }
         let spec = &self.ctx.state.spec;
-        let surroundings = match self.sandbox.kind() {
-            "local" => surroundings::sealed(&surroundings::look(&spec.settings, &spec.workspace)),
-            _ => Default::default(),
+        let surroundings = match self.sandbox.capabilities().surroundings {
+            Surroundings::Host => surroundings::sealed(&surroundings::look(&spec.settings, &spec.workspace)),
+            Surroundings::Own => Default::default(),
         };
         self.ctx.record(EventBody::Prepared { baseline, surroundings })?;
         self.ctx.flush()?;

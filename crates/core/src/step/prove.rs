@@ -3,12 +3,13 @@
 
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::proof::results::without_result;
 use crate::proof::watched::Watched;
 use crate::proof::{difference, environment, surroundings};
 use crate::step::verify::{Checked, run_check, run_logged};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, PutAway};
+use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, PutAway, Surroundings};
 use ralph_domain::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, VERSION};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::setup;
@@ -89,6 +90,11 @@ impl Driver {
         for result in found.results.clone().iter().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
             found.fail(format!("{}: {why}", result.name));
+        }
+        // A required check that did not run has not passed. Where something else failed, that is why it did not.
+        if found.failed.is_empty() {
+            let required = &self.ctx.state.spec.settings.required_verifiers;
+            without_result(required, &found.results).into_iter().for_each(|why| found.fail(why));
         }
         if !found.output.is_empty() {
             self.explain(&subject, &mut found)?;
@@ -309,9 +315,9 @@ impl Driver {
         let vars =
             std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
         // Elsewhere the variables of this machine do not count.
-        let env = match sandbox.kind() {
-            "local" => environment::redirected(vars, &self.ctx.state.spec.workspace, folder),
-            _ => Vec::new(),
+        let env = match sandbox.capabilities().surroundings {
+            Surroundings::Host => environment::redirected(vars, &self.ctx.state.spec.workspace, folder),
+            Surroundings::Own => Vec::new(),
         };
         for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());

@@ -80,29 +80,27 @@ pub(crate) fn run_check(
     request.env = vec![("CI".into(), "true".into()), ("RALPH_VERIFIER".into(), verifier.name.clone())];
     request.env.extend(env.iter().cloned());
     let run = run_logged(ctx, sandbox, &request, &verifier.name, log_path)?;
-    let (end, time, survivors) = match run.outcome {
-        Ok(outcome) => (Some(outcome.end), outcome.duration, outcome.survivors),
-        Err(_) => (None, Duration::ZERO, 0),
+    let (end, time, survivors) = match &run.outcome {
+        Ok(outcome) => (Ok(outcome.end), outcome.duration, outcome.survivors),
+        Err(error) => (Err(error.to_string()), Duration::ZERO, 0),
     };
     let tests = run.tests;
-    let why = match (end, &run.outcome) {
-        (Some(ExecEnd::Stopped(_) | ExecEnd::GuardLost), _) => return Ok(Checked::Stopped),
-        (Some(ExecEnd::Exited(0)), _) if tests.is_some_and(|t| t.executed() == 0) => {
+    // Only an exit with 0 can pass; every other way to end is a reason why not, or no result at all.
+    let why = match &end {
+        Ok(ExecEnd::Stopped(_) | ExecEnd::GuardLost) => return Ok(Checked::Stopped),
+        Ok(ExecEnd::Exited(0)) if tests.is_some_and(|t| t.executed() == 0) => {
             Some("no test was executed".to_owned())
         }
-        (Some(ExecEnd::Exited(0)), _) => match &verifier.expect {
+        Ok(ExecEnd::Exited(0)) => match &verifier.expect {
             Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
                 Some(format!("its output does not match /{}/", pattern.as_str()))
             }
             _ => None,
         },
-        (Some(ExecEnd::Exited(code)), _) => Some(format!("exit code {code}")),
-        (Some(ExecEnd::Signaled(signal)), _) => Some(format!("ended by signal {signal}")),
-        (Some(ExecEnd::TimedOut | ExecEnd::IdleTimedOut), _) => {
-            Some(format!("no end after {}", duration(timeout)))
-        }
-        (None, Err(error)) => Some(error.to_string()),
-        (None, Ok(_)) => None,
+        Ok(ExecEnd::Exited(code)) => Some(format!("exit code {code}")),
+        Ok(ExecEnd::Signaled(signal)) => Some(format!("ended by signal {signal}")),
+        Ok(ExecEnd::TimedOut | ExecEnd::IdleTimedOut) => Some(format!("no end after {}", duration(timeout))),
+        Err(error) => Some(error.clone()),
     };
     if survivors > 0 {
         ctx.notice(format!("{}: {survivors} processes that it had left running were ended", verifier.name))?;
@@ -112,7 +110,7 @@ pub(crate) fn run_check(
         tree: tree.clone(),
         passed: why.is_none(),
         why,
-        exit_code: end.and_then(ExecEnd::code),
+        exit_code: end.ok().and_then(ExecEnd::code),
         duration_ms: time.as_millis() as u64,
         tests,
         log: ctx.run.relative(log_path),

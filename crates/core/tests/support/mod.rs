@@ -9,8 +9,8 @@ use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
-    Agent, Clock, CustomCheck, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, Stream,
-    WriteMode,
+    Agent, Clock, CustomCheck, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec, Task};
@@ -86,6 +86,9 @@ impl Agent for FnAgent {
             wishes: ralph_domain::ports::Wishes::default(),
         })
     }
+
+    /// Nothing of it lives between its sessions.
+    fn put_away(&self, _: PutAway) {}
 }
 
 /// A machine in memory; only `.ralph/` is on disk.
@@ -163,7 +166,7 @@ impl Machine {
         }
     }
 
-    fn parts(&self) -> Parts {
+    pub fn parts(&self) -> Parts {
         let agents = self.agents.iter().map(|name| {
             Box::new(FnAgent {
                 name: AgentName::from(*name),
@@ -185,7 +188,7 @@ impl Machine {
             custom_checks: self.custom.lock().unwrap().take().unwrap_or_default(),
             clock: self.clock.clone(),
             redactor: Arc::new(Redactor::default()),
-            observer: Box::new(Silent),
+            observers: vec![Box::new(Silent)],
             helpers: self.helpers.clone(),
             refusals: ralph_core::Refusals::default(),
             forge: None,
@@ -201,7 +204,7 @@ impl Machine {
     }
 
     pub fn run_with(&self, observer: Box<dyn Observer>, redactor: Redactor) -> RunResult {
-        let parts = Parts { observer, redactor: Arc::new(redactor), ..self.parts() };
+        let parts = Parts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
         Driver::create(self.spec(), parts).unwrap().run()
     }
 

@@ -31,10 +31,9 @@ pub trait Agent: Send {
         sandbox: &dyn Sandbox,
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError>;
-    /// Ends what the agent keeps alive between its sessions, as far as this moment asks for it.
-    fn put_away(&self, moment: PutAway) {
-        let _ = moment;
-    }
+    /// Ends what the agent keeps alive between its sessions, as far as this moment asks for it. It has no default, as a
+    /// proof relies on it.
+    fn put_away(&self, moment: PutAway);
 }
 
 /// When an agent is asked to put away what it keeps alive (processes, browsers).

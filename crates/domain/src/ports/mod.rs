@@ -26,12 +26,12 @@ pub use provider::{
     SandboxSpec,
 };
 pub use sandbox::{
-    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream,
-    WriteMode,
+    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Stdin,
+    StopCause, Stream, Surroundings, WriteMode,
 };
 pub use workspace::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Push, PushEnd, StateFile, Workspace,
-    WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Publisher, Push, PushEnd, StateFile,
+    UserTree, Workspace, WorkspaceError,
 };
 
 use jiff::Timestamp;

@@ -11,8 +11,10 @@ use std::time::Duration;
 /// to the file methods are relative to [`Sandbox::root`] and never lead out of it; `exec` calls its sink's
 /// [`ExecSink::poll`] at least every 250 ms.
 pub trait Sandbox: Send {
-    /// `local`, `memory`, ….
+    /// `local`, `memory`, …: a name for people. What a sandbox can do is asked of [`Sandbox::capabilities`].
     fn kind(&self) -> &'static str;
+    /// What it is like, as far as the engine acts on it.
+    fn capabilities(&self) -> SandboxCapabilities;
     /// The workspace's folder as commands inside see it.
     fn root(&self) -> &Path;
     /// Runs one command to its end.
@@ -41,6 +43,22 @@ pub trait Sandbox: Send {
         let _ = port;
         Ok(None)
     }
+}
+
+/// What a sandbox is like, as far as the engine acts on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SandboxCapabilities {
+    /// Whose programs, settings and variables its commands use.
+    pub surroundings: Surroundings,
+}
+
+/// Whose programs, settings and variables commands use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surroundings {
+    /// Those of this machine and this process: a proof must look at them, too, and see that none leads into the workspace.
+    Host,
+    /// Its own; those of this machine do not count.
+    Own,
 }
 
 /// A folder that this process and fenced commands can both write. Whatever is in it may be the work of a hostile command.

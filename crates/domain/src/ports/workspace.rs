@@ -11,7 +11,8 @@ use std::path::Path;
 /// The agent's tree and its history: snapshots, commits, diffs and the refs that must not move.
 ///
 /// An implementer guarantees: the user's index, stash, other branches and unrelated files are never changed; every
-/// method can be repeated after a crash without doubling its effect.
+/// method can be repeated after a crash without doubling its effect. No method has a default: whoever wraps another
+/// workspace must say for each what becomes of it, as "nothing found" is an answer that a proof relies on.
 pub trait Workspace: Send {
     /// Takes the start snapshot (`refs/ralph/<run>/start`) unless it exists, and remembers refs and protected files.
     fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError>;
@@ -32,29 +33,30 @@ pub trait Workspace: Send {
     /// The patch between two trees or commits, at most `max` bytes.
     fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError>;
     /// The patches of all commits after `from` up to `to`, at most `max` bytes: what others would see of a push.
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        self.patch(from, to, max)
-    }
+    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError>;
     /// The changes between two trees or commits.
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError>;
     /// A clean checkout of `commit` in the empty folder `into`; ignored and untracked files are not there.
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError>;
     /// What the checkout that [`Workspace::checkout_clean`] has just made in `folder` holds and the commit does not.
-    fn verify_checkout(&self, _commit: &CommitId, _folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        Ok(Vec::new())
-    }
+    fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError>;
     /// What somebody did to the repository itself so that the run cannot go on in it; `None` where it is sound.
-    fn damage(&self) -> Option<String> {
-        None
-    }
+    fn damage(&self) -> Option<String>;
     /// A file as a commit holds it; `None` where it has none.
-    fn file_at(&self, _commit: &CommitId, _path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        Ok(None)
-    }
+    fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError>;
     /// Paths in the workspace that are never recorded (ignored ones); a whole folder ends with `/`. Bounded.
-    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
-        Ok(Vec::new())
-    }
+    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError>;
+    /// The way of its commits to others.
+    fn publisher(&mut self) -> &mut dyn Publisher;
+    /// The user's own tree, where the agent works on another one; `None` where it works in the user's.
+    fn user_tree(&mut self) -> Option<&mut dyn UserTree>;
+}
+
+/// How commits of a run leave this machine.
+///
+/// An implementer guarantees: nothing is forced without a lease, no hook runs, and a push that was made already is not an
+/// error.
+pub trait Publisher {
     /// Records files of the engine as the next commit on `refs/ralph/<run>/state`; the last one again where nothing changed.
     fn save_state(
         &mut self,
@@ -62,23 +64,24 @@ pub trait Workspace: Send {
         message: &str,
         at: Timestamp,
     ) -> Result<CommitId, WorkspaceError>;
-    /// Brings what the user has changed in their own tree meanwhile into the agent's, where that is another one. Returns
-    /// the files. What both have changed stays as it is on both sides.
-    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
-        Ok(Vec::new())
-    }
-    /// Hands the agent's files as they are now back into the user's own tree, where that is another one. What the user
-    /// has changed meanwhile is told and never overwritten.
-    fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
-        let _ = at;
-        Ok(HandedBack::default())
-    }
     /// Pushes refs, all or none. Never forces without a lease; no hook runs.
     fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError>;
     /// Whether a commit was made by this run; `false` where it is not known here at all.
     fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError>;
     /// What a ref names on the remote; `None` where there is none.
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError>;
+}
+
+/// The user's own tree beside the agent's.
+///
+/// An implementer guarantees: what the user has changed is told and never overwritten; repeating either way changes nothing.
+pub trait UserTree {
+    /// Brings what the user has changed in their own tree meanwhile into the agent's. Returns the files. What both have
+    /// changed stays as it is on both sides.
+    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError>;
+    /// Hands the agent's files as they are now back into the user's own tree. What the user has changed meanwhile is told
+    /// and never overwritten.
+    fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError>;
 }
 
 /// One file of the engine's state.

@@ -7,8 +7,8 @@ pub mod github;
 
 use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{
-    CiState, Comment, Forge, ForgeError, GitRemote, Lease, NewPr, NewStatus, PrChange, PrState, Push,
-    PushEnd, ReviewState, Workspace as _,
+    CiState, Comment, Forge, ForgeError, GitRemote, Lease, NewPr, NewStatus, PrChange, PrState,
+    Publisher as _, Push, PushEnd, ReviewState,
 };
 use ralph_git::{GitWorkspace, Identity, Repo, WorkspaceOptions};
 use std::path::PathBuf;

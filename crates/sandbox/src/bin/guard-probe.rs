@@ -7,9 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(code) = ralph_sandbox::helper(std::env::args_os().skip(1)) {
-        return ExitCode::from(u8::try_from(code).unwrap_or(1));
-    }
+    ralph_sandbox::init();
     let mut args = std::env::args().skip(1);
     let word = |arg: Option<String>| arg.unwrap_or_default();
     match word(args.next()).as_str() {

@@ -6,7 +6,8 @@ use super::exec::Place;
 use crate::shell::Shell as _;
 use crate::shell::files::Files;
 use ralph_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, LABEL_OURS, ManagedSandbox, Preview, Sandbox, SandboxError, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, LABEL_OURS, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
+    SandboxError, Surroundings, WriteMode,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -63,6 +64,9 @@ pub(super) fn destroy(engine: &Engine, id: &str) -> Result<(), SandboxError> {
 impl Sandbox for DockerSandbox {
     fn kind(&self) -> &'static str {
         "docker"
+    }
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
     fn root(&self) -> &Path {
         &self.root

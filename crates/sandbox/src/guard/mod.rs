@@ -30,7 +30,7 @@ const RESCAN: Duration = Duration::from_millis(5);
 ///
 /// The binary calls this before anything else when it is started as `ralph __guard <fd>`: whatever is allocated
 /// before stays in memory for the whole run. All other descriptors are closed, so this must own the process.
-pub fn main(socket_fd: i32) -> i32 {
+pub(crate) fn main(socket_fd: i32) -> i32 {
     match Guard::start(socket_fd) {
         Ok(guard) => guard.serve(),
         // There is nobody to tell: the other side sees the socket close.

@@ -21,8 +21,8 @@ use mirror::Mirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
-    WriteMode,
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, SandboxProvider,
+    SandboxSpec, Surroundings, WriteMode,
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -187,6 +187,10 @@ impl HostedSandbox {
 impl Sandbox for HostedSandbox {
     fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
 
     fn root(&self) -> &Path {

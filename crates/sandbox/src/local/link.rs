@@ -30,9 +30,10 @@ impl GuardLink {
         let broken = |what: &str, why: String| SandboxError::Broken(format!("{what}: {why}"));
         let (socket, theirs) = crate::os::socket_pair()
             .map_err(|errno| broken("no socket for the guard", errno.desc().to_owned()))?;
-        let mut command = Command::new(&options.guard_exe);
+        let program = options.program()?;
+        let mut command = Command::new(program);
         command
-            .args(&options.guard_args)
+            .arg("__guard")
             // The socket goes as standard input: the only way to hand over a descriptor without unsafe code.
             .arg("0")
             .arg0("ralph-guard")
@@ -47,7 +48,7 @@ impl GuardLink {
             }
         }
         let child = command.spawn().map_err(|error| {
-            broken(&format!("the guard `{}` does not start", options.guard_exe.display()), error.to_string())
+            broken(&format!("the guard `{}` does not start", program.display()), error.to_string())
         })?;
         // The command still holds their end; while it does, a dead guard would not be noticed.
         drop(command);
@@ -63,7 +64,7 @@ impl GuardLink {
                     link.kill();
                     return Err(broken(
                         "the guard did not come up",
-                        format!("`{}` is not the program it should be", options.guard_exe.display()),
+                        format!("`{}` is not the program it should be", program.display()),
                     ));
                 }
             }

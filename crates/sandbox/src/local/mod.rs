@@ -16,7 +16,10 @@ pub use provider::{LocalManaged, LocalProvider};
 use egress::Egress;
 use fence::{Fence, Runtime};
 use link::GuardLink;
-use ralph_domain::ports::{Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
+use ralph_domain::ports::{
+    Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
+    WriteMode,
+};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -32,10 +35,9 @@ const TURN_TICK: Duration = Duration::from_millis(100);
 pub struct LocalOptions {
     /// The run; every process carries it in `RALPH_RUN`.
     pub run_id: String,
-    /// The program that becomes the guard; this program, unless told otherwise.
-    pub guard_exe: PathBuf,
-    /// Its first arguments; the number of its socket is added.
-    pub guard_args: Vec<String>,
+    /// The program that plays the guard and builds fences: `ralph`, or any other that calls [`crate::init`] first in its
+    /// `main`. `None` is this program, which then must have called it.
+    pub guard_exe: Option<PathBuf>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
     pub lock_fd: Option<OwnedFd>,
     /// Variables of this process that commands do not get.
@@ -45,23 +47,26 @@ pub struct LocalOptions {
 }
 
 impl LocalOptions {
-    /// The defaults for a run: this program as `ralph __guard <fd>`, no lock, the whole environment.
+    /// The defaults for a run: this program as the guard, no lock, the whole environment.
     pub fn new(run_id: impl Into<String>) -> Self {
         Self {
             run_id: run_id.into(),
-            guard_exe: PathBuf::from(crate::os::OWN_PROGRAM),
-            guard_args: vec!["__guard".to_owned()],
+            guard_exe: None,
             lock_fd: None,
             env_remove: Vec::new(),
             fence: Fence::None,
         }
     }
 
+    /// The program that plays the helpers.
+    fn program(&self) -> Result<&Path, SandboxError> {
+        crate::helper::program(self.guard_exe.as_deref())
+    }
+
     fn duplicate(&self) -> std::io::Result<Self> {
         Ok(Self {
             run_id: self.run_id.clone(),
             guard_exe: self.guard_exe.clone(),
-            guard_args: self.guard_args.clone(),
             lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
             env_remove: self.env_remove.clone(),
             fence: self.fence.clone(),
@@ -104,19 +109,16 @@ struct Turn<'a> {
 }
 
 impl LocalSandbox {
-    /// Starts a guard for the folder `root` and hands it the lock.
-    ///
-    /// From then on this process adopts orphans, so that it can end what a killed guard leaves behind.
+    /// Starts a guard for the folder `root` and hands it the lock. Refuses where no program is known that plays the guard
+    /// (see [`LocalOptions::guard_exe`]).
     pub fn start(root: &Path, options: LocalOptions) -> Result<Self, SandboxError> {
         let root = real_folder(root)?;
-        crate::os::adopt_orphans()
-            .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
         let dropped = |name: &OsString| {
             options.env_remove.iter().any(|removed| name == removed.as_str())
                 || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == own)
         };
         let env = std::env::vars_os().filter(|(name, _)| !dropped(name)).collect();
-        let fence = Runtime::start(&options.fence, &options.run_id, &options.guard_exe)?.map(Arc::new);
+        let fence = Runtime::start(&options.fence, &options.run_id, options.program()?)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);
         let slot = Mutex::new(Slot { busy: false, link });
         Ok(Self { root, shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }) })
@@ -207,6 +209,10 @@ impl Sandbox for LocalSandbox {
         "local"
     }
 
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Host }
+    }
+
     fn root(&self) -> &Path {
         &self.root
     }
@@ -244,7 +250,7 @@ impl Sandbox for LocalSandbox {
         }
         let mut options = self.shared.duplicate()?;
         options.fence = options.fence.beside();
-        let fence = Runtime::start(&options.fence, &options.run_id, &options.guard_exe)?.map(Arc::new);
+        let fence = Runtime::start(&options.fence, &options.run_id, options.program()?)?.map(Arc::new);
         let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
         Ok(Box::new(Self {
             root,

@@ -8,7 +8,7 @@ use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
     Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
-    SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
+    SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const WORK: &str = "work";
 #[derive(Debug)]
 pub struct LocalProvider {
     base: PathBuf,
-    guard: Option<(PathBuf, Vec<String>)>,
+    guard: Option<PathBuf>,
 }
 
 impl LocalProvider {
@@ -34,8 +34,8 @@ impl LocalProvider {
 
     /// With another program as the guard (see [`LocalOptions::guard_exe`]).
     #[must_use]
-    pub fn with_guard(mut self, exe: PathBuf, args: Vec<String>) -> Self {
-        self.guard = Some((exe, args));
+    pub fn with_guard(mut self, exe: PathBuf) -> Self {
+        self.guard = Some(exe);
         self
     }
 
@@ -48,11 +48,7 @@ impl LocalProvider {
 
     fn open(&self, id: &str, env: &BTreeMap<String, String>) -> Result<LocalManaged, SandboxError> {
         let folder = self.base.join(id);
-        let mut options = LocalOptions::new(id);
-        if let Some((exe, args)) = &self.guard {
-            options.guard_exe.clone_from(exe);
-            options.guard_args.clone_from(args);
-        }
+        let options = LocalOptions { guard_exe: self.guard.clone(), ..LocalOptions::new(id) };
         let mut sandbox = LocalSandbox::start(&folder.join(WORK), options)?;
         if let Some(shared) = Arc::get_mut(&mut sandbox.shared) {
             shared.env.retain(|(name, _)| !env.keys().any(|given| name == given.as_str()));
@@ -145,6 +141,9 @@ pub struct LocalManaged {
 impl Sandbox for LocalManaged {
     fn kind(&self) -> &'static str {
         "local"
+    }
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Host }
     }
     fn root(&self) -> &Path {
         self.sandbox.root()

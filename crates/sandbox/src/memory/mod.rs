@@ -15,7 +15,8 @@ pub use provider::{MemoryManaged, MemoryProvider};
 pub use workspace::MemoryWorkspace;
 
 use ralph_domain::ports::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, Stream, WriteMode,
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Stream,
+    Surroundings, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -114,6 +115,10 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl Sandbox for MemorySandbox {
     fn kind(&self) -> &'static str {
         "memory"
+    }
+
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
 
     fn root(&self) -> &Path {

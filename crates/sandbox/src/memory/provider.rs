@@ -5,7 +5,7 @@ use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
     Capabilities, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
-    SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
+    SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -120,6 +120,9 @@ impl MemoryManaged {
 impl Sandbox for MemoryManaged {
     fn kind(&self) -> &'static str {
         "memory"
+    }
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
     fn root(&self) -> &Path {
         self.sandbox.root()

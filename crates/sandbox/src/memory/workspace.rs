@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, Digest, TreeId};
 use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Push, PushEnd, StateFile, Workspace,
-    WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Publisher, Push, PushEnd, StateFile, UserTree,
+    Workspace, WorkspaceError,
 };
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,6 +231,46 @@ impl Workspace for MemoryWorkspace {
         Ok(())
     }
 
+    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
+        self.patch(from, to, max)
+    }
+
+    /// Compared file by file, as the checkout is one.
+    fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
+        let state = lock(&self.state);
+        let wanted = state.history.files(commit.as_str())?;
+        let found = state.folders.get(folder);
+        let found = found.ok_or_else(|| error("look at the clean checkout", "there is none"))?;
+        Ok(diff::changes(wanted, found)
+            .into_iter()
+            .map(|change| format!("`{}` differs", change.path))
+            .collect())
+    }
+
+    /// Nobody can do anything to a repository in memory.
+    fn damage(&self) -> Option<String> {
+        None
+    }
+
+    fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.with(|history, _| Ok(history.files(commit.as_str())?.get(path).map(<[u8]>::to_vec)))
+    }
+
+    /// Every file is recorded.
+    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
+        Ok(Vec::new())
+    }
+
+    fn publisher(&mut self) -> &mut dyn Publisher {
+        self
+    }
+
+    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+        None
+    }
+}
+
+impl Publisher for MemoryWorkspace {
     fn save_state(
         &mut self,
         files: &[StateFile],

@@ -6,8 +6,8 @@ use crate::shell::files::Files;
 use crate::shell::tree::{self, Whose};
 use crate::shell::{Answer, HELPER, MARK, Shell, new_mark, wrap};
 use ralph_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxError, StopCause, Stream,
-    WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
+    StopCause, Stream, Surroundings, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -130,6 +130,10 @@ impl ExecSink for Filter<'_> {
 impl Sandbox for SbxSandbox {
     fn kind(&self) -> &'static str {
         "sbx"
+    }
+
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
 
     fn root(&self) -> &Path {

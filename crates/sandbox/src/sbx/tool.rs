@@ -68,13 +68,9 @@ impl Host {
         tool: &Tool,
         folder: &Path,
         run: &str,
-        guard: Option<&(PathBuf, Vec<String>)>,
+        guard: Option<&Path>,
     ) -> Result<Self, SandboxError> {
-        let mut options = LocalOptions::new(run);
-        if let Some((exe, args)) = guard {
-            options.guard_exe.clone_from(exe);
-            options.guard_args.clone_from(args);
-        }
+        let options = LocalOptions { guard_exe: guard.map(Path::to_owned), ..LocalOptions::new(run) };
         Ok(Self { tool: tool.clone(), local: LocalSandbox::start(folder, options)? })
     }
 

@@ -18,7 +18,7 @@ while [ ! -e pids ] || [ $(wc -l < pids) -lt 2 ]; do sleep 0.005; done
 pub const PROBE: &str = env!("CARGO_BIN_EXE_guard-probe");
 
 pub fn options(run_id: &str) -> LocalOptions {
-    LocalOptions { guard_exe: PathBuf::from(PROBE), ..LocalOptions::new(run_id) }
+    LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), ..LocalOptions::new(run_id) }
 }
 
 pub struct Box_ {
@@ -26,7 +26,9 @@ pub struct Box_ {
     pub sandbox: LocalSandbox,
 }
 
+/// A sandbox as the binary `ralph` has it: what a killed guard leaves behind comes to this process.
 pub fn fresh() -> Box_ {
+    ralph_sandbox::adopt_orphans().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let run_id = dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
     let sandbox = LocalSandbox::start(dir.path(), options(&run_id)).unwrap();

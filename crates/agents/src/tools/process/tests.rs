@@ -1,7 +1,10 @@
 //! Processes over a sandbox that plays them, so that time can pass without waiting.
 
 use super::*;
-use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecSink, SandboxError, StopCause, Stream, WriteMode};
+use ralph_domain::ports::{
+    ExecEnd, ExecOutcome, ExecSink, SandboxCapabilities, SandboxError, StopCause, Stream, Surroundings,
+    WriteMode,
+};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -15,6 +18,9 @@ struct Played {
 impl Sandbox for Played {
     fn kind(&self) -> &'static str {
         "played"
+    }
+    fn capabilities(&self) -> SandboxCapabilities {
+        SandboxCapabilities { surroundings: Surroundings::Own }
     }
     fn root(&self) -> &Path {
         Path::new("/w")

@@ -88,7 +88,7 @@ pub fn try_all(
     let folder = Folder::make(folder)?;
     let work = folder.0.join("work");
     let options =
-        |fence| LocalOptions { guard_exe: program.to_owned(), fence, ..LocalOptions::new("escapes") };
+        |fence| LocalOptions { guard_exe: Some(program.to_owned()), fence, ..LocalOptions::new("escapes") };
     let fence = detect().choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
     let name = fence.name();
     let bait = Bait::lay(&folder.0.join("bait"), &work, options(Fence::None))?;

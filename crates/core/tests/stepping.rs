@@ -1,0 +1,90 @@
+//! A driver in somebody else's hands: stepped, moved between threads, dropped, watched by several.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use ralph_core::{Driver, Live, Observer, Parts, Progress};
+use ralph_domain::event::Event;
+use ralph_domain::outcome::EndReason;
+use ralph_domain::ports::Stream;
+use ralph_domain::state::RunState;
+use std::sync::{Arc, Mutex};
+use support::{Machine, three_sessions};
+
+type Heard = Arc<Mutex<Vec<String>>>;
+
+/// Writes down which events it was told of.
+struct Scribe(&'static str, Heard);
+
+impl Observer for Scribe {
+    fn event(&mut self, _: &RunState, event: &Event) {
+        self.1.lock().unwrap().push(format!("{} {}", self.0, event.body.kind()));
+    }
+    fn live(&mut self, _: &RunState, _: &Live<'_>) {}
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}
+
+#[test]
+fn every_observer_is_told_everything_in_order() {
+    let machine = Machine::new(three_sessions);
+    let heard = Heard::default();
+    let observers: Vec<Box<dyn Observer>> =
+        vec![Box::new(Scribe("first", heard.clone())), Box::new(Scribe("second", heard.clone()))];
+    let parts = Parts { observers, ..machine.parts() };
+    assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
+    let expected: Vec<String> =
+        machine.kinds().iter().flat_map(|kind| [format!("first {kind}"), format!("second {kind}")]).collect();
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[test]
+fn nobody_has_to_watch() {
+    let machine = Machine::new(three_sessions);
+    let parts = Parts { observers: Vec::new(), ..machine.parts() };
+    assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
+}
+
+#[test]
+fn stepping_by_hand_is_what_a_run_does() {
+    let whole = Machine::new(three_sessions);
+    whole.run();
+    let machine = Machine::new(three_sessions);
+    let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
+    let mut steps = 0;
+    // Each step on a thread of its own.
+    let (driver, last) = loop {
+        let (back, progress) = std::thread::spawn(move || {
+            let progress = driver.step();
+            (driver, progress)
+        })
+        .join()
+        .unwrap();
+        driver = back;
+        steps += 1;
+        match progress {
+            Ok(Progress::More) => assert!(steps < 100, "it never ends"),
+            Ok(Progress::Rest) => break (driver, Ok(())),
+            Err(error) => break (driver, Err(error)),
+        }
+    };
+    assert!(driver.state().finished.is_some());
+    let result = driver.finish(last);
+    assert_eq!((result.success, result.reason, result.iterations), (true, EndReason::Completed, 3));
+    assert_eq!(machine.kinds(), whole.kinds());
+}
+
+#[test]
+fn a_driver_dropped_after_any_step_is_resumed_by_the_next() {
+    let machine = Machine::new(three_sessions);
+    let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
+    let mut lives = 1;
+    while driver.step().unwrap() == Progress::More {
+        drop(driver);
+        driver = Driver::resume(machine.parts()).unwrap();
+        lives += 1;
+        assert!(lives < 100, "it never ends");
+    }
+    let result = driver.finish(Ok(()));
+    assert_eq!((result.success, result.iterations), (true, 3));
+    assert_eq!(machine.kinds().iter().filter(|kind| **kind == "driver_started").count(), lives);
+}

@@ -1,0 +1,62 @@
+//! The helper processes of sandboxes, and which program plays them.
+//!
+//! The guard and what stands between it and a fenced command are small processes of their own. A program that owns
+//! sandboxes plays them itself when it is started again with a helper's arguments ([`init`]), or names another program
+//! that does ([`crate::LocalOptions::guard_exe`]; `ralph` is one). It is never started again on the mere hope that it would.
+
+use crate::{guard, local, os};
+use ralph_domain::ports::SandboxError;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// This program has shown that it plays helpers: it looked for a helper's arguments and had none. True of the program,
+/// not of a run, so it is kept once for all of them.
+static PLAYED_HERE: AtomicBool = AtomicBool::new(false);
+
+/// For a program with sandboxes of its own, first in its `main`: where it was started as a helper of a sandbox, it is
+/// that and does not return. Otherwise nothing of the process is changed.
+///
+/// The alternative is to name a program that plays the helpers in [`crate::LocalOptions::guard_exe`].
+#[allow(clippy::exit, clippy::disallowed_methods, reason = "a helper has nothing else to do in this process")]
+pub fn init() {
+    if let Some(code) = helper(std::env::args_os().skip(1)) {
+        std::process::exit(code);
+    }
+}
+
+/// Plays the part of a helper process where the arguments (without the program) name one: `__guard <fd>` watches over a
+/// run's commands, `__fence …` and `__inside …` put one behind its fence. Returns the exit code.
+///
+/// Like [`init`], for a program that ends itself. It is called before anything else is set up, so that helpers stay small.
+pub fn helper(args: impl Iterator<Item = OsString>) -> Option<i32> {
+    let code = play(args);
+    if code.is_none() {
+        PLAYED_HERE.store(true, Ordering::Relaxed);
+    }
+    code
+}
+
+fn play(mut args: impl Iterator<Item = OsString>) -> Option<i32> {
+    match args.next()?.to_str()? {
+        "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
+        "__forward" => Some(local::egress::forward_main(args)),
+        "__fence" => Some(local::fence::launch_main(args)),
+        "__try" => Some(local::escapes::try_main(args)),
+        "__inside" => Some(local::fence::inside_main(args)),
+        _ => None,
+    }
+}
+
+/// The program that plays the helpers: the one that was named, or this one where it does.
+pub(crate) fn program(named: Option<&Path>) -> Result<&Path, SandboxError> {
+    match named {
+        Some(program) => Ok(program),
+        None if PLAYED_HERE.load(Ordering::Relaxed) => Ok(Path::new(os::OWN_PROGRAM)),
+        None => Err(SandboxError::Broken(
+            "this program does not play the guard that watches over commands; either it calls `ralph_sandbox::init()` \
+             first in its `main`, or `LocalOptions::guard_exe` names a program that does, such as `ralph`"
+                .to_owned(),
+        )),
+    }
+}
