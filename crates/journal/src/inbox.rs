@@ -3,6 +3,7 @@
 
 use crate::error::JournalError;
 use crate::layout::RunDir;
+use crate::wake;
 use ralph_domain::control::{Control, Letter};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -35,6 +36,7 @@ pub fn send_as(run: &RunDir, id: &str, from: &str, control: Control) -> Result<L
         .open(&path)
         .map_err(|e| JournalError::file("write to", &path, e))?;
     file.write_all(&line).map_err(|e| JournalError::file("write to", &path, e))?;
+    wake::poke(run);
     Ok(letter)
 }
 

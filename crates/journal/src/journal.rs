@@ -6,6 +6,7 @@
 
 use crate::error::JournalError;
 use crate::flush::Flusher;
+use crate::index;
 use crate::layout::RunDir;
 use crate::read::{encode, parse};
 use crate::repair::{heal, open_seal, relink_missing, set_aside};
@@ -149,6 +150,7 @@ impl Journal {
         let mut last_at = Timestamp::UNIX_EPOCH;
         let mut bytes = 0u64;
         let mut line_number = 0u64;
+        let mut marks = String::new();
         let mut reader = BufReader::with_capacity(64 * 1024, &file);
         let mut line = Vec::new();
         loop {
@@ -163,6 +165,9 @@ impl Journal {
                 Ok(event) => {
                     seq = event.seq;
                     last_at = event.at;
+                    if index::is_marked(seq) {
+                        marks.push_str(&index::line(seq, bytes));
+                    }
                     bytes += read as u64;
                     each(&event);
                 }
@@ -178,6 +183,7 @@ impl Journal {
             }
         }
         drop(reader);
+        index::mend(&places.dir, &marks);
         if opened.torn_bytes > 0 {
             set_aside(&path, bytes, seq)?;
             file.set_len(bytes).map_err(|e| JournalError::file("repair", &path, e))?;
@@ -255,6 +261,7 @@ impl Journal {
         if durable {
             self.flush()?;
         }
+        index::mark(&self.places.dir, event.seq, self.bytes);
         self.seq = event.seq;
         self.last_at = event.at;
         self.bytes += line.len() as u64;
