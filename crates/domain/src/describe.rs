@@ -193,9 +193,13 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::ApprovalApplied { .. } => {
             (Tone::Plain, "approved: refs and configuration as they are now".into())
         }
-        EventBody::RefsMoved { moves } => {
+        EventBody::RefsMoved { moves, left_out } => {
             let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
-            (Tone::Attention, format!("refs moved, not by ralph: {}", list.join(", ")))
+            let more = match moves.len() + left_out - list.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            (Tone::Attention, format!("refs moved, not by ralph: {}{more}", list.join(", ")))
         }
         EventBody::Tampered { what } => (Tone::Bad, one_line(what, 400)),
         EventBody::Restored { what } => (Tone::Attention, format!("was gone and is back: {what}")),

@@ -20,7 +20,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An event longer than this loses its tail: events carry excerpts, artifacts carry the whole.
+/// No event is longer than this: events carry excerpts ([`EventBody::bounded`]), artifacts carry the whole.
 pub const EVENT_MAX: usize = 256 * 1024;
 
 /// Where the files of one journal are.
@@ -231,7 +231,7 @@ impl Journal {
     /// the machine's clock does.
     pub fn append(&mut self, body: EventBody, at: Timestamp) -> Result<Event, JournalError> {
         let durable = body.must_be_durable();
-        let mut event = Event { seq: self.seq.next(), at: at.max(self.last_at), body };
+        let mut event = Event { seq: self.seq.next(), at: at.max(self.last_at), body: body.bounded() };
         let mut line = encode(&event);
         if let std::borrow::Cow::Owned(_) = self.redactor.bytes(&line)
             && let Ok(mut value) = serde_json::to_value(&event)
@@ -243,10 +243,8 @@ impl Journal {
             }
         }
         if line.len() > EVENT_MAX {
-            event.body = EventBody::Notice {
-                message: format!("an event of kind {} was too large for the journal", event.body.kind()),
-            };
-            line = encode(&event);
+            // Whoever reads the journal must not go on as if it had not happened.
+            return Err(JournalError::TooLarge { kind: event.body.kind(), bytes: line.len() });
         }
         if let Some(seal) = &mut self.seal {
             let path = self.places.seal.clone().unwrap_or_default();

@@ -13,6 +13,9 @@ use jiff::Timestamp;
 /// Final checks in a row that fail for a reason that no agent can mend.
 const HINTS_MAX: u32 = 2;
 
+/// Names in a sentence for a person; the event has more of them.
+const NAMES_SHOWN: usize = 20;
+
 impl RunState {
     /// Folds one event in.
     pub fn apply(&mut self, event: &Event) {
@@ -213,13 +216,20 @@ impl RunState {
                 self.spec_digest = Some(spec.clone());
                 self.approval_pending = false;
             }
-            EventBody::RefsMoved { moves } => {
+            EventBody::RefsMoved { moves, left_out } => {
                 let names: Vec<&str> =
                     moves.iter().filter(|m| m.needs_person).map(|m| m.name.as_str()).collect();
                 if !names.is_empty() {
+                    // Those that were left out are like the last of those that were not.
+                    let unseen = if names.len() == moves.len() { *left_out } else { 0 };
+                    let shown = names.len().min(NAMES_SHOWN);
+                    let more = match names.len() - shown + unseen {
+                        0 => String::new(),
+                        n => format!(" and {n} more"),
+                    };
                     self.alarm = Some(NeedsHuman {
                         reason: HumanReason::RefsMoved,
-                        message: format!("{} moved during the session", names.join(", ")),
+                        message: format!("{}{more} moved during the session", names[..shown].join(", ")),
                     });
                 }
             }
