@@ -10,7 +10,9 @@ use ralph_domain::state::RunState;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Journal;
 use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::live::LiveLog;
 use ralph_journal::snapshot;
+use ralph_journal::wake::Waker;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,6 +92,10 @@ pub(crate) struct Context {
     pub refusals: crate::refusals::Refusals,
     /// Who tells people.
     pub notifiers: Vec<Box<dyn Notifier>>,
+    /// What the run shows while it works, for those who watch from elsewhere.
+    pub live: LiveLog,
+    /// Wakes the run out of a wait.
+    pub waker: Option<Waker>,
     activity: String,
     errors: String,
 }
@@ -110,6 +116,7 @@ impl Context {
         proof_dir: PathBuf,
     ) -> Self {
         let run = journal.places().dir.clone();
+        let (live, waker) = (LiveLog::new(&run), Waker::listen(&run));
         Self {
             state,
             journal,
@@ -124,6 +131,8 @@ impl Context {
             custom_checks: BTreeMap::new(),
             refusals: crate::refusals::Refusals::default(),
             notifiers: Vec::new(),
+            live,
+            waker,
             activity: String::new(),
             errors: String::new(),
         }
@@ -138,6 +147,8 @@ impl Context {
 
     /// Journals what happened, folds it in and tells the observer.
     pub fn record_only(&mut self, body: EventBody) -> Result<Event, DriveError> {
+        // What was shown stands before what followed it.
+        self.live.flush();
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
         if let Some((_, sentence)) = describe(&event) {

@@ -17,6 +17,7 @@ pub mod handover;
 pub mod help;
 mod inbox;
 mod integrity;
+mod live;
 pub mod prompt;
 mod proof;
 mod receipt;

@@ -168,7 +168,8 @@ impl LiveLog {
                 *bytes += rest.len() as u64;
                 break;
             }
-            let same = self.open.as_ref().is_some_and(|(open, since, _)| open == voice && since.seq == now.seq);
+            let same =
+                self.open.as_ref().is_some_and(|(open, since, _)| open == voice && since.seq == now.seq);
             if !same {
                 self.close();
             }

@@ -129,9 +129,7 @@ fn look(bytes: &[u8], last: Seq) -> Look {
     match serde_json::from_str::<Event>(&text) {
         Ok(event) if event.seq <= last => Look::Seen,
         Ok(event) if event.seq == last.next() => Look::New(Box::new(Line { text, event })),
-        Ok(event) => {
-            Look::Foreign(format!("its seq is {}, but {} was expected", event.seq, last.next()))
-        }
+        Ok(event) => Look::Foreign(format!("its seq is {}, but {} was expected", event.seq, last.next())),
         Err(error) => Look::Foreign(error.to_string()),
     }
 }
@@ -161,10 +159,11 @@ fn last_seq(path: &Path) -> std::io::Result<Seq> {
         let mut text = Vec::new();
         (&file).take(window).read_to_end(&mut text)?;
         // What stands before the first line end may be the end of a longer line.
-        let begun = if from == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
-        let last = text[begun..].split_inclusive(|b| *b == b'\n').filter_map(|line| {
-            line.ends_with(b"\n").then(|| serde_json::from_slice::<Event>(line).ok())?
-        });
+        let begun =
+            if from == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
+        let last = text[begun..]
+            .split_inclusive(|b| *b == b'\n')
+            .filter_map(|line| line.ends_with(b"\n").then(|| serde_json::from_slice::<Event>(line).ok())?);
         match last.last() {
             Some(event) => return Ok(event.seq),
             None if from == 0 => return Ok(Seq(0)),

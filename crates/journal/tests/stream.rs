@@ -88,7 +88,10 @@ fn what_was_shown_stands_between_the_events_it_came_between() {
     assert_eq!(all(&mut RunStream::open(&run, Start::From(Seq(3))).unwrap()), ["3", "\"check_output\"", "4"]);
     let half = Start::After(Cursor { seq: Seq(1), live: 1 });
     assert_eq!(all(&mut RunStream::open(&run, half).unwrap()), whole[2..]);
-    assert_eq!(all(&mut RunStream::open(&run, Start::Beginning).unwrap().events_only()), ["1", "2", "3", "4"]);
+    assert_eq!(
+        all(&mut RunStream::open(&run, Start::Beginning).unwrap().events_only()),
+        ["1", "2", "3", "4"]
+    );
     let mut tail = RunStream::open(&run, Start::Tail).unwrap();
     assert_eq!(all(&mut tail), [""; 0]);
     live.text(moment(4), &Voice::Agent, b"new");

@@ -45,6 +45,12 @@ pub trait Clock: Send + Sync {
     fn elapsed(&self) -> Duration;
     /// Lets this much time pass. Callers wait in small steps, so that a person's word is heard meanwhile.
     fn pause(&self, length: Duration);
+    /// The same, but by calling `wait`, which may come back earlier. A clock that is not the machine's lets the time
+    /// pass in its own way.
+    fn pause_by(&self, length: Duration, wait: &mut dyn FnMut(Duration)) {
+        let _ = wait;
+        self.pause(length);
+    }
 }
 
 /// A check that is code of the calling program (the library's custom completion). It looks at the workspace through the
