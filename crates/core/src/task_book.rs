@@ -171,4 +171,15 @@ mod tests {
             MD.replace("[ ] M1.1", "[x] M1.1")
         );
     }
+
+    #[test]
+    fn made_up_ids_of_any_number_do_not_crowd_out_the_tasks_own() {
+        let task = task(Dialect::RalphTaskMd, MD);
+        let own = task.criteria[0].id.clone();
+        let made_up = (0..100_000).map(|n| format!("!{n}{}", "x".repeat(5000)));
+        let kept = bounded(&task, made_up.chain([own.clone()]));
+        assert!(kept.contains(&own) && kept.len() == OTHERS_MAX + 1);
+        assert!(kept.iter().map(String::len).sum::<usize>() < 100_000);
+        assert_eq!(bounded(&task, [own.clone(), "US-9".into()]).len(), 2, "a story that was added stays");
+    }
 }

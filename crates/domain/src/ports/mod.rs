@@ -4,6 +4,7 @@
 //! may say "stop" is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
 
 mod agent;
+mod ask;
 mod forge;
 mod keeper;
 mod notifier;
@@ -15,6 +16,7 @@ pub use agent::{
     ActionEnd, ActionStart, Agent, Ask, FINAL_MESSAGE_MAX, PutAway, SessionReport, SessionRequest,
     SessionSink, Wishes,
 };
+pub use ask::{Answer, AskError, AskErrorKind, AskSink, AskedAgent, Asker, Earlier, NoEars, Question, Whom};
 pub use forge::{
     Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
     PrState, PullRequest, Review, ReviewState,
