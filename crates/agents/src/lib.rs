@@ -1,6 +1,7 @@
 //! Backends of the [`Agent`](ralph_domain::ports::Agent) port.
 //!
 //! - [`actions`] asks a model once per session and carries out the strict JSON actions that it answers with.
+//! - [`ask`] puts one question to one model or agent: for doctor, critic and whoever needs no session.
 //! - [`cli`] runs an installed command once per session and reads what it prints: plain text, or the formats of
 //!   `claude`, `codex` and `gemini`.
 //! - [`scripted`] plays a script of edits without any model, for demos and tests.
@@ -14,6 +15,7 @@
 //! Whatever a process prints, memory stays bounded.
 
 pub mod actions;
+pub mod ask;
 mod bounded;
 pub mod cli;
 pub mod limits;
@@ -28,6 +30,7 @@ mod session;
 pub mod tools;
 
 pub use actions::ActionsAgent;
+pub use ask::Asking;
 pub use cli::CliAgent;
 pub use models::{HttpModelClient, Route};
 pub use scripted::ScriptedAgent;

@@ -57,6 +57,8 @@ impl Agent for ScriptedAgent {
         if end == SessionEnd::Completed {
             player.sink.output(Stream::Stdout, turn.say.as_bytes());
             player.sink.output(Stream::Stdout, b"\n");
+            player.sink.token(&turn.say);
+            player.sink.token("\n");
         }
         let spent = player.spent;
         Ok(report(number, end, turn, spent))

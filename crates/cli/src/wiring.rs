@@ -6,7 +6,7 @@ use crate::fault::Boundaries;
 use crate::output::Out;
 use crate::present::Terminal;
 use crate::{fence, handover, host, models, sandboxes};
-use ralph_agents::{ActionsAgent, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
+use ralph_agents::{ActionsAgent, Asking, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
 use ralph_core::{CancelFlag, Helpers, Observer, Refusals};
@@ -186,7 +186,8 @@ impl Thinker {
     }
 
     fn helpers(&self) -> Helpers {
-        Helpers { client: Some(self.client.clone()), pricing: Some(self.pricing.clone()), on_stuck: None }
+        let asking = Asking::new().with_client(self.client.clone()).with_pricing(self.pricing.clone());
+        Helpers { asker: Some(Arc::new(asking)), pricing: Some(self.pricing.clone()), on_stuck: None }
     }
 }
 

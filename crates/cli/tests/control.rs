@@ -441,3 +441,44 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     let json = refused(&["skip", "--agent", "three", "--json"]);
     assert_eq!(json.json()["error"]["code"], "INVALID_INPUT");
 }
+
+#[test]
+fn a_letter_is_taken_only_when_the_run_has_journalled_it() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    // A driver that stands still looks at nothing: what it has not taken is not called taken.
+    stage.signal(child.id(), "-STOP");
+    let sent = stage.repo.ralph(&["note", "be careful", "--json"]).exits(0);
+    assert_eq!(sent.json()["taken"], false);
+    assert!(sent.stderr.contains("not picked up yet"), "{}", sent.stderr);
+    assert!(stage.repo.events_named("control_received").is_empty());
+    stage.signal(child.id(), "-CONT");
+    stage.has("control_received");
+    assert_eq!(stage.repo.events_named("control_received")[0]["id"], sent.json()["id"]);
+    stage.go(&[1, 2, 3]);
+    ended(child, 0);
+}
+
+#[test]
+fn what_the_agent_of_another_process_says_is_seen_while_it_works() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    stage.go(&[1]);
+    stage.at(2, 1);
+    let words = stage.repo.ralph(&["logs", "--live", "-n", "0"]).exits(0).stdout;
+    assert!(words.contains("| did step 1"), "{words}");
+    assert!(
+        !stage.repo.ralph(&["logs", "-n", "0"]).exits(0).stdout.contains("| did step"),
+        "only when asked for"
+    );
+    let raw = stage.repo.ralph(&["logs", "--live", "--json"]).exits(0).stdout;
+    let lines: Vec<Value> = raw.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = lines.iter().position(|l| l["kind"] == "text").unwrap();
+    assert_eq!(lines[text]["iteration"], 1);
+    let before = lines[..text].iter().rfind(|l| l.get("n").is_none()).unwrap();
+    assert_eq!(before["seq"], lines[text]["seq"], "it stands behind the event that it followed");
+    stage.go(&[2, 3]);
+    ended(child, 0);
+}

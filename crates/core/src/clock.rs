@@ -28,4 +28,7 @@ impl Clock for SystemClock {
     fn pause(&self, length: Duration) {
         std::thread::sleep(length);
     }
+    fn pause_by(&self, length: Duration, wait: &mut dyn FnMut(Duration)) {
+        wait(length);
+    }
 }

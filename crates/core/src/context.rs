@@ -11,7 +11,9 @@ use ralph_domain::state::RunState;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Journal;
 use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::live::LiveLog;
 use ralph_journal::snapshot;
+use ralph_journal::wake::Waker;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,6 +109,10 @@ pub(crate) struct Context {
     pub notifiers: Vec<Box<dyn Notifier>>,
     /// Who ends this process, once somebody does; the run goes on in another one.
     pub suspend_by: Option<String>,
+    /// What the run shows while it works, for those who watch from elsewhere.
+    pub live: LiveLog,
+    /// Wakes the run out of a wait.
+    pub waker: Option<Waker>,
     activity: String,
     errors: String,
 }
@@ -127,6 +133,7 @@ impl Context {
         proof_dir: PathBuf,
     ) -> Self {
         let run = journal.places().dir.clone();
+        let (live, waker) = (LiveLog::new(&run), Waker::listen(&run));
         Self {
             state,
             journal,
@@ -142,6 +149,8 @@ impl Context {
             refusals: crate::refusals::Refusals::default(),
             notifiers: Vec::new(),
             suspend_by: None,
+            live,
+            waker,
             activity: String::new(),
             errors: String::new(),
         }
@@ -156,6 +165,8 @@ impl Context {
 
     /// Journals what happened, folds it in and tells the observers.
     pub fn record_only(&mut self, body: EventBody) -> Result<Event, DriveError> {
+        // What was shown stands before what followed it.
+        self.live.flush();
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
         if let Some((_, sentence)) = describe(&event) {

@@ -1,18 +1,24 @@
 //! Watching and steering a run from outside: by its journal and its inbox alone. A terminal, a server and a library
 //! user all hold one of these; none of them needs the process that drives the run.
 
+use crate::clock::SystemClock;
 use jiff::Timestamp;
 use ralph_domain::control::Control;
 use ralph_domain::event::{Event, EventBody, Verdict};
 use ralph_domain::id::{AgentName, CommitId, RunId};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
+use ralph_domain::ports::Clock as _;
 use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::stream::{RunStream, Start, StreamItem};
 use ralph_journal::{JournalError, inbox, lock, snapshot};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// How often it is asked whether anybody still drives a run.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// A run seen from outside.
 #[derive(Debug, Clone)]
@@ -80,6 +86,17 @@ pub struct RalphStatus {
     pub processes: Vec<serde_json::Value>,
     /// Open browsers (agents of kind `tools`).
     pub browsers: Vec<serde_json::Value>,
+}
+
+/// What became of a letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    /// The run has journalled it and does what it says.
+    Received,
+    /// The run has journalled why it does not.
+    Refused(String),
+    /// The run has not looked at it yet. It stays in the inbox and is taken when the run does.
+    NotYet,
 }
 
 /// One iteration of a run.
@@ -177,18 +194,42 @@ impl RunHandle {
         Follower::new(&self.run.events(), seq)
     }
 
-    /// Sends a control.
-    pub fn send(&self, control: Control) -> Result<(), JournalError> {
-        inbox::send(&self.run, &self.from, control).map(|_| ())
+    /// Events and live output from a point on, and what comes.
+    pub fn stream(&self, start: Start) -> Result<RunStream, JournalError> {
+        RunStream::open(&self.run, start)
+    }
+
+    /// Sends a control and returns the id of its letter. What becomes of it: [`Self::wait_taken`].
+    pub fn send(&self, control: Control) -> Result<String, JournalError> {
+        inbox::send(&self.run, &self.from, control).map(|letter| letter.id)
+    }
+
+    /// What became of a letter, waiting at most this long for the run to look at it. A run that nobody drives looks at
+    /// nothing, so nobody waits for it either.
+    pub fn wait_taken(&self, id: &str, timeout: Duration) -> Result<Taken, JournalError> {
+        let clock = SystemClock::default();
+        let mut stream = self.stream(Start::Beginning)?.events_only();
+        loop {
+            // Asked before the look: whatever a process wrote before it ended is then seen.
+            let driven = self.is_driven();
+            let left = timeout.saturating_sub(clock.elapsed());
+            let items = stream.wait(if driven { left.min(LOOK) } else { Duration::ZERO })?;
+            if let Some(taken) = items.iter().find_map(|item| fate(item, id)) {
+                return Ok(taken);
+            }
+            if items.is_empty() && (!driven || left.is_zero()) {
+                return Ok(Taken::NotYet);
+            }
+        }
     }
 
     /// A hint for the next prompt.
-    pub fn nudge(&self, text: &str) -> Result<(), JournalError> {
+    pub fn nudge(&self, text: &str) -> Result<String, JournalError> {
         self.send(Control::Nudge { text: text.to_owned() })
     }
 
     /// Ends the run: after the session, or at once.
-    pub fn stop(&self, force: bool) -> Result<(), JournalError> {
+    pub fn stop(&self, force: bool) -> Result<String, JournalError> {
         self.send(if force { Control::Cancel } else { Control::Stop })
     }
 
@@ -196,6 +237,16 @@ impl RunHandle {
         let text =
             std::fs::read_to_string(self.run.iteration(iteration).join("actions.jsonl")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// What an event says of a letter.
+fn fate(item: &StreamItem, letter: &str) -> Option<Taken> {
+    let StreamItem::Event(line) = item else { return None };
+    match &line.event.body {
+        EventBody::ControlReceived { letter: got, .. } if got.id == letter => Some(Taken::Received),
+        EventBody::ControlRefused { id, reason, .. } if id == letter => Some(Taken::Refused(reason.clone())),
+        _ => None,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod help;
 mod inbox;
 mod integrity;
 mod observers;
+mod live;
 pub mod prompt;
 mod proof;
 mod receipt;

@@ -5,7 +5,13 @@
 
 use ralph_domain::dialect::{Dialect, checkbox, frontmatter, plan_edit, prd_tasks};
 use ralph_domain::spec::Task;
+use ralph_domain::text::one_line;
 use std::collections::BTreeSet;
+
+/// Ids that are not the task's own and still kept.
+const OTHERS_MAX: usize = 200;
+/// Characters of such an id.
+const OTHER_MAX: usize = 200;
 
 /// What a book says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +25,16 @@ pub(crate) struct Claims {
 /// Whether agents may claim in the file of this task.
 pub(crate) fn has_book(task: &Task) -> bool {
     task.raw.is_some() && matches!(task.dialect, Dialect::RalphTaskMd | Dialect::Plan)
+}
+
+/// Claimed ids as events carry them: all that are the task's own, and of others, which an agent may make up in any
+/// number and length, as many as a person would look at.
+pub(crate) fn bounded(task: &Task, ids: impl IntoIterator<Item = String>) -> BTreeSet<String> {
+    let own: BTreeSet<&str> = task.criteria.iter().map(|c| c.id.as_str()).collect();
+    let (mut kept, others): (BTreeSet<String>, BTreeSet<String>) =
+        ids.into_iter().partition(|id| own.contains(id.as_str()));
+    kept.extend(others.into_iter().take(OTHERS_MAX).map(|id| one_line(&id, OTHER_MAX)));
+    kept
 }
 
 /// Whether `new` is the task that `old` was, however much of it is marked as done meanwhile.
@@ -154,5 +170,16 @@ mod tests {
             marked(Dialect::RalphTaskMd, &claimed, &set(&["M1.1"])),
             MD.replace("[ ] M1.1", "[x] M1.1")
         );
+    }
+
+    #[test]
+    fn made_up_ids_of_any_number_do_not_crowd_out_the_tasks_own() {
+        let task = task(Dialect::RalphTaskMd, MD);
+        let own = task.criteria[0].id.clone();
+        let made_up = (0..100_000).map(|n| format!("!{n}{}", "x".repeat(5000)));
+        let kept = bounded(&task, made_up.chain([own.clone()]));
+        assert!(kept.contains(&own) && kept.len() == OTHERS_MAX + 1);
+        assert!(kept.iter().map(String::len).sum::<usize>() < 100_000);
+        assert_eq!(bounded(&task, [own.clone(), "US-9".into()]).len(), 2, "a story that was added stays");
     }
 }

@@ -70,7 +70,8 @@ fn with_doctor(machine: &mut Machine, client: Arc<Scripted>, apply: Apply) {
         profiles: [("strong".into(), Profile::of_model("strong", "zai/x"))].into(),
         ..Models::default()
     };
-    machine.helpers = Helpers { client: Some(client), ..Helpers::default() };
+    let asker = ralph_agents::Asking::new().with_client(client);
+    machine.helpers = Helpers { asker: Some(Arc::new(asker)), ..Helpers::default() };
 }
 
 fn rungs(machine: &Machine) -> Vec<Rung> {

@@ -333,7 +333,7 @@ fn changed_protected_paths_are_never_done() {
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true).checkpointed("t1");
     let changes = vec![ProtectedChange { path: "test.sh".into(), change: ProtectedKind::Changed }];
-    run.event(EventBody::ProtectedChanged { iteration: 1, changes });
+    run.event(EventBody::ProtectedChanged { iteration: 1, changes, left_out: 0 });
     run.checked("tests", true).checked("lint", true);
     assert_eq!(run.judged(), Verdict::ProtectedChanged);
     assert!(matches!(decide(&run.0), Step::Work { .. }));
@@ -480,7 +480,7 @@ fn moved_refs_and_tampering_need_approval() {
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true);
     let moves = vec![RefMove { name: "refs/heads/main".into(), from: None, to: None, needs_person: true }];
-    run.event(EventBody::RefsMoved { moves });
+    run.event(EventBody::RefsMoved { moves, left_out: 0 });
     run.checkpointed("t1").checked("tests", true).checked("lint", true);
     run.judged();
     let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
@@ -501,7 +501,7 @@ fn a_fetch_is_told_and_needs_nobody() {
     let mut run = Run::prepared();
     let moves =
         vec![RefMove { name: "refs/remotes/origin/main".into(), from: None, to: None, needs_person: false }];
-    run.event(EventBody::RefsMoved { moves });
+    run.event(EventBody::RefsMoved { moves, left_out: 0 });
     assert!(matches!(decide(&run.0), Step::Work { .. }));
 }
 
@@ -579,4 +579,57 @@ fn a_wish_for_a_fresh_session_is_no_more_than_that() {
     let mut run = Run::prepared();
     asking(&mut run, "t1", Ask::Rotate { reason: "context is full".into() });
     assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+}
+
+#[test]
+fn events_of_any_size_are_cut_and_decide_the_same() {
+    let size = |body: &EventBody| serde_json::to_vec(body).unwrap().len();
+    let long = |n: usize| format!("{n}-{}", "\u{1}".repeat(4000));
+    let moves: Vec<RefMove> = (0..5000)
+        .map(|n| RefMove {
+            name: format!("refs/tags/{}", long(n)),
+            from: None,
+            to: Some("0".repeat(40)),
+            needs_person: n == 4999,
+        })
+        .collect();
+    let body = EventBody::RefsMoved { moves, left_out: 0 }.bounded();
+    assert!(size(&body) < 100_000, "{}", size(&body));
+    let EventBody::RefsMoved { moves, left_out } = &body else { panic!("another kind") };
+    assert!(moves[0].needs_person, "the one that matters is not cut");
+    assert_eq!(moves.len() + left_out, 5000);
+    let mut run = Run::prepared();
+    run.event(body);
+    assert_eq!(run.0.alarm.as_ref().map(|a| a.reason), Some(HumanReason::RefsMoved));
+    assert!(run.0.alarm.as_ref().unwrap().message.len() < 10_000);
+
+    let changes: Vec<ProtectedChange> =
+        (0..100_000).map(|n| ProtectedChange { path: long(n), change: ProtectedKind::Changed }).collect();
+    let body = EventBody::ProtectedChanged { iteration: 1, changes, left_out: 0 }.bounded();
+    assert!(size(&body) < 100_000, "{}", size(&body));
+    let EventBody::ProtectedChanged { changes, left_out, .. } = &body else { panic!("another kind") };
+    assert!(!changes.is_empty() && changes.len() + left_out == 100_000);
+
+    let files: Vec<FileChange> = (0..100_000)
+        .map(|n| FileChange { path: long(n), status: 'A', added: Some(1), removed: None, blob: None })
+        .collect();
+    let dirty_touched: Vec<String> = (0..100_000).map(long).collect();
+    let body = EventBody::Checkpointed {
+        iteration: 1,
+        tree: "t".into(),
+        commit: None,
+        files_total: files.len(),
+        files,
+        added: 100_000,
+        removed: 0,
+        dirty_touched,
+        again: false,
+    }
+    .bounded();
+    assert!(size(&body) < 100_000, "{}", size(&body));
+    let EventBody::Checkpointed { files, files_total, dirty_touched, .. } = &body else {
+        panic!("another kind")
+    };
+    assert!(!files.is_empty() && *files_total == 100_000);
+    assert!(dirty_touched.last().unwrap().ends_with(" more"));
 }

@@ -16,8 +16,8 @@ use std::path::Path;
 pub(crate) const PREFIX: &[u8] = b".ralph/";
 /// Larger files (floods of output) stay out of the repo.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
-/// What only means something to the process that drives the run.
-const PASSING: &[&str] = &["lock", "active.json"];
+/// What only means something to the process that drives the run and to those who watch it.
+const PASSING: &[&str] = &["lock", "active.json", "live.jsonl", "live.1.jsonl", "events.idx"];
 
 /// The work with the state folder added as it is now.
 pub(crate) fn with_state(work: &Work, top: &Path, objects: &mut ObjectStore) -> Result<Work> {

@@ -46,6 +46,17 @@ pub enum JournalError {
         /// The first byte that differs.
         at: u64,
     },
+    /// An event that cannot be cut without changing what it decides.
+    #[error(
+        "an event of kind `{kind}` would have {bytes} bytes; the journal takes {}",
+        crate::journal::EVENT_MAX
+    )]
+    TooLarge {
+        /// Its kind.
+        kind: &'static str,
+        /// Its size.
+        bytes: usize,
+    },
     /// There is no such run.
     #[error("there is no run in `{0}`")]
     NoRun(PathBuf),
@@ -82,6 +93,10 @@ impl JournalError {
             Self::Tampered { .. } => {
                 Some("`ralph approve` keeps the sealed copy and sets the edited journal aside".into())
             }
+            Self::TooLarge { .. } => Some(
+                "make the task or the files that it is about fewer, then `ralph resume`; nothing before it is lost"
+                    .into(),
+            ),
             Self::NoRun(_) => Some(
                 "`ralph list` shows the runs of this folder, `ralph list --all` those of all folders".into(),
             ),

@@ -3,12 +3,15 @@
 
 use crate::error::JournalError;
 use crate::layout::RunDir;
+use crate::wake;
 use ralph_domain::control::{Control, Letter};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
-/// One control cannot be larger than this (an edited task is the largest).
-pub const LETTER_MAX: usize = 1024 * 1024;
+/// One control cannot be larger than this (an edited task is the largest): it must fit into an event of the journal.
+pub const LETTER_MAX: usize = 192 * 1024;
+/// Bytes that are read at a time.
+const READ_MAX: usize = 16 * LETTER_MAX;
 
 /// Puts a control into a run's inbox.
 pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, JournalError> {
@@ -35,6 +38,7 @@ pub fn send_as(run: &RunDir, id: &str, from: &str, control: Control) -> Result<L
         .open(&path)
         .map_err(|e| JournalError::file("write to", &path, e))?;
     file.write_all(&line).map_err(|e| JournalError::file("write to", &path, e))?;
+    wake::poke(run);
     Ok(letter)
 }
 
@@ -51,16 +55,23 @@ pub fn read(run: &RunDir, from: u64) -> Result<Vec<Line>, JournalError> {
     }
     file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", &path, e))?;
     let mut text = Vec::new();
-    file.take(16 * LETTER_MAX as u64)
-        .read_to_end(&mut text)
-        .map_err(|e| JournalError::file("read", &path, e))?;
+    file.take(READ_MAX as u64).read_to_end(&mut text).map_err(|e| JournalError::file("read", &path, e))?;
     let mut at = from;
     let mut letters = Vec::new();
+    let too_long = |bytes: usize| format!("a line of {bytes} bytes; a control may have {LETTER_MAX}");
+    if text.len() == READ_MAX && !text.contains(&b'\n') {
+        // It must not stand in the way of all that comes after it.
+        letters.push((Err(too_long(text.len())), from + text.len() as u64));
+    }
     for line in text.split_inclusive(|b| *b == b'\n') {
         if !line.ends_with(b"\n") {
             break;
         }
         at += line.len() as u64;
+        if line.len() > LETTER_MAX {
+            letters.push((Err(too_long(line.len())), at));
+            continue;
+        }
         let letter = serde_json::from_slice::<Letter>(line).map_err(|e| {
             format!(
                 "not a control ({e}): {}",

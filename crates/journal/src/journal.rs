@@ -6,6 +6,7 @@
 
 use crate::error::JournalError;
 use crate::flush::Flusher;
+use crate::index;
 use crate::layout::RunDir;
 use crate::read::{encode, parse, refuse_newer};
 use crate::repair::{catch_up, heal, relink_missing, set_aside};
@@ -21,7 +22,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An event longer than this loses its tail: events carry excerpts, artifacts carry the whole.
+/// No event is longer than this: events carry excerpts ([`EventBody::bounded`]), artifacts carry the whole.
 pub const EVENT_MAX: usize = 256 * 1024;
 
 /// Where the files of one journal are.
@@ -151,6 +152,7 @@ impl Journal {
         let mut file = open_append(&path)?;
         let Head { mut seq, mut last_at, mut bytes } = Head::default();
         let mut line_number = 0u64;
+        let mut marks = String::new();
         let mut reader = BufReader::with_capacity(64 * 1024, &file);
         let mut line = Vec::new();
         loop {
@@ -166,6 +168,9 @@ impl Journal {
                     refuse_newer(&path, &line, &event)?;
                     seq = event.seq;
                     last_at = event.at;
+                    if index::is_marked(seq) {
+                        marks.push_str(&index::line(seq, bytes));
+                    }
                     bytes += read as u64;
                     each(&event);
                 }
@@ -181,6 +186,7 @@ impl Journal {
             }
         }
         drop(reader);
+        index::mend(&places.dir, &marks);
         if opened.torn_bytes > 0 {
             set_aside(&path, bytes, seq)?;
             file.set_len(bytes).map_err(|e| JournalError::file("repair", &path, e))?;
@@ -245,7 +251,7 @@ impl Journal {
     /// the machine's clock does.
     pub fn append(&mut self, body: EventBody, at: Timestamp) -> Result<Event, JournalError> {
         let durable = body.must_be_durable();
-        let mut event = Event { seq: self.seq.next(), at: at.max(self.last_at), body };
+        let mut event = Event { seq: self.seq.next(), at: at.max(self.last_at), body: body.bounded() };
         let mut line = encode(&event);
         if let std::borrow::Cow::Owned(_) = self.redactor.bytes(&line)
             && let Ok(mut value) = serde_json::to_value(&event)
@@ -257,10 +263,8 @@ impl Journal {
             }
         }
         if line.len() > EVENT_MAX {
-            event.body = EventBody::Notice {
-                message: format!("an event of kind {} was too large for the journal", event.body.kind()),
-            };
-            line = encode(&event);
+            // Whoever reads the journal must not go on as if it had not happened.
+            return Err(JournalError::TooLarge { kind: event.body.kind(), bytes: line.len() });
         }
         if let Some(seal) = &mut self.seal {
             seal.append(&line, self.bytes).map_err(|e| JournalError::file("append to", &seal.place(), e))?;
@@ -273,6 +277,7 @@ impl Journal {
         if durable {
             self.flush()?;
         }
+        index::mark(&self.places.dir, event.seq, self.bytes);
         self.seq = event.seq;
         self.last_at = event.at;
         self.bytes += line.len() as u64;

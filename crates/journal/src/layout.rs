@@ -88,6 +88,22 @@ impl RunDir {
     pub fn events(&self) -> PathBuf {
         self.0.join("events.jsonl")
     }
+    /// Where in the journal every so many events begin.
+    pub fn index(&self) -> PathBuf {
+        self.0.join("events.idx")
+    }
+    /// What the run shows while it works.
+    pub fn live(&self) -> PathBuf {
+        self.0.join("live.jsonl")
+    }
+    /// The part of it that was put away.
+    pub fn live_before(&self) -> PathBuf {
+        self.0.join("live.1.jsonl")
+    }
+    /// The socket that wakes whoever drives the run.
+    pub fn wake(&self) -> PathBuf {
+        self.0.join("wake")
+    }
     /// The frozen definition.
     pub fn spec(&self) -> PathBuf {
         self.0.join("spec.json")

@@ -2,8 +2,8 @@
 //!
 //! `.ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. Each event goes to
 //! a sealed copy ([`seal::Seal`]) outside the repo first, so that an agent that edits the journal is noticed and nothing it erases is
-//! lost. [`follow::Follower`] reads events from a sequence number without loss, [`snapshot`] keeps `state.json` so that
-//! readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
+//! lost. [`stream::RunStream`] gives events and live output of a run of any process, from any point and without loss;
+//! [`snapshot`] keeps `state.json` so that readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
 //! any folder, and [`artifacts`] writes everything an event may name by its digest.
 
 pub mod artifacts;
@@ -11,14 +11,21 @@ pub mod error;
 mod flush;
 pub mod follow;
 pub mod inbox;
+pub mod index;
 pub mod journal;
 pub mod layout;
+pub mod live;
+mod live_read;
 pub mod lock;
+mod plain;
 pub mod read;
 pub mod registry;
 pub mod repair;
 pub mod seal;
 pub mod snapshot;
 mod stamp;
+pub mod stream;
+pub mod tail;
+pub mod wake;
 
 pub use error::JournalError;

@@ -359,3 +359,40 @@ fn a_full_disk_leaves_no_half_line_behind() {
     drop(write(&f.places, 2));
     assert_eq!(reopen(&f.places).1.len(), 2);
 }
+
+#[test]
+fn an_event_is_cut_where_it_may_be_and_refused_where_it_may_not() {
+    let f = folder();
+    let mut journal = write(&f.places, 1);
+    let message = "x\u{1}".repeat(1 << 20);
+    let event = journal.append(EventBody::Notice { message }, Timestamp::UNIX_EPOCH).unwrap();
+    assert!(matches!(&event.body, EventBody::Notice { message } if message.ends_with("bytes left out)")));
+    // The ids of a task's criteria decide: what cannot be written whole is not written at all.
+    let met: Vec<String> = (0..50_000).map(|n| format!("criterion-{n}")).collect();
+    let error = journal.append(EventBody::Ticked { iteration: 1, met }, Timestamp::UNIX_EPOCH).unwrap_err();
+    let words = error.to_string();
+    assert!(words.contains("`ticked`") && words.contains("bytes") && error.hint().is_some(), "{words}");
+    let next = journal.append(notice(3), Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(next.seq, Seq(3), "nothing of it was written");
+    assert_eq!(reopen(&f.places).1.len(), 3);
+}
+
+#[test]
+fn a_letter_too_large_for_the_journal_is_refused_and_stands_in_nobodys_way() {
+    let f = folder();
+    let run = &f.places.dir;
+    let task = "x".repeat(inbox::LETTER_MAX);
+    assert!(inbox::send(run, "ana", Control::Edit { task }).unwrap_err().to_string().contains("may have"));
+    std::fs::write(run.inbox(), "y".repeat(20 * inbox::LETTER_MAX) + "\n").unwrap();
+    let letter = inbox::send(run, "ana", Control::Pause).unwrap();
+    let mut at = 0;
+    let mut found = Vec::new();
+    loop {
+        let lines = inbox::read(run, at).unwrap();
+        let Some((_, after)) = lines.last() else { break };
+        at = *after;
+        found.extend(lines.into_iter().map(|(letter, _)| letter));
+    }
+    assert_eq!(found.pop(), Some(Ok(letter)));
+    assert!(!found.is_empty() && found.iter().all(Result::is_err));
+}

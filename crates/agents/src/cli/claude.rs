@@ -138,6 +138,7 @@ impl ClaudeEvents {
                 let tokens = tokens_of(usage);
                 self.seen.last_output = tokens.output;
                 self.seen.tokens += tokens;
+                notes.used(self.seen.tokens);
             }
         }
         if let Some(model) = message.model {
@@ -147,7 +148,11 @@ impl ClaudeEvents {
         let mut used = false;
         for block in message.content {
             match (block.kind.as_str(), block.name) {
-                ("text", _) => append_bounded(&mut said, block.text.as_deref().unwrap_or_default()),
+                ("text", _) => {
+                    let words = block.text.unwrap_or_default();
+                    notes.speaks(&words, true);
+                    append_bounded(&mut said, &words);
+                }
                 ("tool_use", Some(name)) => {
                     self.seen.tools += 1;
                     let id = block.id.unwrap_or_default();

@@ -142,6 +142,7 @@ impl CodexEvents {
         if item.kind == "agent_message" {
             if event == "item.completed" {
                 self.message = final_message(item.text.unwrap_or_default());
+                notes.speaks(&self.message, true);
                 notes.said(text::head(&self.message, RESULT_READ));
             }
             return;
@@ -212,6 +213,9 @@ impl Events for CodexEvents {
                 self.trouble = None;
                 *notes.hopeless = false;
                 self.usage = event.usage.or(self.usage);
+                if let Some(usage) = self.usage {
+                    notes.used(usage.tokens());
+                }
                 self.turn = Some(Turn::Completed);
             }
             "turn.failed" => {

@@ -204,7 +204,9 @@ impl Events for GeminiEvents {
                 if !(event.delta && self.message_open) {
                     self.message.clear();
                 }
-                append_bounded(&mut self.message, event.content.as_deref().unwrap_or_default());
+                let words = event.content.as_deref().unwrap_or_default();
+                notes.speaks(words, !event.delta);
+                append_bounded(&mut self.message, words);
                 self.message_open = true;
             }
             "tool_use" => {

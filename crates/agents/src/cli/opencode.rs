@@ -184,7 +184,9 @@ impl Events for OpencodeEvents {
                     self.message.clear();
                     self.message_id = event.part.message;
                 }
-                append_bounded(&mut self.message, event.part.text.as_deref().unwrap_or_default());
+                let words = event.part.text.as_deref().unwrap_or_default();
+                notes.speaks(words, true);
+                append_bounded(&mut self.message, words);
             }
             "tool_use" => {
                 self.tools += 1;
@@ -192,7 +194,12 @@ impl Events for OpencodeEvents {
                 notes.tool("tool_use", &tool, state.input, &call_id);
                 notes.result(&call_id, state.status == "error", text::head(&state.output, RESULT_READ));
             }
-            "step_finish" => self.step_finished(event.part),
+            "step_finish" => {
+                self.step_finished(event.part);
+                if let Some(tokens) = self.tokens {
+                    notes.used(tokens);
+                }
+            }
             "error" => {
                 if let Some(error) = event.error {
                     notes.activity(&error.data.message);

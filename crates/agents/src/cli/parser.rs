@@ -5,7 +5,7 @@ use super::words;
 use crate::bounded;
 use jiff::Timestamp;
 use ralph_domain::event::SessionEnd;
-use ralph_domain::money::Usage;
+use ralph_domain::money::{Tokens, Usage};
 use ralph_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX, SessionSink, StopCause, Stream};
 use ralph_domain::text;
 use serde_json::{Value, json};
@@ -93,6 +93,19 @@ impl Notes<'_> {
             let line = json!({ "type": "result", "id": id, "is_error": is_error, "result": result });
             self.sink.action(&line.to_string());
         }
+    }
+    /// What the agent says, as it comes: a whole message, or a piece of one where `whole` is false.
+    pub(crate) fn speaks(&mut self, words: &str, whole: bool) {
+        if !words.is_empty() {
+            self.sink.token(words);
+        }
+        if whole && !words.ends_with('\n') && !words.is_empty() {
+            self.sink.token("\n");
+        }
+    }
+    /// Tokens of the session so far.
+    pub(crate) fn used(&mut self, tokens: Tokens) {
+        self.sink.used(&tokens);
     }
     /// The agent spoke without doing anything: an entry of `actions.jsonl`.
     pub(crate) fn said(&mut self, words: &str) {

@@ -69,6 +69,7 @@ impl Caller<'_> {
             match answer {
                 Ok(reply) => {
                     self.spend.add(&self.choice.profile, &reply, self.pricing);
+                    sink.used(&self.spend.tokens());
                     return Ok(reply);
                 }
                 Err(_) if timed_out => return Err(SessionEnd::TimedOut),

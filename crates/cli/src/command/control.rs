@@ -2,17 +2,21 @@
 //! fraction of a second later, or when it goes on.
 
 use crate::command::resume;
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::output::Out;
 use crate::{find, host};
 use ralph_core::clock::SystemClock;
+use ralph_core::handle::Taken;
 use ralph_domain::control::Control;
-use ralph_domain::id::{AgentName, Seq};
+use ralph_domain::id::AgentName;
 use ralph_domain::ports::Clock as _;
 use ralph_journal::journal::Places;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How long a busy run may take to look at its inbox before that is said.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A control that needs nothing but the run.
 #[derive(Debug, clap::Args)]
@@ -229,38 +233,38 @@ fn send(entry: &Registration, control: Control, out: &Out) -> Result<u8, Command
     refuse_finished(entry)?;
     let handle = find::handle(entry);
     let name = control.name();
-    let seq = handle.state().map_or(Seq(0), |s| s.seq);
-    handle.send(control)?;
-    let taken = handle.is_driven() && wait_taken(&handle, seq, name);
+    let id = handle.send(control)?;
+    let taken = handle.wait_taken(&id, PATIENCE)?;
     if out.json {
-        out.value(&serde_json::json!({ "run_id": entry.run_id, "sent": name, "taken": taken }));
-    }
-    out.say(if taken {
-        format!("{name}: run {} has taken it", entry.run_id)
-    } else {
-        format!(
-            "{name}: kept for run {}; no process drives it now, `ralph resume {}` goes on",
-            entry.run_id, entry.run_id
-        )
-    });
-    Ok(0)
-}
-
-/// Waits until the run has journalled the control; a busy one may take a moment.
-fn wait_taken(handle: &ralph_core::handle::RunHandle, seq: Seq, name: &str) -> bool {
-    let clock = SystemClock::default();
-    let mut follower = handle.follow(seq);
-    while clock.elapsed() < Duration::from_secs(5) {
-        let events = follower.poll().unwrap_or_default();
-        let taken = events.iter().any(|e| match &e.body {
-            ralph_domain::event::EventBody::ControlReceived { letter, .. } => letter.control.name() == name,
-            ralph_domain::event::EventBody::ControlRefused { .. } => true,
-            _ => false,
+        let reason = match &taken {
+            Taken::Refused(reason) => Some(reason),
+            Taken::Received | Taken::NotYet => None,
+        };
+        let mut told = serde_json::json!({
+            "run_id": entry.run_id, "sent": name, "taken": taken == Taken::Received, "id": id,
         });
-        if taken {
-            return true;
+        if let Some(reason) = reason {
+            told["refused"] = reason.as_str().into();
         }
-        clock.pause(Duration::from_millis(30));
+        out.value(&told);
     }
-    true
+    let run = &entry.run_id;
+    match taken {
+        Taken::Received => out.say(format!("{name}: run {run} has taken it")),
+        Taken::Refused(reason) if out.json => {
+            out.say(format!("{name}: run {run} refused it: {reason}"));
+            return Ok(Kind::Usage.exit_code());
+        }
+        Taken::Refused(reason) => {
+            return Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))
+                .hint("nothing was changed; mend it and send it again"));
+        }
+        Taken::NotYet if handle.is_driven() => out.say(format!(
+            "{name}: not picked up yet: run {run} is busy and takes it at its next look (`ralph logs -f {run}`)"
+        )),
+        Taken::NotYet => out.say(format!(
+            "{name}: kept for run {run}; no process drives it now, `ralph resume {run}` goes on"
+        )),
+    }
+    Ok(0)
 }

@@ -77,7 +77,7 @@ fn read_now(args: &DiagnoseArgs, entry: &Registration, out: &Out) -> Result<(), 
     let mut parts =
         wiring::parts(&opened.home, &opened.spec, opened.repo, &opened.lock, signals::install(), out)?;
     if args.rules {
-        parts.helpers.client = None;
+        parts.helpers.asker = None;
     }
     if let Some(name) = &args.profile
         && opened.spec.settings.models.get(name).is_none()

@@ -1,6 +1,6 @@
 //! `ralph logs`: what happened, in words, as raw events, or as the agent printed it.
 
-mod lines;
+mod live;
 mod output;
 
 use crate::command::list::table::{columns, wrap};
@@ -8,15 +8,19 @@ use crate::command::status::facts::Facts;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::{find, signals};
-use lines::{Line, Lines};
+use live::LivePrinter;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::RunHandle;
 use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
+use ralph_domain::id::Seq;
 use ralph_domain::ports::Clock as _;
+use ralph_journal::JournalError;
 use ralph_journal::registry::Registration;
+use ralph_journal::stream::{RunStream, Start, StreamItem};
+use ralph_journal::tail::Line;
 use std::collections::VecDeque;
 use std::os::fd::AsFd as _;
 use std::path::Path;
@@ -32,6 +36,7 @@ const LOOK: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph logs -f                 follow the run of this folder until it is over
+  ralph logs -f --live          with what the agent says and does, whoever started the run
   ralph logs k3f9 -n 20         the last 20 sentences
   ralph logs -o --iteration 3   what the agent printed in iteration 3
   ralph logs --events --from 40 raw events, from number 40 on")]
@@ -41,6 +46,9 @@ pub struct LogsArgs {
     /// Go on with what comes, until the run is over.
     #[arg(short, long)]
     pub follow: bool,
+    /// Also what the run shows while it works: agent text, tool calls, output of checks. The newest of it is kept.
+    #[arg(long, conflicts_with = "agent_output")]
+    pub live: bool,
     /// Only this iteration.
     #[arg(long, value_name = "N")]
     pub iteration: Option<u32>,
@@ -60,50 +68,77 @@ pub struct LogsArgs {
 
 /// Runs the command.
 pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let LogsArgs { run, follow, iteration, agent_output, events, from, lines: last } = args;
+    let LogsArgs { run, follow, live, iteration, agent_output, events, from, lines: last } = args;
     let facts = Facts::load(find::run(folder, run.as_deref())?)?;
     if agent_output {
         let wanted = output::Wanted { iteration, last, follow };
         return output::print(&facts, wanted, out);
     }
     let raw = events || out.json;
-    let mut filter = Filter { iteration, current: None, raw };
-    let mut lines = Lines::new(&facts.entry.run_dir().events(), from.unwrap_or(0));
+    let mut story = Story::open(&facts, from, live, Filter { iteration, current: None, raw })?;
     let most = match last {
         Some(0) => usize::MAX,
         Some(n) => n,
         None if raw || from.is_some() => usize::MAX,
         None => SENTENCES,
     };
-    let mut shown: VecDeque<Line> = VecDeque::new();
+    let mut shown: VecDeque<StreamItem> = VecDeque::new();
     let mut earlier = 0;
-    lines.poll(&mut |line| {
-        if filter.wants(&line.event) {
-            shown.push_back(line);
-            if shown.len() > most {
-                shown.pop_front();
-                earlier += 1;
-            }
+    while story.poll(&mut |item| {
+        shown.push_back(item);
+        if shown.len() > most {
+            shown.pop_front();
+            earlier += 1;
         }
-    })?;
+    })? {}
     if earlier > 0 && last.is_none() {
         out.say(out.err(Tone::Muted, &format!("… {earlier} earlier lines (`-n 0` shows all)")));
     }
-    let mut printer = Printer { raw, day: String::new() };
-    shown.iter().for_each(|line| printer.print(line, out));
+    let mut printer = Printer { raw, day: String::new(), live: LivePrinter::default() };
+    shown.iter().for_each(|item| printer.item(item, out));
     drop(shown);
+    printer.live.end(out);
     if !follow {
         return Ok(0);
     }
     let mut watch = Watch::new(&facts.entry);
-    while !lines.over && !watch.pause(out) {
-        lines.poll(&mut |line| {
-            if filter.wants(&line.event) {
-                printer.print(&line, out);
-            }
-        })?;
+    while !story.over && !watch.pause(out) {
+        while story.poll(&mut |item| printer.item(&item, out))? {}
     }
+    printer.live.end(out);
     Ok(0)
+}
+
+/// What a run tells, as far as it is wanted.
+struct Story {
+    stream: RunStream,
+    filter: Filter,
+    /// Whether the end of the run was read.
+    over: bool,
+}
+
+impl Story {
+    fn open(facts: &Facts, from: Option<u64>, live: bool, filter: Filter) -> Result<Self, JournalError> {
+        let start = from.filter(|n| *n > 0).map_or(Start::Beginning, |n| Start::From(Seq(n)));
+        let stream = RunStream::open(&facts.entry.run_dir(), start)?;
+        let stream = if live { stream } else { stream.events_only() };
+        Ok(Self { stream, filter, over: facts.state.finished.is_some() })
+    }
+
+    /// Hands over what has come; false where nothing has.
+    fn poll(&mut self, each: &mut dyn FnMut(StreamItem)) -> Result<bool, JournalError> {
+        let items = self.stream.poll()?;
+        let any = !items.is_empty();
+        for item in items {
+            if let StreamItem::Event(line) = &item {
+                self.over |= matches!(line.event.body, EventBody::Finished { .. });
+            }
+            if self.filter.takes(&item) {
+                each(item);
+            }
+        }
+        Ok(any)
+    }
 }
 
 /// Which events are shown.
@@ -115,6 +150,14 @@ struct Filter {
 }
 
 impl Filter {
+    fn takes(&mut self, item: &StreamItem) -> bool {
+        match item {
+            StreamItem::Event(line) => self.wants(&line.event),
+            StreamItem::Live(record) => self.iteration.is_none_or(|n| n == record.iteration),
+            StreamItem::Missed(_) => true,
+        }
+    }
+
     fn wants(&mut self, event: &Event) -> bool {
         if let EventBody::IterationStarted { iteration, .. } = &event.body {
             self.current = Some(*iteration);
@@ -132,9 +175,23 @@ impl Filter {
 struct Printer {
     raw: bool,
     day: String,
+    live: LivePrinter,
 }
 
 impl Printer {
+    fn item(&mut self, item: &StreamItem, out: &Out) {
+        match item {
+            StreamItem::Event(line) => {
+                self.live.end(out);
+                self.print(line, out);
+            }
+            StreamItem::Live(record) if self.raw => out.value(record),
+            StreamItem::Live(record) => self.live.print(record, out),
+            StreamItem::Missed(_) if self.raw => {}
+            StreamItem::Missed(records) => self.live.missed(*records, out),
+        }
+    }
+
     fn print(&mut self, line: &Line, out: &Out) {
         if self.raw {
             out.line(&line.text);
@@ -220,7 +277,6 @@ fn reader_gone() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::id::Seq;
 
     fn event(json: &str) -> Event {
         let text = format!("{{\"seq\":1,\"at\":\"2026-11-15T12:00:00Z\",{json}}}");

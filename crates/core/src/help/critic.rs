@@ -1,13 +1,9 @@
 //! The critic: one short look by other eyes. Its objections become the next session's nudge.
 
-use super::record::Record;
-use super::usage_of;
-use ralph_domain::config::Profile;
-use ralph_domain::model::{
-    Message, ModelClient, ModelError, ModelRequest, ModelSink, Pricing, TextPart, UserPart,
-};
-use ralph_domain::money::Usage;
+use jiff::Timestamp;
+use ralph_domain::ports::{Question, Whom};
 use ralph_domain::text::head;
+use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/critic.md");
 /// Tokens that an answer may have: it is to be short.
@@ -15,27 +11,23 @@ const ANSWER_MAX: u64 = 800;
 /// Characters of objections that are passed on.
 const OBJECTIONS_MAX: usize = 2000;
 
-/// What a critic is asked.
-pub(crate) fn prompt(record: &Record) -> String {
-    format!("{SYSTEM}\n{}", record.text())
-}
+/// Longest look.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Asks a model.
-pub(crate) fn ask_model(
-    client: &dyn ModelClient,
-    profile: &Profile,
-    record: &Record,
-    pricing: Option<&Pricing>,
-    sink: &mut dyn ModelSink,
-) -> Result<(String, Usage), ModelError> {
-    let request = ModelRequest {
-        system: vec![TextPart::cached(SYSTEM)],
-        messages: vec![Message::User { parts: vec![UserPart::Text(TextPart::plain(record.text()))] }],
+/// What a critic is asked.
+pub(crate) fn question<'a>(whom: Whom<'a>, record: &'a str, now: Timestamp) -> Question<'a> {
+    Question {
+        whom,
+        system: SYSTEM,
+        prompt: record,
+        earlier: &[],
+        schema: None,
         max_output_tokens: Some(ANSWER_MAX),
-        ..ModelRequest::default()
-    };
-    let reply = client.call(profile, &request, sink)?;
-    Ok((objections(&reply.text()), usage_of(profile, &reply, pricing)))
+        max_cost: None,
+        timeout: TIMEOUT,
+        stream: false,
+        now,
+    }
 }
 
 /// The objections in an answer; empty where there are none.

@@ -1,16 +1,20 @@
 //! The doctor: a strong model reads the record and answers by schema; rules speak where no model can.
 
 use super::record::Record;
-use super::{add, rules, usage_of};
+use super::{add, rules};
+use jiff::Timestamp;
 use ralph_domain::config::Profile;
-use ralph_domain::model::{Message, ModelClient, ModelRequest, ModelSink, Pricing, TextPart, UserPart};
 use ralph_domain::money::Usage;
+use ralph_domain::ports::{AskSink, Asker, Earlier, Question, Whom};
 use ralph_domain::state::RunState;
 use ralph_protocol::diagnosis::{Report, SCHEMA};
+use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/doctor.md");
 /// Calls that may mend an answer which breaks the schema.
 const REPAIRS: usize = 1;
+/// Longest wait for an answer.
+const TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// A report and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,53 +33,55 @@ pub struct Diagnosis {
 pub fn diagnose(
     state: &RunState,
     record: &Record,
-    model: Option<(&dyn ModelClient, &Profile)>,
-    pricing: Option<&Pricing>,
-    sink: &mut dyn ModelSink,
+    model: Option<(&dyn Asker, &Profile)>,
+    now: Timestamp,
+    sink: &mut dyn AskSink,
 ) -> Diagnosis {
     let by_rules =
         |usage, note| Diagnosis { report: rules::report(state, record), by: "rules".into(), usage, note };
-    let Some((client, profile)) = model else { return by_rules(Usage::free(), None) };
+    let Some((asker, profile)) = model else { return by_rules(Usage::free(), None) };
+    let (system, prompt) = (SYSTEM.replace("{{schema}}", SCHEMA), record.text());
+    let schema = serde_json::from_str(SCHEMA).ok();
     let mut usage: Option<Usage> = None;
-    let mut messages = vec![user(&record.text())];
+    let mut earlier = Vec::new();
     let mut problem = String::new();
     for _ in 0..=REPAIRS {
-        let request = ModelRequest {
-            system: vec![TextPart::cached(SYSTEM.replace("{{schema}}", SCHEMA))],
-            messages: messages.clone(),
-            json_schema: serde_json::from_str(SCHEMA).ok(),
-            ..ModelRequest::default()
+        let question = Question {
+            whom: Whom::Profile(profile),
+            system: &system,
+            prompt: &prompt,
+            earlier: &earlier,
+            schema: schema.as_ref(),
+            max_output_tokens: None,
+            max_cost: None,
+            timeout: TIMEOUT,
+            stream: false,
+            now,
         };
-        let reply = match client.call(profile, &request, sink) {
-            Ok(reply) => reply,
+        let answer = match asker.ask(&question, sink) {
+            Ok(answer) => answer,
             Err(error) => {
                 let used = usage.unwrap_or_else(Usage::free);
                 return by_rules(used, Some(format!("{} could not answer: {error}", profile.name)));
             }
         };
-        let used = usage_of(profile, &reply, pricing);
         usage = Some(match usage {
-            Some(before) => add(before, used),
-            None => used,
+            Some(before) => add(before, answer.usage),
+            None => answer.usage,
         });
-        match Report::parse(&reply.text()) {
+        match Report::parse(&answer.text) {
             Ok(report) => {
                 let usage = usage.unwrap_or_default();
                 return Diagnosis { report, by: profile.name.clone(), usage, note: None };
             }
             Err(error) => {
-                messages.push(Message::Assistant { parts: reply.parts });
-                messages.push(user(&format!(
-                    "That answer cannot be used: {error}. Answer again with the whole object."
-                )));
+                let then =
+                    format!("That answer cannot be used: {error}. Answer again with the whole object.");
+                earlier.push(Earlier { answer: answer.text, then });
                 problem = error;
             }
         }
     }
     let note = format!("{} did not keep to the schema: {problem}", profile.name);
     by_rules(usage.unwrap_or_default(), Some(note))
-}
-
-fn user(text: &str) -> Message {
-    Message::User { parts: vec![UserPart::Text(TextPart::plain(text))] }
 }

@@ -12,19 +12,19 @@ pub use doctor::{Diagnosis, diagnose};
 pub use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
 pub use record::Record;
 
-pub(crate) use critic::{ask_model, objections, prompt as critic_prompt};
+pub(crate) use critic::{objections, question as critic_question};
 
-use ralph_domain::config::Profile;
-use ralph_domain::model::{ModelClient, ModelReply, Pricing};
-use ralph_domain::money::{CostBasis, Usage};
+use ralph_domain::model::Pricing;
+use ralph_domain::money::Usage;
+use ralph_domain::ports::Asker;
 use ralph_domain::state::RunState;
 use std::sync::Arc;
 
 /// What a driver may call for help.
 #[derive(Clone, Default)]
 pub struct Helpers {
-    /// Calls models; without one, the doctor speaks by rules.
-    pub client: Option<Arc<dyn ModelClient>>,
+    /// Asks models and agents; without it the doctor speaks by rules, and there is no critic.
+    pub asker: Option<Arc<dyn Asker>>,
     /// Knows what models cost.
     pub pricing: Option<Pricing>,
     /// Asked when a run shows signs of being stuck; its answer becomes a nudge.
@@ -34,7 +34,7 @@ pub struct Helpers {
 impl std::fmt::Debug for Helpers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Helpers")
-            .field("client", &self.client.is_some())
+            .field("asker", &self.asker.is_some())
             .field("on_stuck", &self.on_stuck.is_some())
             .finish_non_exhaustive()
     }
@@ -81,23 +81,6 @@ pub trait StuckAdvisor: Send + Sync {
 impl<F: Fn(&StuckContext) -> Option<String> + Send + Sync> StuckAdvisor for F {
     fn advise(&self, context: &StuckContext) -> Option<String> {
         self(context)
-    }
-}
-
-/// What a call of a model used.
-pub(crate) fn usage_of(profile: &Profile, reply: &ModelReply, pricing: Option<&Pricing>) -> Usage {
-    let estimate = reply.tokens.and_then(|tokens| pricing?(&profile.litellm_model, &tokens));
-    let (cost, basis) = match (reply.cost, estimate) {
-        (Some(cost), _) => (Some(cost), CostBasis::Reported),
-        (None, Some((cost, _))) => (Some(cost), CostBasis::Estimated),
-        (None, None) => (None, CostBasis::Unknown),
-    };
-    Usage {
-        tokens: reply.tokens,
-        cost,
-        basis,
-        saved: estimate.map(|(_, saved)| saved),
-        model: reply.model.clone().or_else(|| Some(profile.litellm_model.clone())),
     }
 }
 

@@ -27,7 +27,7 @@ impl Driver {
         // Refs first: our own commit must not hide what the agent moved.
         let moves = self.workspace.moved_refs()?;
         if !moves.is_empty() {
-            self.ctx.record(EventBody::RefsMoved { moves })?;
+            self.ctx.record(EventBody::RefsMoved { moves, left_out: 0 })?;
         }
         let mut message = text::commit_message(&self.ctx.state, iteration, agent.as_str())
             .map(|text| without_trailers(&text))
@@ -76,11 +76,14 @@ impl Driver {
         let changes = self.take_claims(iteration, checkpoint.protected)?;
         if !changes.is_empty() {
             // The next prompt quotes the errors: the agent must know what to bring back.
-            let list: Vec<String> =
-                changes.iter().map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
+            let mut list: Vec<String> =
+                changes.iter().take(FILES_MAX).map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
+            if changes.len() > list.len() {
+                list.push(format!("… and {} more", changes.len() - list.len()));
+            }
             self.ctx
                 .error_entry(&format!("iteration {iteration}: protected paths changed"), &list.join("\n"));
-            self.ctx.record(EventBody::ProtectedChanged { iteration, changes })?;
+            self.ctx.record(EventBody::ProtectedChanged { iteration, changes, left_out: 0 })?;
         }
         self.ctx.boundary("checkpoint.after");
         Ok(())

@@ -6,19 +6,20 @@ use crate::error::DriveError;
 use crate::help::{self, Record, StuckContext};
 use ralph_domain::config::{Apply, Profile};
 use ralph_domain::control::Control;
-use ralph_domain::event::{Criticised, Diagnosed, EventBody, SessionEnd};
+use ralph_domain::event::{Criticised, Diagnosed, EventBody};
 use ralph_domain::ladder;
-use ralph_domain::model::ModelSink;
 use ralph_domain::money::Usage;
-use ralph_domain::ports::{Agent, SessionRequest, SessionSink, StopCause, Stream};
+use ralph_domain::ports::{
+    Agent, Answer, AskError, AskErrorKind, AskSink, AskedAgent, Asker, StopCause, Whom,
+};
+use ralph_domain::redact::RedactStream;
 use ralph_domain::stuck::StuckKind;
 use ralph_domain::text::{duration, one_line};
+use ralph_journal::live::Voice;
 use ralph_journal::{artifacts, inbox};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Longest look of a critic that is an agent.
-const CRITIC_TIMEOUT: Duration = Duration::from_secs(300);
 /// Reports that `diagnostics.md` keeps, in bytes.
 const DIAGNOSTICS_MAX: usize = 64 * 1024;
 
@@ -42,12 +43,13 @@ impl Driver {
         let doctor = &state.spec.settings.doctor;
         let wanted = self.doctor_profile.as_deref().or(doctor.profile.as_deref());
         let profile = wanted.and_then(|name| state.spec.settings.models.get(name)).map(hasty);
-        let client = self.helpers.client.clone();
-        let model = client.as_deref().zip(profile.as_ref());
+        let asker = self.helpers.asker.clone();
+        let model = asker.as_deref().zip(profile.as_ref());
         let (iteration, apply) = (state.iterations, doctor.apply);
         let snapshot = state.clone();
+        let now = self.ctx.clock.now();
         let mut ears = Ears::new(&mut self.ctx, "the doctor reads the run");
-        let diagnosis = help::diagnose(&snapshot, &record, model, self.helpers.pricing.as_ref(), &mut ears);
+        let diagnosis = help::diagnose(&snapshot, &record, model, now, &mut ears);
         ears.done()?;
         if let Some(note) = &diagnosis.note {
             self.ctx.notice(format!("the doctor's rules speak: {}", one_line(note, 300)))?;
@@ -99,18 +101,19 @@ impl Driver {
         let eyes = ladder::critic(state).cloned();
         let profile =
             critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name)).map(hasty);
-        let (by, objections, usage) = match (self.helpers.client.clone(), profile) {
-            (Some(client), Some(profile)) => {
+        let record = record.text();
+        let (by, objections, usage) = match (self.helpers.asker.clone(), profile) {
+            (Some(asker), Some(profile)) => {
+                let question = help::critic_question(Whom::Profile(&profile), &record, self.ctx.clock.now());
                 let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
-                let answer =
-                    help::ask_model(&*client, &profile, &record, self.helpers.pricing.as_ref(), &mut ears);
+                let answer = asker.ask(&question, &mut ears);
                 ears.done()?;
-                self.heard(profile.name, answer.map_err(|error| error.to_string()))?
+                self.heard(profile.name, answer)?
             }
-            _ => match eyes.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
+            (asker, _) => match eyes.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
                 Some(at) => {
                     let name = self.agents[at].name().to_string();
-                    let answer = self.ask_agent(at, &record)?;
+                    let answer = self.ask_agent(asker.as_deref(), at, &record)?;
                     self.heard(name, answer)?
                 }
                 None => ("nobody".to_owned(), String::new(), Usage::free()),
@@ -126,13 +129,14 @@ impl Driver {
     fn heard(
         &mut self,
         by: String,
-        answer: Result<(String, Usage), String>,
+        answer: Result<Answer, AskError>,
     ) -> Result<(String, String, Usage), DriveError> {
         Ok(match answer {
-            Ok((objections, usage)) => (by, objections, usage),
-            Err(problem) => {
-                self.ctx.notice(format!("the critic {by} could not speak: {}", one_line(&problem, 300)))?;
-                (by, String::new(), Usage::free())
+            Ok(answer) => (by, help::objections(&answer.text), answer.usage),
+            Err(error) => {
+                let problem = one_line(&error.message, 300);
+                self.ctx.notice(format!("the critic {by} could not speak: {problem}"))?;
+                (by, String::new(), error.usage)
             }
         })
     }
@@ -140,17 +144,20 @@ impl Driver {
     /// An agent as critic, in a checkout that is thrown away: whatever it does there changes nothing here.
     fn ask_agent(
         &mut self,
+        asker: Option<&dyn Asker>,
         at: usize,
-        record: &Record,
-    ) -> Result<Result<(String, Usage), String>, DriveError> {
+        record: &str,
+    ) -> Result<Result<Answer, AskError>, DriveError> {
         let state = &self.ctx.state;
         let agent: &dyn Agent = &*self.agents[at];
+        let nobody = |why: &str| Ok(Err(AskError::free(AskErrorKind::Nobody, why)));
+        let Some(asker) = asker else { return nobody("nobody can be asked here") };
         let Some(config) = state.spec.settings.agent(agent.name()).cloned() else {
-            return Ok(Err("it is not configured".into()));
+            return nobody("it is not configured");
         };
         let Some(commit) = state.work.clone().or_else(|| state.baseline.as_ref().map(|b| b.head.clone()))
         else {
-            return Ok(Err("there is nothing to look at yet".into()));
+            return nobody("there is nothing to look at yet");
         };
         let folder = self.ctx.proof_dir.with_extension("critic");
         let _ = std::fs::remove_dir_all(&folder);
@@ -158,36 +165,24 @@ impl Driver {
             .map_err(|e| ralph_journal::JournalError::file("make the folder", &folder, e))?;
         self.workspace.checkout_clean(&commit, &folder)?;
         let sandbox = self.sandbox.beside(&folder)?;
-        let prompt = help::critic_prompt(record);
         let prompt_file = self.ctx.run.path().join("critic-prompt.md");
-        artifacts::write(&prompt_file, prompt.as_bytes())?;
         let run = state.spec.run_id.clone();
         let model = state.model_for(agent.name());
-        let request = SessionRequest {
+        let asked = AskedAgent {
+            agent,
+            config: &config,
+            model: model.as_deref(),
+            sandbox: &*sandbox,
             run: &run,
             iteration: state.iterations.max(1),
-            attempt: 1,
-            prompt: &prompt,
             prompt_file: &prompt_file,
-            cwd: std::path::Path::new(""),
-            model: model.as_deref(),
-            timeout: CRITIC_TIMEOUT.min(config.timeout()),
-            budget_left: None,
-            config: &config,
-            now: self.ctx.clock.now(),
-            stable: &[],
-            protected: &[],
-            folder: std::path::Path::new(""),
         };
+        let question = help::critic_question(Whom::Agent(asked), record, self.ctx.clock.now());
         let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
-        let report = agent.session(&request, &*sandbox, &mut ears);
+        let answer = asker.ask(&question, &mut ears);
         ears.done()?;
         let _ = std::fs::remove_dir_all(&folder);
-        let report = report?;
-        Ok(match report.end {
-            SessionEnd::Completed => Ok((help::objections(&report.final_message), report.usage)),
-            end => Err(end.reason().unwrap_or(end.word()).to_owned()),
-        })
+        Ok(answer)
     }
 
     /// Asks the calling program for a hint, where it wants to be asked.
@@ -238,16 +233,19 @@ struct Ears<'a> {
     ctx: &'a mut Context,
     what: &'static str,
     started: Duration,
+    words: RedactStream,
     error: Option<DriveError>,
 }
 
 impl<'a> Ears<'a> {
     fn new(ctx: &'a mut Context, what: &'static str) -> Self {
         let started = ctx.clock.elapsed();
-        Self { ctx, what, started, error: None }
+        Self { ctx, what, started, words: RedactStream::default(), error: None }
     }
 
-    fn done(self) -> Result<(), DriveError> {
+    fn done(mut self) -> Result<(), DriveError> {
+        let rest = self.words.finish(&self.ctx.redactor);
+        self.ctx.show_text(&Voice::Agent, &rest);
         self.error.map_or(Ok(()), Err)
     }
 
@@ -259,6 +257,7 @@ impl<'a> Ears<'a> {
             activity: self.what,
         };
         self.ctx.observer.live(&self.ctx.state, &live);
+        self.ctx.live.keep_pace(self.ctx.clock.elapsed());
         match self.ctx.read_inbox() {
             Ok(_) if self.ctx.ends_now() => ControlFlow::Break(StopCause::Cancelled),
             Ok(_) => ControlFlow::Continue(()),
@@ -270,8 +269,11 @@ impl<'a> Ears<'a> {
     }
 }
 
-impl ModelSink for Ears<'_> {
-    fn text(&mut self, _: &str) {}
+impl AskSink for Ears<'_> {
+    fn text(&mut self, piece: &str) {
+        let clean = self.words.push(&self.ctx.redactor, piece.as_bytes());
+        self.ctx.show_text(&Voice::Agent, &clean);
+    }
     fn waiting(&mut self, wait: Duration, reason: &str) {
         let _ = self.ctx.notice(format!(
             "waiting {} for the provider: {}",
@@ -279,15 +281,6 @@ impl ModelSink for Ears<'_> {
             one_line(reason, 200)
         ));
     }
-    fn poll(&mut self) -> ControlFlow<StopCause> {
-        self.listen()
-    }
-}
-
-impl SessionSink for Ears<'_> {
-    fn output(&mut self, _: Stream, _: &[u8]) {}
-    fn activity(&mut self, _: &str) {}
-    fn action(&mut self, _: &str) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
         self.listen()
     }

@@ -4,10 +4,12 @@
 use crate::context::{Context, Live};
 use crate::error::DriveError;
 use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
+use ralph_domain::money::Tokens;
 use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};
 use ralph_domain::redact::RedactStream;
 use ralph_domain::text::one_line;
 use ralph_journal::artifacts::OutputLog;
+use ralph_journal::live::{LiveBody, Voice};
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -28,10 +30,23 @@ pub(crate) struct Recorder<'a> {
     iteration: u32,
     tokens: RedactStream,
     activity: String,
+    /// The activity was not shown yet: a tool use that follows at once says it better.
+    doing: bool,
+    /// The session's actions are told one by one.
+    managed: bool,
     started: Duration,
     last_output: Duration,
     last_poll: Duration,
     error: Option<DriveError>,
+}
+
+/// What a line of `actions.jsonl` says, as far as it is shown.
+#[derive(serde::Deserialize)]
+struct Told {
+    name: Option<String>,
+    result: Option<String>,
+    #[serde(default)]
+    is_error: bool,
 }
 
 impl<'a> Recorder<'a> {
@@ -45,6 +60,8 @@ impl<'a> Recorder<'a> {
             iteration,
             tokens: RedactStream::default(),
             activity: String::new(),
+            doing: false,
+            managed: false,
             started: now,
             last_output: now,
             last_poll: now,
@@ -58,7 +75,29 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Shows what the agent does, where nothing else has said it.
+    fn show_doing(&mut self) {
+        if std::mem::take(&mut self.doing) {
+            self.ctx.show(&LiveBody::Activity { text: self.activity.clone() });
+        }
+    }
+
+    fn show_told(&mut self, told: Told) {
+        match told {
+            Told { name: Some(name), .. } => {
+                let what =
+                    if std::mem::take(&mut self.doing) { self.activity.clone() } else { String::new() };
+                self.ctx.show(&LiveBody::ToolCall { name: one_line(&name, 60), what });
+            }
+            Told { result: Some(result), is_error, .. } => {
+                self.ctx.show(&LiveBody::ToolResult { ok: !is_error, text: one_line(&result, 200) });
+            }
+            Told { .. } => {}
+        }
+    }
+
     pub(crate) fn finish(mut self) -> Result<(), DriveError> {
+        self.show_doing();
         let (_, rest) = self.log.finish()?;
         if !rest.is_empty() {
             self.ctx.observer.output(Stream::Stdout, &rest);
@@ -66,6 +105,7 @@ impl<'a> Recorder<'a> {
         let rest = self.tokens.finish(&self.ctx.redactor);
         if !rest.is_empty() {
             self.ctx.observer.token(&String::from_utf8_lossy(&rest));
+            self.ctx.show_text(&Voice::Agent, &rest);
         }
         let path = std::path::Path::new("actions.jsonl");
         self.actions.flush().map_err(|e| ralph_journal::JournalError::file("write", path, e))?;
@@ -82,11 +122,16 @@ impl SessionSink for Recorder<'_> {
         let clean = self.log.push(stream, bytes);
         if !clean.is_empty() {
             self.ctx.observer.output(stream, &clean);
+            if stream == Stream::Stderr {
+                self.ctx.show_text(&Voice::Stderr, &clean);
+            }
         }
     }
 
     fn activity(&mut self, line: &str) {
+        self.show_doing();
         self.activity = one_line(&self.ctx.redactor.text(line), 160);
+        self.doing = true;
     }
 
     fn action(&mut self, json_line: &str) {
@@ -94,13 +139,20 @@ impl SessionSink for Recorder<'_> {
         if self.actions_bytes <= ACTIONS_MAX {
             let clean = self.ctx.redactor.text(json_line);
             let _ = writeln!(self.actions, "{}", clean.trim_end());
+            if !self.managed
+                && let Ok(told) = serde_json::from_str::<Told>(&clean)
+            {
+                self.show_told(told);
+            }
         }
     }
 
     fn action_started(&mut self, action: &ActionStart) {
         self.last_output = self.ctx.clock.elapsed();
+        (self.managed, self.doing) = (true, false);
+        let what = one_line(&self.ctx.redactor.text(&action.what), 200);
+        self.ctx.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: what.clone() });
         if action.number <= ACTION_EVENTS_MAX {
-            let what = one_line(&self.ctx.redactor.text(&action.what), 200);
             let (iteration, number) = (self.iteration, action.number);
             let action = one_line(&action.action, 60);
             self.record(EventBody::ActionStarted(ActionStarted { iteration, number, action, what }));
@@ -109,12 +161,14 @@ impl SessionSink for Recorder<'_> {
 
     fn action_finished(&mut self, action: &ActionEnd) {
         self.last_output = self.ctx.clock.elapsed();
+        let result = one_line(&self.ctx.redactor.text(&action.result), 200);
+        self.ctx.show(&LiveBody::ToolResult { ok: action.ok, text: result.clone() });
         if action.number <= ACTION_EVENTS_MAX {
             self.record(EventBody::ActionFinished(ActionFinished {
                 iteration: self.iteration,
                 number: action.number,
                 ok: action.ok,
-                result: one_line(&self.ctx.redactor.text(&action.result), 200),
+                result,
                 exit_code: action.exit_code,
                 duration_ms: action.duration.as_millis() as u64,
             }));
@@ -126,7 +180,12 @@ impl SessionSink for Recorder<'_> {
         let clean = self.tokens.push(&self.ctx.redactor, text.as_bytes());
         if !clean.is_empty() {
             self.ctx.observer.token(&String::from_utf8_lossy(&clean));
+            self.ctx.show_text(&Voice::Agent, &clean);
         }
+    }
+
+    fn used(&mut self, tokens: &Tokens) {
+        self.ctx.show(&LiveBody::Tokens(*tokens));
     }
 
     fn poll(&mut self) -> ControlFlow<StopCause> {
@@ -138,6 +197,8 @@ impl SessionSink for Recorder<'_> {
         }
         let now = self.ctx.clock.elapsed();
         self.last_poll = now;
+        self.show_doing();
+        self.ctx.live.keep_pace(now);
         let live = Live {
             now: self.ctx.clock.now(),
             elapsed: now - self.started,

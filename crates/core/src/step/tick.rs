@@ -18,7 +18,7 @@ impl Driver {
     ) -> Result<Vec<ProtectedChange>, DriveError> {
         let task = &self.ctx.state.spec.task;
         if !task_book::has_book(task) {
-            let words = self.ctx.state.claimed_in_words.clone();
+            let words = task_book::bounded(task, self.ctx.state.claimed_in_words.iter().cloned());
             if !words.is_empty() && words != self.ctx.state.claims {
                 self.ctx.record(EventBody::Claimed {
                     iteration,
@@ -39,6 +39,9 @@ impl Driver {
                         claims.done.insert(id.clone());
                     }
                 }
+                // Stories that the agent added may be of any number and length.
+                claims.done = task_book::bounded(task, claims.done);
+                claims.open = task_book::bounded(task, claims.open);
                 let source = task.source.clone();
                 changes.retain(|c| c.path != source);
                 let known = &self.ctx.state;

@@ -11,6 +11,7 @@ use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError,
 use ralph_domain::text::{duration, tail, tail_lines};
 use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
+use ralph_journal::live::Voice;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -186,12 +187,13 @@ pub(crate) fn run_logged(
         scanner: TestScanner::default(),
         excerpt: Vec::new(),
         label,
+        voice: Voice::Check(label.to_owned()),
         started,
         last_poll: started,
         error: None,
     };
     let outcome = sandbox.exec(request, &mut sink);
-    let CheckSink { mut log, scanner, mut excerpt, error, .. } = sink;
+    let CheckSink { ctx, mut log, scanner, mut excerpt, error, voice, .. } = sink;
     if let Some(error) = error {
         return Err(error);
     }
@@ -207,6 +209,7 @@ pub(crate) fn run_logged(
         Ok(outcome) => Ok(outcome),
     };
     let (log, rest) = log.finish()?;
+    ctx.show_text(&voice, &rest);
     excerpt.extend_from_slice(&rest);
     let excerpt = String::from_utf8_lossy(&excerpt);
     Ok(LoggedRun { outcome, tests: scanner.finish(), excerpt: tail(&excerpt, EXCERPT).to_owned(), log })
@@ -218,6 +221,7 @@ struct CheckSink<'a> {
     scanner: TestScanner,
     excerpt: Vec<u8>,
     label: &'a str,
+    voice: Voice,
     started: Duration,
     last_poll: Duration,
     error: Option<DriveError>,
@@ -227,6 +231,7 @@ impl ExecSink for CheckSink<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.scanner.feed(bytes);
         let clean = self.log.push(stream, bytes);
+        self.ctx.show_text(&self.voice, &clean);
         self.excerpt.extend_from_slice(&clean);
         if self.excerpt.len() > 4 * EXCERPT {
             let over = self.excerpt.len() - EXCERPT;
@@ -236,6 +241,7 @@ impl ExecSink for CheckSink<'_> {
 
     fn poll(&mut self) -> ControlFlow<StopCause> {
         let now = self.ctx.clock.elapsed();
+        self.ctx.live.keep_pace(now);
         if self.ctx.cancel.get().is_none() && now - self.last_poll < crate::step::recorder::POLL {
             return ControlFlow::Continue(());
         }

@@ -30,7 +30,7 @@ impl Driver {
             let live =
                 Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
             self.ctx.observer.live(&self.ctx.state, &live);
-            self.ctx.clock.pause(POLL);
+            self.ctx.rest(POLL);
         }
         let waited_ms = (self.ctx.clock.elapsed() - begun).as_millis() as u64;
         self.ctx.record(EventBody::WaitEnded { waited_ms })?;

@@ -145,7 +145,7 @@ impl Driver {
             exit_code: report.exit_code,
             response: Some(response),
             survivors: report.survivors,
-            claims: wishes.claims,
+            claims: task_book::bounded(&self.ctx.state.spec.task, wishes.claims).into_iter().collect(),
             ask: wishes.ask.map(clean_ask),
             commit_message: wishes
                 .commit_message

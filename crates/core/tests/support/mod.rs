@@ -124,7 +124,10 @@ impl Machine {
             config,
             sealed: true,
             custom: Mutex::new(None),
-            helpers: ralph_core::Helpers::default(),
+            helpers: ralph_core::Helpers {
+                asker: Some(Arc::new(ralph_agents::Asking::new())),
+                ..ralph_core::Helpers::default()
+            },
             models: ralph_domain::config::Models::default(),
             tokens: Vec::new(),
         }

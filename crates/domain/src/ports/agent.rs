@@ -4,7 +4,7 @@ use super::sandbox::{Sandbox, SandboxError, StopCause, Stream};
 use crate::config::AgentConfig;
 use crate::event::SessionEnd;
 use crate::id::{AgentName, RunId};
-use crate::money::{Usage, Usd};
+use crate::money::{Tokens, Usage, Usd};
 use jiff::Timestamp;
 pub use ralph_protocol::event::Ask;
 use std::ops::ControlFlow;
@@ -95,9 +95,13 @@ pub trait SessionSink {
     fn action_finished(&mut self, action: &ActionEnd) {
         let _ = action;
     }
-    /// A piece of the model's text, as it comes.
+    /// A piece of the agent's text, as it comes.
     fn token(&mut self, text: &str) {
         let _ = text;
+    }
+    /// Tokens that the session has used so far, where the agent tells while it works.
+    fn used(&mut self, tokens: &Tokens) {
+        let _ = tokens;
     }
     /// Called often; `Break` ends the session.
     fn poll(&mut self) -> ControlFlow<StopCause>;

@@ -4,6 +4,7 @@
 //! may say "stop" is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
 
 mod agent;
+mod ask;
 mod forge;
 mod keeper;
 mod notifier;
@@ -15,6 +16,7 @@ pub use agent::{
     ActionEnd, ActionStart, Agent, Ask, FINAL_MESSAGE_MAX, PutAway, SessionReport, SessionRequest,
     SessionSink, Wishes,
 };
+pub use ask::{Answer, AskError, AskErrorKind, AskSink, AskedAgent, Asker, Earlier, NoEars, Question, Whom};
 pub use forge::{
     Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
     PrState, PullRequest, Review, ReviewState,
@@ -45,6 +47,12 @@ pub trait Clock: Send + Sync {
     fn elapsed(&self) -> Duration;
     /// Lets this much time pass. Callers wait in small steps, so that a person's word is heard meanwhile.
     fn pause(&self, length: Duration);
+    /// The same, but by calling `wait`, which may come back earlier. A clock that is not the machine's lets the time
+    /// pass in its own way.
+    fn pause_by(&self, length: Duration, wait: &mut dyn FnMut(Duration)) {
+        let _ = wait;
+        self.pause(length);
+    }
 }
 
 /// A check that is code of the calling program (the library's custom completion). It looks at the workspace through the

@@ -56,9 +56,12 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::ApprovalApplied { .. } => {
             (Tone::Plain, "approved: refs and configuration as they are now".into())
         }
-        EventBody::RefsMoved { moves } => {
+        EventBody::RefsMoved { moves, left_out } => {
             let list: Vec<&str> = moves.iter().take(5).map(|m| m.name.as_str()).collect();
-            let more = if moves.len() > list.len() { ", …" } else { "" };
+            let more = match moves.len() + left_out - list.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
             match moves.iter().any(|m| m.needs_person) {
                 true => (Tone::Attention, format!("moved, not by ralph: {}{more}", list.join(", "))),
                 false => {

@@ -3,6 +3,7 @@
 
 mod aside;
 mod baseline;
+mod bound;
 mod hand_back;
 mod handover;
 mod kind;
@@ -174,6 +175,9 @@ pub enum EventBody {
         iteration: u32,
         /// What differs.
         changes: Vec<ProtectedChange>,
+        /// How many more differ, where the list is cut.
+        #[serde(default, skip_serializing_if = "parts::is_zero_usize")]
+        left_out: usize,
     },
     /// What the agent says is done, in the task's own file. A claim is checked, never believed.
     Claimed {
@@ -334,8 +338,11 @@ pub enum EventBody {
     },
     /// Refs moved that this run did not move.
     RefsMoved {
-        /// Which.
+        /// Which; those that a person must look at first.
         moves: Vec<RefMove>,
+        /// How many more moved, where the list is cut.
+        #[serde(default, skip_serializing_if = "parts::is_zero_usize")]
+        left_out: usize,
     },
     /// The frozen spec, the config or the journal was edited.
     Tampered {

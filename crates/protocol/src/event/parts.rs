@@ -122,6 +122,9 @@ pub enum Rung {
 pub(super) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
+pub(super) fn is_zero_usize(n: &usize) -> bool {
+    *n == 0
+}
 pub(super) fn is_zero_u32(n: &u32) -> bool {
     *n == 0
 }

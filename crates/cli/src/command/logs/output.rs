@@ -1,12 +1,13 @@
 //! What an agent printed: `output.log` of an iteration, as it stands or as it grows.
 
-use crate::command::logs::{Watch, lines::Lines};
+use crate::command::logs::Watch;
 use crate::command::status::facts::Facts;
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_domain::event::EventBody;
 use ralph_domain::text::count;
 use ralph_journal::JournalError;
+use ralph_journal::stream::{RunStream, Start, StreamItem};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -66,7 +67,8 @@ fn no_output(facts: &Facts, number: u32) -> CommandError {
 
 /// Goes from iteration to iteration until the run is over; a wanted iteration is followed to its own end.
 fn follow(facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
-    let mut lines = Lines::new(&facts.entry.run_dir().events(), facts.state.seq.0 + 1);
+    let from = Start::From(facts.state.seq.next());
+    let mut stream = RunStream::open(&facts.entry.run_dir(), from)?.events_only();
     let mut watch = Watch::new(&facts.entry);
     let mut number = number;
     let mut path = log_of(facts, number);
@@ -84,12 +86,16 @@ fn follow(facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, C
         }
         let mut started = None;
         let mut ended = false;
-        lines.poll(&mut |line| match line.event.body {
-            EventBody::IterationStarted { iteration, .. } => started = Some(iteration),
-            EventBody::SessionEnded { iteration, .. } => ended |= wanted.iteration == Some(iteration),
-            _ => {}
-        })?;
-        over = lines.over || ended;
+        for item in stream.poll()? {
+            let StreamItem::Event(line) = item else { continue };
+            match line.event.body {
+                EventBody::IterationStarted { iteration, .. } => started = Some(iteration),
+                EventBody::SessionEnded { iteration, .. } => ended |= wanted.iteration == Some(iteration),
+                EventBody::Finished { .. } => ended = true,
+                _ => {}
+            }
+        }
+        over = ended;
         if let Some(next) = started.filter(|n| wanted.iteration.is_none_or(|w| w == *n)) {
             if next != number {
                 copy_new(&path, at, out)?;

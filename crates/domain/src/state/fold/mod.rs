@@ -76,7 +76,7 @@ impl RunFacts {
                 self.control(letter, at);
             }
             EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
-            EventBody::RefsMoved { moves } => self.refs_moved(moves),
+            EventBody::RefsMoved { moves, left_out } => self.refs_moved(moves, *left_out),
             EventBody::Tampered { what } => self.tampered(what),
             EventBody::NeedsHuman { reason, message } => self.asks(*reason, message),
             // The final check and the handover.

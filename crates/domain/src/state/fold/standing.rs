@@ -8,6 +8,9 @@ use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
+/// Names in a sentence for a person; the event has more of them.
+const NAMES_SHOWN: usize = 20;
+
 impl RunFacts {
     pub(super) fn created(&mut self, spec: &Digest, at: Timestamp) {
         self.started_at = at;
@@ -64,14 +67,22 @@ impl RunFacts {
         }
     }
 
-    pub(super) fn refs_moved(&mut self, moves: &[RefMove]) {
+    pub(super) fn refs_moved(&mut self, moves: &[RefMove], left_out: usize) {
         let names: Vec<&str> = moves.iter().filter(|m| m.needs_person).map(|m| m.name.as_str()).collect();
-        if !names.is_empty() {
-            self.alarm = Some(NeedsHuman {
-                reason: HumanReason::RefsMoved,
-                message: format!("{} moved during the session", names.join(", ")),
-            });
+        if names.is_empty() {
+            return;
         }
+        // Those that were left out are like the last of those that were not.
+        let unseen = if names.len() == moves.len() { left_out } else { 0 };
+        let shown = names.len().min(NAMES_SHOWN);
+        let more = match names.len() - shown + unseen {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        self.alarm = Some(NeedsHuman {
+            reason: HumanReason::RefsMoved,
+            message: format!("{}{more} moved during the session", names[..shown].join(", ")),
+        });
     }
 
     pub(super) fn tampered(&mut self, what: &str) {

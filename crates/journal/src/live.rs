@@ -1,0 +1,282 @@
+//! `live.jsonl`: what a run shows while it works, for whoever watches from another process.
+//!
+//! Agent text, tool calls, output of checks and token counts are too many for the journal and decide nothing, so they
+//! stand beside it, in a file of bounded size that nothing depends on. [`LiveLog`] is its writer: it gathers what comes,
+//! writes ten times a second at most, and a write that fails is forgotten. [`crate::stream::RunStream`] reads it
+//! together with the events.
+
+use crate::layout::RunDir;
+use crate::live_read;
+use crate::plain;
+use jiff::Timestamp;
+use ralph_domain::id::Seq;
+use ralph_domain::money::Tokens;
+use serde::{Deserialize, Serialize};
+use std::io::Write as _;
+use std::time::Duration;
+
+/// At this size the file is put away as `live.1.jsonl`, in place of the one before.
+pub const LIVE_MAX: u64 = 1024 * 1024;
+/// Time between two writes.
+const PACE: Duration = Duration::from_millis(100);
+/// Bytes of text in one record.
+const RECORD_MAX: usize = 4 * 1024;
+/// Bytes that are written at once; the rest of a flood is counted and left out.
+const BURST_MAX: usize = 32 * 1024;
+
+/// Something a run showed while it worked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LiveRecord {
+    /// Its number, from 1 without gaps over the life of a run.
+    pub n: u64,
+    /// When it began.
+    pub at: Timestamp,
+    /// The last event before it.
+    pub seq: Seq,
+    /// The iteration under way; 0 where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub iteration: u32,
+    /// What it is.
+    #[serde(flatten)]
+    pub body: LiveBody,
+}
+
+/// What was shown. Secrets are taken out before it comes here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LiveBody {
+    /// A piece of the agent's text, as it came; pieces of one text follow each other.
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// What the agent's process said on stderr.
+    Stderr {
+        /// The piece.
+        text: String,
+    },
+    /// What the agent does, in one line for people.
+    Activity {
+        /// The line.
+        text: String,
+    },
+    /// The agent uses a tool.
+    ToolCall {
+        /// The tool.
+        name: String,
+        /// On what, in one line.
+        what: String,
+    },
+    /// What came of it.
+    ToolResult {
+        /// Whether it worked.
+        ok: bool,
+        /// Its beginning, in one line.
+        text: String,
+    },
+    /// Output of a check.
+    CheckOutput {
+        /// The check.
+        check: String,
+        /// The piece.
+        text: String,
+    },
+    /// Tokens of the session so far.
+    Tokens(Tokens),
+    /// More came than a reader could follow; the logs have it all.
+    LeftOut {
+        /// How many bytes of text.
+        bytes: u64,
+    },
+    /// A record of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// Where in a run something is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// The time.
+    pub at: Timestamp,
+    /// A monotonic reading of the same clock.
+    pub elapsed: Duration,
+    /// The last event.
+    pub seq: Seq,
+    /// The iteration under way; 0 where there is none.
+    pub iteration: u32,
+}
+
+/// A text that comes in pieces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Voice {
+    /// The agent's words.
+    Agent,
+    /// Its stderr.
+    Stderr,
+    /// A check's output.
+    Check(String),
+}
+
+impl Voice {
+    fn says(&self, text: String) -> LiveBody {
+        match self {
+            Self::Agent => LiveBody::Text { text },
+            Self::Stderr => LiveBody::Stderr { text },
+            Self::Check(check) => LiveBody::CheckOutput { check: check.clone(), text },
+        }
+    }
+}
+
+/// Writes `live.jsonl`. Whoever drives the run has the only one.
+#[derive(Debug)]
+pub struct LiveLog {
+    run: RunDir,
+    /// The last number; known once something is to be written.
+    n: Option<u64>,
+    /// Whole records on their way.
+    pending: Vec<u8>,
+    /// A text that still grows.
+    open: Option<(Voice, Moment, Vec<u8>)>,
+    /// Bytes of a flood that are not written, and since when.
+    left_out: Option<(Moment, u64)>,
+    written_at: Duration,
+}
+
+impl LiveLog {
+    /// For this run. Nothing is opened before there is something to write.
+    pub fn new(run: &RunDir) -> Self {
+        Self {
+            run: run.clone(),
+            n: None,
+            pending: Vec::new(),
+            open: None,
+            left_out: None,
+            written_at: Duration::ZERO,
+        }
+    }
+
+    /// The next piece of a text, without secrets.
+    pub fn text(&mut self, now: Moment, voice: &Voice, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.pending.len() >= BURST_MAX {
+                let (_, bytes) = self.left_out.get_or_insert((now, 0));
+                *bytes += rest.len() as u64;
+                break;
+            }
+            let same =
+                self.open.as_ref().is_some_and(|(open, since, _)| open == voice && since.seq == now.seq);
+            if !same {
+                self.close();
+            }
+            let (_, _, text) = self.open.get_or_insert_with(|| (voice.clone(), now, Vec::new()));
+            let (piece, more) = rest.split_at(rest.len().min(RECORD_MAX.saturating_sub(text.len()).max(1)));
+            text.extend_from_slice(piece);
+            rest = more;
+            if text.len() >= RECORD_MAX {
+                self.cut();
+            }
+        }
+        self.keep_pace(now.elapsed);
+    }
+
+    /// Something that is whole at once, without secrets and in bounds.
+    pub fn note(&mut self, now: Moment, body: &LiveBody) {
+        self.close();
+        if self.pending.len() < BURST_MAX {
+            self.put(now, body);
+        }
+        self.keep_pace(now.elapsed);
+    }
+
+    /// Writes what has waited long enough.
+    pub fn keep_pace(&mut self, elapsed: Duration) {
+        let waits = !self.pending.is_empty() || self.open.is_some() || self.left_out.is_some();
+        if waits && elapsed.saturating_sub(self.written_at) >= PACE {
+            self.written_at = elapsed;
+            self.flush();
+        }
+    }
+
+    /// Writes everything now. Called before an event is journalled, so that what was shown stands before what followed.
+    pub fn flush(&mut self) {
+        self.close();
+        if let Some((since, bytes)) = self.left_out.take() {
+            self.put(since, &LiveBody::LeftOut { bytes });
+        }
+        if self.pending.is_empty() {
+            return;
+        }
+        let lines = std::mem::take(&mut self.pending);
+        let _ = write(&self.run, &lines);
+        // The room is used again; a flood's is given back.
+        self.pending = lines;
+        self.pending.clear();
+        self.pending.shrink_to(8 * 1024);
+    }
+
+    /// The growing text becomes a record; an unfinished character at its end begins the next one.
+    fn cut(&mut self) {
+        let Some((voice, since, mut text)) = self.open.take() else { return };
+        let whole = whole_characters(&text);
+        let rest = text.split_off(whole);
+        self.put(since, &voice.says(String::from_utf8_lossy(&text).into_owned()));
+        if !rest.is_empty() {
+            self.open = Some((voice, since, rest));
+        }
+    }
+
+    /// The growing text is over.
+    fn close(&mut self) {
+        if let Some((voice, since, text)) = self.open.take() {
+            self.put(since, &voice.says(String::from_utf8_lossy(&text).into_owned()));
+        }
+    }
+
+    fn put(&mut self, now: Moment, body: &LiveBody) {
+        let n = self.n.unwrap_or_else(|| live_read::last_number(&self.run)) + 1;
+        self.n = Some(n);
+        let Moment { at, seq, iteration, .. } = now;
+        let record = LiveRecord { n, at, seq, iteration, body: body.clone() };
+        if serde_json::to_writer(&mut self.pending, &record).is_ok() {
+            self.pending.push(b'\n');
+        }
+    }
+}
+
+impl Drop for LiveLog {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// How much of `text` is whole characters: all of it, but for one that is cut off at its end.
+fn whole_characters(text: &[u8]) -> usize {
+    let window = text.len().saturating_sub(3);
+    let starts = (window..text.len()).rev().find(|at| text[*at] >= 0xC0);
+    match starts {
+        Some(at) if std::str::from_utf8(&text[at..]).is_err_and(|e| e.error_len().is_none()) => at,
+        _ => text.len(),
+    }
+}
+
+fn write(run: &RunDir, lines: &[u8]) -> std::io::Result<()> {
+    let path = run.live();
+    let mut file = plain::append(&path)?;
+    let mut length = file.metadata()?.len();
+    if length > LIVE_MAX {
+        std::fs::rename(&path, run.live_before())?;
+        file = plain::append(&path)?;
+        length = 0;
+    }
+    let torn = length > 0 && !live_read::ends_whole(&file, length);
+    let written = if torn { file.write_all(b"\n") } else { Ok(()) }.and_then(|()| file.write_all(lines));
+    written.inspect_err(|_| {
+        // A full disk must not leave half a record behind.
+        let _ = file.set_len(length);
+    })
+}

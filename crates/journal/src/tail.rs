@@ -1,0 +1,173 @@
+//! The journal as it grows, line by line and as written: every event once, whatever happens to the file meanwhile.
+
+use crate::error::JournalError;
+use crate::index;
+use ralph_domain::event::Event;
+use ralph_domain::id::Seq;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// A line of the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// As it stands in the file, without the line end: an event of a newer version keeps its words.
+    pub text: String,
+    /// What it says.
+    pub event: Event,
+}
+
+/// Reads a journal from some event on, and goes on reading what is appended.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    path: PathBuf,
+    /// Where the next event begins, in the file with this inode.
+    at: u64,
+    inode: Option<u64>,
+    /// The last event that was handed out.
+    last: Seq,
+}
+
+/// What one look at a line gave.
+enum Look {
+    /// An event that was not handed out yet.
+    New(Box<Line>),
+    /// One that was.
+    Seen,
+    /// Not what should stand here: the file is another one than we took it for.
+    Foreign(String),
+}
+
+impl Tail {
+    /// From the event `from` on.
+    pub(crate) fn new(path: &Path, from: Seq) -> Self {
+        let last = Seq(from.0.saturating_sub(1));
+        Self { path: path.to_owned(), at: index::locate(path, from), inode: None, last }
+    }
+
+    /// What comes after the last whole event that is there now.
+    pub(crate) fn at_end(path: &Path) -> Result<Self, JournalError> {
+        let last = last_seq(path).map_err(|e| JournalError::file("read", path, e))?;
+        Ok(Self::new(path, Seq(last.0 + 1)))
+    }
+
+    /// The last event that was handed out.
+    pub(crate) fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// Hands over what has come since the last call, at most `most` events, complete lines only.
+    pub(crate) fn poll(&mut self, most: usize, each: &mut dyn FnMut(Line)) -> Result<(), JournalError> {
+        // Gone for a moment (an agent's `git clean`); it will be back.
+        let Ok(meta) = std::fs::metadata(&self.path) else { return Ok(()) };
+        let other = self.inode.is_some_and(|inode| inode != meta.ino());
+        if other || meta.len() < self.at {
+            // A torn tail was cut, or the file was made anew: find the place again and skip what was seen.
+            self.at = index::locate(&self.path, self.last.next());
+        }
+        self.inode = Some(meta.ino());
+        if meta.len() == self.at {
+            return Ok(());
+        }
+        let trusted = self.at;
+        match self.read(most, each)? {
+            Some(_) if trusted > 0 => {
+                // Written over in place: from the beginning, and skip what was seen.
+                self.at = 0;
+                match self.read(most, each)? {
+                    Some(reason) => Err(self.corrupt(reason)),
+                    None => Ok(()),
+                }
+            }
+            Some(reason) => Err(self.corrupt(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads on from `at`; says what is wrong where the file is not what it was.
+    fn read(&mut self, most: usize, each: &mut dyn FnMut(Line)) -> Result<Option<String>, JournalError> {
+        let fail = |e| JournalError::file("read", &self.path, e);
+        let mut file = File::open(&self.path).map_err(fail)?;
+        file.seek(SeekFrom::Start(self.at)).map_err(fail)?;
+        let mut reader = BufReader::with_capacity(32 * 1024, file);
+        let mut bytes = Vec::new();
+        let mut given = 0;
+        while given < most {
+            bytes.clear();
+            let read = reader.read_until(b'\n', &mut bytes).map_err(fail)?;
+            if read == 0 || !bytes.ends_with(b"\n") {
+                return Ok(None);
+            }
+            match look(&bytes, self.last) {
+                Look::New(line) => {
+                    self.last = line.event.seq;
+                    given += 1;
+                    each(*line);
+                }
+                Look::Seen => {}
+                // A torn last line is not yet an event.
+                Look::Foreign(_) if reader.fill_buf().map_err(fail)?.is_empty() => return Ok(None),
+                Look::Foreign(reason) => return Ok(Some(reason)),
+            }
+            self.at += read as u64;
+        }
+        Ok(None)
+    }
+
+    fn corrupt(&self, reason: String) -> JournalError {
+        JournalError::Corrupt { path: self.path.clone(), line: self.last.0 + 1, reason }
+    }
+}
+
+fn look(bytes: &[u8], last: Seq) -> Look {
+    // What was seen needs no second reading.
+    if seq_of(bytes).is_some_and(|seq| seq <= last) {
+        return Look::Seen;
+    }
+    let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
+    match serde_json::from_str::<Event>(&text) {
+        Ok(event) if event.seq <= last => Look::Seen,
+        Ok(event) if event.seq == last.next() => Look::New(Box::new(Line { text, event })),
+        Ok(event) => Look::Foreign(format!("its seq is {}, but {} was expected", event.seq, last.next())),
+        Err(error) => Look::Foreign(error.to_string()),
+    }
+}
+
+/// The number of an event by the first bytes of its line, as the engine writes them.
+fn seq_of(line: &[u8]) -> Option<Seq> {
+    let rest = line.strip_prefix(b"{\"seq\":")?;
+    let digits = rest.iter().take(20).take_while(|b| b.is_ascii_digit()).count();
+    if rest.get(digits) != Some(&b',') || !line.ends_with(b"}\n") {
+        return None;
+    }
+    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok().map(Seq)
+}
+
+/// The number of the last whole event of a journal; 0 where there is none.
+fn last_seq(path: &Path) -> std::io::Result<Seq> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Seq(0)),
+        Err(e) => return Err(e),
+    };
+    let length = file.metadata()?.len();
+    let mut window = 8 * 1024;
+    loop {
+        let from = length.saturating_sub(window);
+        file.seek(SeekFrom::Start(from))?;
+        let mut text = Vec::new();
+        (&file).take(window).read_to_end(&mut text)?;
+        // What stands before the first line end may be the end of a longer line.
+        let begun =
+            if from == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
+        let last = text[begun..]
+            .split_inclusive(|b| *b == b'\n')
+            .filter_map(|line| line.ends_with(b"\n").then(|| serde_json::from_slice::<Event>(line).ok())?);
+        match last.last() {
+            Some(event) => return Ok(event.seq),
+            None if from == 0 => return Ok(Seq(0)),
+            None => window *= 8,
+        }
+    }
+}
