@@ -428,7 +428,7 @@ fn receipt_result_and_inbox_of_a_real_run_are_valid() {
         "true",
         &json!({ "max_iterations": 1 }),
     );
-    let ended = repo.run(&["--json"]).exits(0);
+    let ended = repo.run(&[]).exits(0);
     let result: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
     let of_result = schema("result");
     valid(&of_result, &result);
