@@ -21,6 +21,7 @@ pub mod event;
 pub mod handover;
 pub mod id;
 pub mod ladder;
+pub mod lease;
 pub mod lint;
 pub mod model;
 pub mod money;

@@ -14,6 +14,7 @@ pub mod inbox;
 pub mod journal;
 pub mod layout;
 pub mod lock;
+pub mod machine;
 pub mod read;
 pub mod registry;
 pub mod repair;

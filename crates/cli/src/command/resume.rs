@@ -107,7 +107,7 @@ pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> R
         return Ok(0);
     }
     let opened = open(&entry)?;
-    let Opened { home, spec, repo, places, lock } = opened;
+    let Opened { home, spec, repo, places, mut lock } = opened;
     let notifiers = notify::notifiers(wishes)?;
     if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
         if let Some(end) = &state.finished {
@@ -144,6 +144,7 @@ pub fn go_on(name: Option<&str>, wishes: &[Wish], folder: &Path, out: &Out) -> R
     let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
+    lock.tell(driver.lease())?;
     Ok(finish(driver, out))
 }
 

@@ -21,6 +21,7 @@ use crate::budget::BudgetKind;
 use crate::config::Role;
 use crate::control::Letter;
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
+use crate::lease::DriverLease;
 use crate::money::Usage;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::{Ask, Baseline};
@@ -60,6 +61,9 @@ pub enum EventBody {
         /// Bytes of a torn last line that were set aside.
         #[serde(default, skip_serializing_if = "parts::is_zero")]
         torn_bytes: u64,
+        /// Where it stands, which one of the run it is, and what it was built from.
+        #[serde(flatten)]
+        lease: DriverLease,
     },
     /// The workspace is ready.
     Prepared {

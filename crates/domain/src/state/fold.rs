@@ -26,8 +26,11 @@ impl RunState {
                 self.started_at = at;
                 self.spec_digest = Some(spec.clone());
             }
-            EventBody::DriverStarted { pid, .. } => {
+            EventBody::DriverStarted { pid, lease, .. } => {
                 self.driver_pid = Some(*pid);
+                // Drivers of older versions did not count; each was one.
+                let next = self.epoch.next();
+                self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
                 self.wait = None;
             }
             EventBody::Prepared { baseline, surroundings } => {

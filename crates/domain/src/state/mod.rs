@@ -23,6 +23,7 @@ use crate::control::Letter;
 use crate::event::{CheckResult, Rung};
 use crate::handover::HandoverFacts;
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
+use crate::lease::Epoch;
 use crate::outcome::EndReason;
 use crate::ports::Baseline;
 use crate::select::Cooldown;
@@ -58,6 +59,9 @@ pub struct RunState {
     pub started_at: Timestamp,
     /// The process that drives it, or drove it last.
     pub driver_pid: Option<u32>,
+    /// How many drivers there were, counted up by each that starts.
+    #[serde(default)]
+    pub epoch: Epoch,
     /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
     /// Marks of programs and settings of this machine that checks depend on, from the start.
@@ -220,6 +224,7 @@ impl RunState {
             now: created,
             started_at: created,
             driver_pid: None,
+            epoch: Epoch::default(),
             baseline: None,
             surroundings: BTreeMap::new(),
             iterations: 0,
