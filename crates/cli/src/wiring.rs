@@ -54,8 +54,7 @@ pub fn lock(spec: &RunSpec) -> Result<RunLock, CommandError> {
 /// Takes a folder's lock.
 pub fn lock_folder(folder: &Path, run_id: &RunId) -> Result<RunLock, CommandError> {
     use ralph_domain::ports::Clock as _;
-    let holder =
-        Holder { pid: std::process::id(), run_id: run_id.clone(), since: SystemClock::default().now() };
+    let holder = Holder::new(std::process::id(), run_id.clone(), SystemClock::default().now());
     Ok(RunLock::take(&RalphDir::of(folder).lock(), &holder, LOCK_PATIENCE)?)
 }
 
@@ -148,6 +147,8 @@ pub fn parts(
         push_to: other.push_to,
         notifiers: Vec::new(),
         keeper,
+        machine: Some(ralph_journal::machine::id(home)?),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
     })
 }
 

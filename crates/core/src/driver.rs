@@ -11,7 +11,8 @@ use crate::integrity::Watch;
 use crate::refusals::Refusals;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
-use ralph_domain::id::Digest;
+use ralph_domain::id::{Digest, MachineId};
+use ralph_domain::lease::DriverLease;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
     Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
@@ -62,6 +63,10 @@ pub struct Parts {
     pub notifiers: Vec<Box<dyn Notifier>>,
     /// Who looks after the sandboxes, where they have a life of their own.
     pub keeper: Option<Box<dyn SandboxKeeper>>,
+    /// The machine that drives, where it has an id.
+    pub machine: Option<MachineId>,
+    /// The version of the program that drives, for the journal.
+    pub version: Option<String>,
 }
 
 /// What a step came to.
@@ -83,6 +88,7 @@ pub struct Driver {
     pub(crate) forge: Option<Box<dyn Forge>>,
     pub(crate) push_to: Option<GitRemote>,
     pub(crate) keeper: Option<Box<dyn SandboxKeeper>>,
+    lease: DriverLease,
     /// The profile that the doctor uses this time, where a person named one.
     pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
@@ -98,7 +104,7 @@ impl Driver {
         let journal = Journal::create(parts.places.clone(), parts.redactor.clone())?;
         let mut driver = Self::assemble(RunState::new(spec), journal, parts);
         driver.ctx.record(EventBody::RunCreated { spec: digest, title })?;
-        driver.ctx.record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: 0 })?;
+        driver.take_lease(0)?;
         driver.inherit_cooldowns()?;
         driver.ctx.flush()?;
         Ok(driver)
@@ -122,9 +128,7 @@ impl Driver {
             let title = driver.ctx.state.spec.task.title.clone();
             driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
         }
-        driver
-            .ctx
-            .record(EventBody::DriverStarted { pid: std::process::id(), torn_bytes: opened.torn_bytes })?;
+        driver.take_lease(opened.torn_bytes)?;
         if opened.healed_bytes > 0 {
             driver.ctx.notice(format!(
                 "{} bytes that the journal had lost were taken from its sealed copy",
@@ -145,6 +149,7 @@ impl Driver {
     }
 
     fn assemble(state: RunState, journal: Journal, parts: Parts) -> Self {
+        let epoch = Some(state.epoch.next());
         let mut ctx = Context::new(
             state,
             journal,
@@ -167,9 +172,21 @@ impl Driver {
             forge: parts.forge,
             push_to: parts.push_to,
             keeper: parts.keeper,
+            lease: DriverLease { machine: parts.machine, epoch, version: parts.version },
             doctor_profile: None,
             spec_version: 1,
         }
+    }
+
+    /// Says in the journal that this process drives from here on.
+    fn take_lease(&mut self, torn_bytes: u64) -> Result<(), DriveError> {
+        let (pid, lease) = (std::process::id(), self.lease.clone());
+        self.ctx.record(EventBody::DriverStarted { pid, torn_bytes, lease }).map(drop)
+    }
+
+    /// This driver's hold on the run, as the journal tells it; whoever holds the lock writes it there, too.
+    pub fn lease(&self) -> &DriverLease {
+        &self.lease
     }
 
     /// What is known of the run.

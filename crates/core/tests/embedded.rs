@@ -125,6 +125,8 @@ fn drive(folder: &Path, name: &str) -> Driver {
         push_to: None,
         notifiers: Vec::new(),
         keeper: None,
+        machine: Some("m1".into()),
+        version: Some("embedded 1".into()),
     };
     Driver::create(spec, parts).unwrap()
 }

@@ -4,7 +4,8 @@
 mod support;
 
 use ralph_core::{Driver, Live, Observer, Parts, Progress};
-use ralph_domain::event::Event;
+use ralph_domain::event::{Event, EventBody};
+use ralph_domain::lease::{DriverLease, Epoch};
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Stream;
 use ralph_domain::state::RunState;
@@ -73,6 +74,28 @@ fn stepping_by_hand_is_what_a_run_does() {
     assert_eq!(machine.kinds(), whole.kinds());
 }
 
+/// A journal of a version that did not count its drivers.
+#[test]
+fn drivers_of_older_versions_are_counted_too() {
+    let machine = Machine::new(three_sessions);
+    drop(Driver::create(machine.spec(), machine.parts()).unwrap());
+    drop(Driver::resume(machine.parts()).unwrap());
+    for path in [machine.journal(), machine.temp.path().join("seal.jsonl")] {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut old: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for event in &mut old {
+            for field in ["machine", "epoch", "version"] {
+                event.as_object_mut().unwrap().remove(field);
+            }
+        }
+        std::fs::write(&path, old.iter().map(|event| format!("{event}\n")).collect::<String>()).unwrap();
+    }
+    let driver = Driver::resume(machine.parts()).unwrap();
+    assert_eq!(driver.lease().epoch, Some(Epoch(3)));
+    assert_eq!(driver.state().epoch, Epoch(3));
+}
+
 #[test]
 fn a_driver_dropped_after_any_step_is_resumed_by_the_next() {
     let machine = Machine::new(three_sessions);
@@ -86,5 +109,20 @@ fn a_driver_dropped_after_any_step_is_resumed_by_the_next() {
     }
     let result = driver.finish(Ok(()));
     assert_eq!((result.success, result.iterations), (true, 3));
-    assert_eq!(machine.kinds().iter().filter(|kind| **kind == "driver_started").count(), lives);
+    let started: Vec<DriverLease> = machine
+        .events()
+        .into_iter()
+        .filter_map(|event| match event.body {
+            EventBody::DriverStarted { lease, .. } => Some(lease),
+            _ => None,
+        })
+        .collect();
+    let expected: Vec<DriverLease> = (1..=lives)
+        .map(|epoch| DriverLease {
+            machine: Some("m1".into()),
+            epoch: Some(Epoch(epoch)),
+            version: Some("test 1".into()),
+        })
+        .collect();
+    assert_eq!(started, expected, "each driver has the next epoch");
 }

@@ -27,5 +27,5 @@ pub mod stuck;
 pub mod tell;
 pub mod view;
 
-pub use ralph_protocol::{control, describe, event, id, money, outcome, status, text};
+pub use ralph_protocol::{control, describe, event, id, lease, money, outcome, status, text};
 pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

@@ -83,7 +83,7 @@ fn the_words_of_every_occasion() {
 fn the_same_wait_after_a_restart_is_no_new_occasion_and_neither_is_a_wait_for_something_else() {
     let mut state = run();
     rest(&mut state);
-    apply(&mut state, EventBody::DriverStarted { pid: 1, torn_bytes: 0 });
+    apply(&mut state, EventBody::DriverStarted { pid: 1, torn_bytes: 0, lease: Default::default() });
     rest(&mut state);
     apply(&mut state, EventBody::WaitStarted { reason: "paused by ana".into(), until: None });
     let other = until() + jiff::SignedDuration::from_secs(5);

@@ -161,6 +161,10 @@ impl StateHome {
     pub fn seal(&self, run: &RunId) -> PathBuf {
         self.0.join("seals").join(format!("{run}.jsonl"))
     }
+    /// The id of this machine.
+    pub fn machine_id(&self) -> PathBuf {
+        self.0.join("machine-id")
+    }
     /// A run's entry in the registry.
     pub fn registration(&self, run: &RunId) -> PathBuf {
         self.0.join("runs").join(format!("{run}.json"))

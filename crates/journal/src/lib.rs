@@ -18,6 +18,7 @@ pub mod live;
 mod live_read;
 pub mod lock;
 mod plain;
+pub mod machine;
 pub mod read;
 pub mod registry;
 pub mod repair;

@@ -5,6 +5,7 @@ use crate::error::JournalError;
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
 use ralph_domain::id::RunId;
+use ralph_domain::lease::DriverLease;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -21,18 +22,28 @@ pub struct Holder {
     pub run_id: RunId,
     /// Since when.
     pub since: Timestamp,
+    /// Its hold on the run, once its driver has started.
+    #[serde(flatten)]
+    pub lease: DriverLease,
+}
+
+impl Holder {
+    /// A process that takes the lock now, before any driver has started.
+    pub fn new(pid: u32, run_id: RunId, since: Timestamp) -> Self {
+        Self { pid, run_id, since, lease: DriverLease::default() }
+    }
 }
 
 /// The lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Somebody else drives.
-    #[error("`{}` is held by {}", path.display(), who(holder.as_ref()))]
+    #[error("`{}` is held by {}", path.display(), who(holder.as_deref()))]
     Held {
         /// The lock file.
         path: PathBuf,
         /// Who, where the file says so.
-        holder: Option<Holder>,
+        holder: Option<Box<Holder>>,
     },
     /// The lock file cannot be used.
     #[error(transparent)]
@@ -56,6 +67,7 @@ fn who(holder: Option<&Holder>) -> String {
 pub struct RunLock {
     lock: Flock<File>,
     path: PathBuf,
+    holder: Holder,
 }
 
 impl RunLock {
@@ -65,7 +77,9 @@ impl RunLock {
         loop {
             match Self::try_take(path, holder) {
                 Err(LockError::Held { holder: Some(found), .. })
-                    if !is_alive(found.pid) && Instant::now() < deadline =>
+                    if !found.lease.is_elsewhere(&holder.lease)
+                        && !is_alive(found.pid)
+                        && Instant::now() < deadline =>
                 {
                     let mut none: [nix::poll::PollFd<'_>; 0] = [];
                     let _ = nix::poll::poll(&mut none, 20u16);
@@ -87,15 +101,10 @@ impl RunLock {
             .open(path)
             .map_err(|e| JournalError::file("open", path, e))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(mut lock) => {
-                let text = serde_json::to_vec(holder).unwrap_or_default();
-                let written = lock
-                    .set_len(0)
-                    .and_then(|()| lock.rewind())
-                    .and_then(|()| lock.write_all(&text))
-                    .map_err(|e| JournalError::file("write", path, e));
-                written?;
-                Ok(Self { lock, path: path.to_owned() })
+            Ok(lock) => {
+                let mut taken = Self { lock, path: path.to_owned(), holder: holder.clone() };
+                taken.write()?;
+                Ok(taken)
             }
             Err((mut file, nix::errno::Errno::EWOULDBLOCK)) => {
                 let mut text = String::new();
@@ -105,6 +114,22 @@ impl RunLock {
             }
             Err((_, errno)) => Err(JournalError::file("lock", path, errno.into()).into()),
         }
+    }
+
+    /// Writes down the hold of the driver that has started under this lock.
+    pub fn tell(&mut self, lease: &DriverLease) -> Result<(), JournalError> {
+        self.holder.lease.clone_from(lease);
+        self.write()
+    }
+
+    /// Who holds it, for whoever finds it held. Written before it is cut to its length, as others may be reading.
+    fn write(&mut self) -> Result<(), JournalError> {
+        let text = serde_json::to_vec(&self.holder).unwrap_or_default();
+        let lock = &mut self.lock;
+        lock.rewind()
+            .and_then(|()| lock.write_all(&text))
+            .and_then(|()| lock.set_len(text.len() as u64))
+            .map_err(|e| JournalError::file("write", &self.path, e))
     }
 
     /// The lock's file, to be inherited by the guard.

@@ -6,6 +6,7 @@ use ralph_domain::config::ConfigFile;
 use ralph_domain::control::Control;
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::{RunId, Seq};
+use ralph_domain::lease::{DriverLease, Epoch};
 use ralph_domain::ports::Stream;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec, Task};
@@ -316,7 +317,7 @@ fn letters_arrive_in_order_with_their_places_and_nonsense_is_told() {
 #[test]
 fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
     let f = folder();
-    let me = Holder { pid: std::process::id(), run_id: "r1".into(), since: Timestamp::UNIX_EPOCH };
+    let me = Holder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
     let path = f.dir.lock();
     assert_eq!(lock::holder(&path), None);
     let held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
@@ -324,11 +325,29 @@ fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
     let LockError::Held { holder, .. } = RunLock::take(&path, &me, Duration::ZERO).unwrap_err() else {
         panic!()
     };
-    assert_eq!(holder, Some(me.clone()));
+    assert_eq!(holder.as_deref(), Some(&me));
     drop(held);
     // What a dead process wrote stays in the file; it binds nobody.
     assert_eq!(lock::holder(&path), None);
     assert!(RunLock::take(&path, &me, Duration::ZERO).is_ok());
+}
+
+#[test]
+fn a_lock_tells_of_its_driver_and_one_of_an_older_version_is_read() {
+    let f = folder();
+    let me = Holder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
+    let path = f.dir.lock();
+    let mut held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
+    let bare =
+        r#"{"pid":PID,"run_id":"r1","since":"1970-01-01T00:00:00Z"}"#.replace("PID", &me.pid.to_string());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing is told before a driver has started");
+    let lease =
+        DriverLease { machine: Some("m1".into()), epoch: Some(Epoch(3)), version: Some("0.1.0".into()) };
+    held.tell(&lease).unwrap();
+    assert_eq!(lock::holder(&path), Some(Holder { lease, ..me.clone() }));
+    held.tell(&DriverLease::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing of the longer text is left");
+    assert_eq!(serde_json::from_str::<Holder>(&bare).unwrap(), me);
 }
 
 #[test]

@@ -53,6 +53,11 @@ text_id!(
     CommitId
 );
 
+text_id!(
+    /// A machine that drives runs: random digits that say nothing of it.
+    MachineId
+);
+
 impl TreeId {
     /// A short form for people.
     pub fn short(&self) -> &str {

@@ -14,6 +14,7 @@ pub mod describe;
 pub mod diagnosis;
 pub mod event;
 pub mod id;
+pub mod lease;
 pub mod money;
 pub mod notification;
 pub mod outcome;

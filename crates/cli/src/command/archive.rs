@@ -84,7 +84,7 @@ fn lock(top: &Path, now: Timestamp) -> Result<Option<RunLock>, CommandError> {
     if !dir.path().is_dir() {
         return Ok(None);
     }
-    let holder = Holder { pid: std::process::id(), run_id: RunId::from("archive"), since: now };
+    let holder = Holder::new(std::process::id(), RunId::from("archive"), now);
     Ok(Some(RunLock::take(&dir.lock(), &holder, Duration::ZERO)?))
 }
 

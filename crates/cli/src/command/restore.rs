@@ -80,7 +80,7 @@ pub fn run(args: RestoreArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
 fn apply(repo: &Repo, entry: &Registration, out: &Out) -> Result<String, CommandError> {
     let id = &entry.run_id;
     // No run may start in this folder before the files are back.
-    let holder = Holder { pid: std::process::id(), run_id: id.clone(), since: SystemClock::default().now() };
+    let holder = Holder::new(std::process::id(), id.clone(), SystemClock::default().now());
     let _lock = RunLock::take(&entry.ralph_dir().lock(), &holder, Duration::ZERO)?;
     let done = apply_restore(repo, id).map_err(from_git)?;
     let kept = format!("refs/ralph/{id}/before-restore");

@@ -151,7 +151,7 @@ pub fn go_on(
         return Ok(0);
     }
     let opened = open(&entry)?;
-    let Opened { home, spec, repo, places, lock } = opened;
+    let Opened { home, spec, repo, places, mut lock } = opened;
     let notifiers = notify::notifiers(wishes)?;
     if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
         if let Some(end) = &state.finished {
@@ -190,6 +190,7 @@ pub fn go_on(
     let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
+    lock.tell(driver.lease())?;
     Ok(finish(driver, out))
 }
 

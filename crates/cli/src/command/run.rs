@@ -308,7 +308,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         forked_from: None,
     };
     handover::name_branch(&mut spec, &repo, chosen.branch.as_deref())?;
-    let lock = match placed.lock {
+    let mut lock = match placed.lock {
         Some(lock) => lock,
         None => wiring::lock(&spec)?,
     };
@@ -320,6 +320,7 @@ fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
         .inspect_err(|_| sandboxes::undo(&home, &spec))?;
     parts.notifiers = notify::notifiers(&args.notify)?;
     let driver = Driver::create(spec, parts)?;
+    lock.tell(driver.lease())?;
     Ok(finish(driver, out))
 }
 

@@ -198,6 +198,8 @@ impl Machine {
             push_to: None,
             notifiers: Vec::new(),
             keeper: None,
+            machine: Some("m1".into()),
+            version: Some("test 1".into()),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

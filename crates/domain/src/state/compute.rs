@@ -107,7 +107,8 @@ mod tests {
         compute.apply(&at(100, notice()));
         assert_eq!(compute.cost, Usd::from_dollars(0.1));
         // Killed at 100, resumed at 5000.
-        compute.apply(&at(5000, EventBody::DriverStarted { pid: 1, torn_bytes: 0 }));
+        compute
+            .apply(&at(5000, EventBody::DriverStarted { pid: 1, torn_bytes: 0, lease: Default::default() }));
         compute.apply(&at(5000, ready("a", 3.6)));
         compute.apply(&at(5100, ready("b", 3.6)));
         compute.apply(&at(5200, gone(SandboxFate::Stopped)));

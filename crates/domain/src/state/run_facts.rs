@@ -8,6 +8,7 @@ use crate::budget::BudgetKind;
 use crate::control::Letter;
 use crate::event::{Baseline, CheckResult, Rung};
 use crate::id::{AgentName, CommitId, Digest, Seq, TreeId};
+use crate::lease::Epoch;
 use crate::select::Cooldown;
 use crate::spec::RunSpec;
 use crate::stuck::{StuckKind, Trace};
@@ -35,6 +36,9 @@ pub struct RunFacts {
     pub started_at: Timestamp,
     /// The process that drives it, or drove it last.
     pub driver_pid: Option<u32>,
+    /// How many drivers there were, counted up by each that starts.
+    #[serde(default)]
+    pub epoch: Epoch,
     /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
     /// Marks of programs and settings of this machine that checks depend on, from the start.
@@ -200,6 +204,7 @@ impl RunFacts {
             now: created,
             started_at: created,
             driver_pid: None,
+            epoch: Epoch::default(),
             baseline: None,
             surroundings: BTreeMap::new(),
             iterations: 0,

@@ -27,6 +27,7 @@ pub use session::{Ask, SessionEnd, StopCause};
 use crate::budget::BudgetKind;
 use crate::control::Letter;
 use crate::id::{AgentName, CommitId, Digest, TreeId};
+use crate::lease::DriverLease;
 use crate::money::Usage;
 use crate::outcome::{EndReason, HumanReason};
 use crate::protected::ProtectedChange;
@@ -56,6 +57,9 @@ pub enum EventBody {
         /// Bytes of a torn last line that were set aside.
         #[serde(default, skip_serializing_if = "parts::is_zero")]
         torn_bytes: u64,
+        /// Where it stands, which one of the run it is, and what it was built from.
+        #[serde(flatten)]
+        lease: DriverLease,
     },
     /// The workspace is ready.
     Prepared {

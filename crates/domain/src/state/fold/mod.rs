@@ -20,7 +20,7 @@ impl RunFacts {
         match &event.body {
             // The run and who drives it.
             EventBody::RunCreated { spec, .. } => self.created(spec, at),
-            EventBody::DriverStarted { pid, .. } => self.driven_by(*pid),
+            EventBody::DriverStarted { pid, lease, .. } => self.driven_by(*pid, lease),
             EventBody::Prepared { baseline, surroundings } => self.prepared(baseline, surroundings),
             EventBody::Moved(news) => self.moved(news),
             EventBody::SpecChanged { version, spec, .. } => self.spec_changed(*version, spec),

@@ -2,6 +2,7 @@
 
 use crate::event::{Baseline, Moved, RefMove};
 use crate::id::{AgentName, Digest};
+use crate::lease::DriverLease;
 use crate::outcome::{EndReason, HumanReason};
 use crate::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
@@ -17,8 +18,11 @@ impl RunFacts {
         self.spec_digest = Some(spec.clone());
     }
 
-    pub(super) fn driven_by(&mut self, pid: u32) {
+    pub(super) fn driven_by(&mut self, pid: u32, lease: &DriverLease) {
         self.driver_pid = Some(pid);
+        // Drivers of older versions did not count; each was one.
+        let next = self.epoch.next();
+        self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
         self.wait = None;
         self.suspended_by = None;
     }
