@@ -39,4 +39,5 @@ pub mod tell;
 pub mod test_command;
 pub mod test_report;
 pub mod text;
+pub mod vars;
 pub mod weakened;
