@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[test]
 fn local_passes() {
     let dir = tempfile::tempdir().unwrap();
-    let provider = LocalProvider::new(&dir.path().join("boxes"))
+    let provider = LocalProvider::new(&dir.path().join("boxes"), &ralph_testkit::vars())
         .with_guard(PathBuf::from(common::PROBE), vec!["__guard".to_owned()]);
     let spec = SandboxSpec::of_run(RunId::new("conformance-local"));
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

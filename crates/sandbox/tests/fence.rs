@@ -21,7 +21,7 @@ struct Fenced {
 fn options(dir: &Path, isolation: Isolation, change: impl FnOnce(&mut FenceSpec)) -> Option<LocalOptions> {
     let mut spec = FenceSpec::new(dir.join("run"));
     change(&mut spec);
-    let fence = match detect().choose(isolation, spec) {
+    let fence = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
         Ok(fence) => fence,
         Err(why) => {
             println!("skipped: {why}");
@@ -29,7 +29,11 @@ fn options(dir: &Path, isolation: Isolation, change: impl FnOnce(&mut FenceSpec)
         }
     };
     let id = dir.file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
-    Some(LocalOptions { guard_exe: PathBuf::from(PROBE), fence, ..LocalOptions::new(id) })
+    Some(LocalOptions {
+        guard_exe: PathBuf::from(PROBE),
+        fence,
+        ..LocalOptions::new(id, &ralph_testkit::vars())
+    })
 }
 
 fn fenced_with(change: impl FnOnce(&mut FenceSpec)) -> Option<Fenced> {
@@ -232,7 +236,7 @@ fn a_checkout_beside_is_fenced_too() {
 
 #[test]
 fn what_was_asked_for_is_given_or_refused_never_less() {
-    let report = detect();
+    let report = detect(&ralph_testkit::vars());
     for finding in &report.findings {
         println!("{} {} {}", finding.name, finding.works, finding.detail);
     }

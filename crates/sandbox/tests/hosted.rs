@@ -21,7 +21,10 @@ struct Folders(PathBuf);
 
 impl Maker for Folders {
     fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        Ok(Box::new(LocalProvider::new(&self.0).with_guard(PROBE.into(), vec!["__guard".into()])))
+        Ok(Box::new(
+            LocalProvider::new(&self.0, &ralph_testkit::vars())
+                .with_guard(PROBE.into(), vec!["__guard".into()]),
+        ))
     }
     fn mounts(&self) -> bool {
         false

@@ -1,15 +1,14 @@
 //! `ralph logs`: what happened, in words, as raw events, or as the agent printed it.
 
-mod lines;
 mod output;
 
-use crate::command::list::table::{columns, wrap};
-use crate::command::status::facts::Facts;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, signals};
-use lines::{Line, Lines};
+use crate::signals;
+use crate::table::{columns, wrap};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use ralph_app::App;
+use ralph_app::journal_lines::{Line, Lines};
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::RunHandle;
@@ -59,12 +58,12 @@ pub struct LogsArgs {
 }
 
 /// Runs the command.
-pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let LogsArgs { run, follow, iteration, agent_output, events, from, lines: last } = args;
-    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    let facts = app.facts(folder, run.as_deref())?;
     if agent_output {
         let wanted = output::Wanted { iteration, last, follow };
-        return output::print(&facts, wanted, out);
+        return output::print(app, &facts, wanted, out);
     }
     let raw = events || out.json;
     let mut filter = Filter { iteration, current: None, raw };
@@ -95,7 +94,7 @@ pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
     if !follow {
         return Ok(0);
     }
-    let mut watch = Watch::new(&facts.entry);
+    let mut watch = Watch::new(app, &facts.entry);
     while !lines.over && !watch.pause(out) {
         lines.poll(&mut |line| {
             if filter.wants(&line.event) {
@@ -156,7 +155,7 @@ impl Printer {
         let time = out.out(Tone::Muted, &line.event.at.strftime("%H:%M:%S").to_string());
         let sign = out.sign(sign);
         // Signs differ in width; the sentences still begin in one column.
-        let pad = " ".repeat(3usize.saturating_sub(crate::command::list::table::width(sign)));
+        let pad = " ".repeat(3usize.saturating_sub(crate::table::width(sign)));
         for (n, part) in wrap(&sentence, columns().saturating_sub(12)).iter().enumerate() {
             let part = if tone == Tone::Muted { out.out(tone, part) } else { part.clone() };
             match n {
@@ -178,11 +177,11 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(entry: &Registration) -> Self {
+    fn new(app: &App, entry: &Registration) -> Self {
         Self {
             clock: SystemClock::default(),
             cancel: signals::install(),
-            handle: find::handle(entry),
+            handle: app.handle(entry),
             id: entry.run_id.to_string(),
             looks: 0,
             told: false,

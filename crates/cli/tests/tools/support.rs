@@ -39,8 +39,10 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let run =
             format!("tools-{}", dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.'));
-        let options =
-            LocalOptions { guard_exe: PathBuf::from(env!("CARGO_BIN_EXE_ralph")), ..LocalOptions::new(run) };
+        let options = LocalOptions {
+            guard_exe: PathBuf::from(env!("CARGO_BIN_EXE_ralph")),
+            ..LocalOptions::new(run, &ralph_testkit::vars())
+        };
         let sandbox = LocalSandbox::start(dir.path(), options).unwrap();
         Self {
             dir,

@@ -17,7 +17,8 @@ use egress::Egress;
 use fence::{Fence, Runtime};
 use link::GuardLink;
 use ralph_domain::ports::{Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, WriteMode};
-use std::ffi::OsString;
+use ralph_domain::vars::Vars;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -38,20 +39,23 @@ pub struct LocalOptions {
     pub guard_args: Vec<String>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
     pub lock_fd: Option<OwnedFd>,
-    /// Variables of this process that commands do not get.
+    /// The variables that commands inherit, and by which programs of this machine are found.
+    pub vars: Vars,
+    /// Those of them that commands do not get.
     pub env_remove: Vec<String>,
     /// What commands may see, change and reach.
     pub fence: Fence,
 }
 
 impl LocalOptions {
-    /// The defaults for a run: this program as `ralph __guard <fd>`, no lock, the whole environment.
-    pub fn new(run_id: impl Into<String>) -> Self {
+    /// The defaults for a run: this program as `ralph __guard <fd>`, no lock, the whole of `vars`.
+    pub fn new(run_id: impl Into<String>, vars: &Vars) -> Self {
         Self {
             run_id: run_id.into(),
             guard_exe: PathBuf::from(crate::os::OWN_PROGRAM),
             guard_args: vec!["__guard".to_owned()],
             lock_fd: None,
+            vars: vars.clone(),
             env_remove: Vec::new(),
             fence: Fence::None,
         }
@@ -63,6 +67,7 @@ impl LocalOptions {
             guard_exe: self.guard_exe.clone(),
             guard_args: self.guard_args.clone(),
             lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
+            vars: self.vars.clone(),
             env_remove: self.env_remove.clone(),
             fence: self.fence.clone(),
         })
@@ -111,12 +116,13 @@ impl LocalSandbox {
         let root = real_folder(root)?;
         crate::os::adopt_orphans()
             .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
-        let dropped = |name: &OsString| {
+        let dropped = |name: &OsStr| {
             options.env_remove.iter().any(|removed| name == removed.as_str())
-                || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == own)
+                || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == *own)
         };
-        let env = std::env::vars_os().filter(|(name, _)| !dropped(name)).collect();
-        let fence = Runtime::start(&options.fence, &options.run_id, &options.guard_exe)?.map(Arc::new);
+        let kept = options.vars.iter().filter(|(name, _)| !dropped(name));
+        let env = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let fence = Runtime::start(&options)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);
         let slot = Mutex::new(Slot { busy: false, link });
         Ok(Self { root, shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }) })
@@ -244,7 +250,7 @@ impl Sandbox for LocalSandbox {
         }
         let mut options = self.shared.duplicate()?;
         options.fence = options.fence.beside();
-        let fence = Runtime::start(&options.fence, &options.run_id, &options.guard_exe)?.map(Arc::new);
+        let fence = Runtime::start(&options)?.map(Arc::new);
         let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
         Ok(Box::new(Self {
             root,

@@ -10,6 +10,7 @@ use ralph_domain::ports::{
     Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
     SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
 };
+use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,13 +24,14 @@ const WORK: &str = "work";
 #[derive(Debug)]
 pub struct LocalProvider {
     base: PathBuf,
+    vars: Vars,
     guard: Option<(PathBuf, Vec<String>)>,
 }
 
 impl LocalProvider {
-    /// Keeps its sandboxes in `base`, which is made where it is missing.
-    pub fn new(base: &Path) -> Self {
-        Self { base: base.to_owned(), guard: None }
+    /// Keeps its sandboxes in `base`, which is made where it is missing; commands inherit `vars`.
+    pub fn new(base: &Path, vars: &Vars) -> Self {
+        Self { base: base.to_owned(), vars: vars.clone(), guard: None }
     }
 
     /// With another program as the guard (see [`LocalOptions::guard_exe`]).
@@ -48,7 +50,7 @@ impl LocalProvider {
 
     fn open(&self, id: &str, env: &BTreeMap<String, String>) -> Result<LocalManaged, SandboxError> {
         let folder = self.base.join(id);
-        let mut options = LocalOptions::new(id);
+        let mut options = LocalOptions::new(id, &self.vars);
         if let Some((exe, args)) = &self.guard {
             options.guard_exe.clone_from(exe);
             options.guard_args.clone_from(args);

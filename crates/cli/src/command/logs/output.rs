@@ -1,9 +1,11 @@
 //! What an agent printed: `output.log` of an iteration, as it stands or as it grows.
 
-use crate::command::logs::{Watch, lines::Lines};
-use crate::command::status::facts::Facts;
+use super::Watch;
 use crate::error::CommandError;
 use crate::output::Out;
+use ralph_app::App;
+use ralph_app::facts::Facts;
+use ralph_app::journal_lines::Lines;
 use ralph_domain::event::EventBody;
 use ralph_domain::text::count;
 use ralph_journal::JournalError;
@@ -24,7 +26,7 @@ pub struct Wanted {
 }
 
 /// Prints it.
-pub fn print(facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
+pub fn print(app: &App, facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
     if !wanted.follow {
@@ -45,7 +47,7 @@ pub fn print(facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandErro
         return Err(CommandError::usage("raw output cannot be followed as JSON")
             .hint("leave out `--json`, or follow the events with `--events`"));
     }
-    follow(facts, number, wanted, out)
+    follow(app, facts, number, wanted, out)
 }
 
 fn log_of(facts: &Facts, number: u32) -> PathBuf {
@@ -65,9 +67,9 @@ fn no_output(facts: &Facts, number: u32) -> CommandError {
 }
 
 /// Goes from iteration to iteration until the run is over; a wanted iteration is followed to its own end.
-fn follow(facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
+fn follow(app: &App, facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
     let mut lines = Lines::new(&facts.entry.run_dir().events(), facts.state.seq.0 + 1);
-    let mut watch = Watch::new(&facts.entry);
+    let mut watch = Watch::new(app, &facts.entry);
     let mut number = number;
     let mut path = log_of(facts, number);
     let mut at = if path.is_file() { start(&path, wanted.last)? } else { 0 };
