@@ -164,7 +164,7 @@ impl Environment {
         let mut found = Vec::new();
         for (key, value) in parse_dotenv(&std::fs::read_to_string(folder.join(".env")).unwrap_or_default()) {
             // Where words are sent is the user's choice: a `.env` that comes with the repo has no say in it.
-            let foreign = || key == SLACK_VARIABLE && is_tracked(folder);
+            let foreign = || key == SLACK_VARIABLE && is_tracked(&self.vars, folder);
             let known = found.iter().any(|(name, _)| *name == key);
             if DOTENV_KEYS.contains(&key.as_str()) && self.vars.get_os(&key).is_none() && !known && !foreign()
             {
@@ -184,8 +184,8 @@ impl Environment {
     }
 }
 
-fn is_tracked(folder: &Path) -> bool {
-    ralph_git::Repo::discover(folder)
+fn is_tracked(vars: &Vars, folder: &Path) -> bool {
+    ralph_git::Repo::discover(vars, folder)
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 

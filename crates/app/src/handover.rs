@@ -31,7 +31,7 @@ pub fn forge(
     url: Option<&str>,
     local: Option<&Path>,
 ) -> Result<Option<Box<dyn Forge>>, AppError> {
-    Ok(ralph_forge::find(url, local, &env.lookup_filled())?)
+    Ok(ralph_forge::find(url, local, env.vars())?)
 }
 
 /// The folder of a local forge, as the settings of a run in `origin` mean it.
@@ -82,7 +82,7 @@ pub fn settle(
     match (found, url) {
         (Some(forge), _) => {
             if let Some(folder) = &local {
-                let own = ralph_forge::LocalForge::open(folder)?;
+                let own = ralph_forge::LocalForge::open(folder, env.vars())?;
                 let base = settings.handover.pr.base.as_deref();
                 for branch in [base, origin.branch.as_deref()].into_iter().flatten() {
                     own.seed(&origin.top, branch)?;
@@ -124,8 +124,8 @@ pub fn settle(
 }
 
 /// A free name for the branch on the other side: `-v2` and so on where somebody has one of that name.
-pub fn free_branch(wanted: &str, remote: &GitRemote) -> Result<String, AppError> {
-    let taken = ralph_git::remote_branches(remote)?;
+pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Result<String, AppError> {
+    let taken = ralph_git::remote_branches(env.vars(), remote)?;
     let is_free = |name: &str| {
         !taken
             .iter()
@@ -161,7 +161,7 @@ pub fn name_branch(
         (None, remote) => remote,
     };
     spec.settings.handover.branch = Some(match remote {
-        Some(remote) => free_branch(&wanted, &remote).or_else(|error| match other.forge {
+        Some(remote) => free_branch(env, &wanted, &remote).or_else(|error| match other.forge {
             // Unreachable for now: the first push will tell.
             Some(_) => Ok(wanted.clone()),
             None => Err(error),
@@ -189,12 +189,15 @@ fn counterpart(
 }
 
 /// The address that a run hands over to: of the user's own repo, or of what was cloned from elsewhere.
-fn url_of(spec: &RunSpec, repo: &Repo) -> Option<String> {
+fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
     let remote = &spec.settings.handover.remote;
     let own = || remote_url(repo, remote);
     match &spec.place {
         Place::Clone { from, .. } if is_elsewhere(from) => own(),
-        _ => Repo::discover(&spec.origin).ok().and_then(|origin| remote_url(&origin, remote)).or_else(own),
+        _ => Repo::discover(env.vars(), &spec.origin)
+            .ok()
+            .and_then(|origin| remote_url(&origin, remote))
+            .or_else(own),
     }
 }
 
@@ -226,6 +229,6 @@ pub fn clone_source(env: &Environment, from: &str) -> String {
 
 /// The other side of a run, as its spec says.
 pub fn connect(env: &Environment, spec: &RunSpec, repo: &Repo) -> Result<Counterpart, AppError> {
-    let url = url_of(spec, repo);
+    let url = url_of(env, spec, repo);
     counterpart(env, &spec.settings, &spec.origin, url.as_deref())
 }

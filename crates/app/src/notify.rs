@@ -32,9 +32,8 @@ pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Heral
     if requests.contains(&NotifyRequest::Nobody) {
         return Ok(Vec::new());
     }
-    let vars = env.lookup();
-    let slack =
-        || vars(SLACK_VARIABLE).filter(|url| !url.is_empty()).map(|_| NotifyConfig::of(NotifyKind::Slack));
+    let vars = env.vars();
+    let slack = || vars.filled(SLACK_VARIABLE).map(|_| NotifyConfig::of(NotifyKind::Slack));
     let mut configs = match settings::user_notify(env)? {
         Some(configs) => configs,
         None => slack().into_iter().collect(),
@@ -46,7 +45,7 @@ pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Heral
             configs.push((**config).clone());
         }
     }
-    Ok(heralds(&configs, &vars))
+    Ok(heralds(&configs, vars))
 }
 
 /// The same, as a run takes them.

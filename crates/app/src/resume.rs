@@ -65,7 +65,7 @@ pub(crate) fn take(env: &Environment, entry: &Registration) -> Result<Taken, App
         return Err(AppError::environment(format!("the folder of run {} is gone: `{}`", entry.run_id, entry.workspace.display()))
             .hint("bring it back (a worktree or clone can be made again from `refs/ralph/…/work`), or start a new run"));
     }
-    let repo = Repo::discover(&entry.workspace)?;
+    let repo = Repo::discover(env.vars(), &entry.workspace)?;
     let places = Places {
         dir: entry.run_dir(),
         seal: Some(home.seal(&entry.run_id)),
@@ -135,7 +135,7 @@ pub(crate) fn go_on(
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
-    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock })))
+    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone() })))
 }
 
 /// The last process ended a run and died before it could tell anybody.

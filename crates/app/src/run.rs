@@ -20,6 +20,7 @@ use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::{Place, RunSpec, Task};
 use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
 use ralph_git::{Extent, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
@@ -79,7 +80,7 @@ pub(crate) fn prepare(
     let top = find::top(folder);
     let env = env.with_dotenv(&top);
     let home = env.state_home()?;
-    let origin = Repo::discover(&top)?;
+    let origin = Repo::discover(env.vars(), &top)?;
     let loaded = settings::load(&env, &origin.top)?;
     let issue = match &request.task {
         TaskInput::Issue(named) => Some(issue::fetch(&env, named, &origin, &loaded.file)?),
@@ -187,7 +188,7 @@ pub(crate) fn start(
     let placed = place::make(&plan, &run_id)?;
     let Plan { request, env, home, origin, task, settings, chosen, .. } = plan;
     let in_place = placed.place == Place::InPlace;
-    let repo = if in_place { origin.clone() } else { Repo::discover(&placed.workspace)? };
+    let repo = if in_place { origin.clone() } else { Repo::discover(env.vars(), &placed.workspace)? };
     repo.exclude_ralph_dir()?;
     let mut spec = RunSpec {
         version: 1,
@@ -207,20 +208,21 @@ pub(crate) fn start(
         Some(lock) => lock,
         None => wiring::lock(&spec)?,
     };
-    fresh_state_files(&spec)?;
+    fresh_state_files(&env, &spec)?;
     wiring::register(&home, &spec, &repo)?;
     report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
     report.notice(&Notice::LeftOut(&placed.left_out));
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)
-        .inspect_err(|_| sandboxes::undo(&home, &spec))?;
+        .inspect_err(|_| sandboxes::undo(&env, &home, &spec))?;
     parts.notifiers = notify::notifiers(&env, &request.notify)?;
-    Ok(ReadyRun { driver: Driver::create(spec, parts)?, lock })
+    Ok(ReadyRun { driver: Driver::create(spec, parts)?, lock, vars: env.vars().clone() })
 }
 
 /// A run whose driver only has to be run. It holds the lock of the run's folder.
 pub struct ReadyRun {
     pub(crate) driver: Driver,
     pub(crate) lock: RunLock,
+    pub(crate) vars: Vars,
 }
 
 impl ReadyRun {
@@ -234,7 +236,7 @@ impl ReadyRun {
         let spec = self.driver.state().spec.clone();
         let result = self.driver.run();
         let state = handed_state(&spec);
-        Finished { result, spec, state, _lock: self.lock }
+        Finished { result, spec, state, vars: self.vars, _lock: self.lock }
     }
 }
 
@@ -246,6 +248,7 @@ pub struct Finished {
     pub spec: RunSpec,
     /// What is known of a run whose agent works on a twin.
     pub state: Option<RunState>,
+    vars: Vars,
     _lock: RunLock,
 }
 
@@ -255,21 +258,21 @@ impl Finished {
     pub fn tidy_up(self) {
         let over = |state: &RunState| state.finished.is_some() && state.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
-            ralph_git::twin::remove(&self.spec.origin, &self.spec.run_id, &self.spec.workspace);
+            ralph_git::twin::remove(&self.vars, &self.spec.origin, &self.spec.run_id, &self.spec.workspace);
         }
     }
 }
 
 /// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
 /// old one is kept with its run.
-fn fresh_state_files(spec: &RunSpec) -> Result<(), AppError> {
+fn fresh_state_files(env: &Environment, spec: &RunSpec) -> Result<(), AppError> {
     let dir = RalphDir::of(spec.home());
     if let Some(last) = dir.runs().pop() {
         // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
         if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last))
             && handed_state(&last).is_some_and(|state| state.finished.is_some())
         {
-            ralph_git::twin::remove(&last.origin, &last.run_id, &last.workspace);
+            ralph_git::twin::remove(env.vars(), &last.origin, &last.run_id, &last.workspace);
         }
         let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
     }

@@ -146,11 +146,11 @@ fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<
 }
 
 /// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.
-pub fn undo(home: &StateHome, spec: &RunSpec) {
+pub fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
     if !spec.settings.sandbox.provider().is_elsewhere() || spec.workspace != home.workspace(&spec.run_id) {
         return;
     }
-    let git = ralph_git::Git::in_folder(&spec.origin);
+    let git = ralph_git::Git::in_folder(env.vars(), &spec.origin);
     if spec.place == Place::Worktree {
         let path = spec.workspace.as_os_str();
         let _ = git.call(["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path]).run();

@@ -118,7 +118,7 @@ pub fn parts(
     let options = workspace_options(spec, &repo);
     let run_id = spec.run_id.clone();
     let workspace: Box<dyn Workspace> = if twin {
-        let agents = Repo::discover(&spec.workspace)?;
+        let agents = Repo::discover(env.vars(), &spec.workspace)?;
         Box::new(HandBack::new(agents, repo, run_id, options)?)
     } else {
         Box::new(GitWorkspace::new(repo, run_id, options)?)
@@ -130,7 +130,7 @@ pub fn parts(
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
         sandbox,
         workspace,
-        agents: agents(spec, &access)?,
+        agents: agents(env, spec, &access)?,
         custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
         redactor,
@@ -142,6 +142,7 @@ pub fn parts(
         push_to: other.push_to,
         notifiers: Vec::new(),
         keeper,
+        vars: env.vars().clone(),
     })
 }
 
@@ -180,7 +181,7 @@ impl ModelAccess {
     }
 }
 
-fn agents(spec: &RunSpec, access: &ModelAccess) -> Result<Vec<Box<dyn Agent>>, AppError> {
+fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec<Box<dyn Agent>>, AppError> {
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     for config in &spec.settings.agents {
         match config.kind {
@@ -202,7 +203,8 @@ fn agents(spec: &RunSpec, access: &ModelAccess) -> Result<Vec<Box<dyn Agent>>, A
                     access.client.clone(),
                     Vec::new(),
                 )
-                .with_redactor(access.redactor.clone());
+                .with_redactor(access.redactor.clone())
+                .with_temp_dir(env.vars().temp_dir());
                 if let Some(path) = awaited_file(spec) {
                     agent = agent.with_done_file(path.into());
                 }

@@ -19,6 +19,7 @@ use ralph_domain::ports::{
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
 use ralph_journal::snapshot;
@@ -44,6 +45,8 @@ pub struct Parts {
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// The variables of the run: by which its checks find programs, and what leads them into the workspace.
+    pub vars: Vars,
     /// Knows the secrets.
     pub redactor: Arc<Redactor>,
     /// Watches.
@@ -146,6 +149,7 @@ impl Driver {
             parts.cancel,
             parts.proof_dir,
         );
+        ctx.vars = parts.vars;
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
         ctx.notifiers = parts.notifiers;

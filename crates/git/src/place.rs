@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::repo::Repo;
 use ralph_domain::ports::GitRemote;
+use ralph_domain::vars::Vars;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -60,12 +61,12 @@ pub fn create_branch_in_place(repo: &Repo, name: &str) -> Result<Repo> {
         return Err(branch_exists(repo, name));
     }
     repo.git().call(["switch", "-q", "--no-track", "-c", name]).run()?;
-    rediscover(&repo.top)
+    rediscover(&repo.vars, &repo.top)
 }
 
 /// A linked worktree at `path` on the new branch `branch`.
 pub fn add_worktree(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
-    if let Ok(found) = Repo::discover(path)
+    if let Ok(found) = Repo::discover(&repo.vars, path)
         && same_folder(&found.top, path)
         && found.is_linked_worktree()
         && found.common_dir == repo.common_dir
@@ -96,17 +97,17 @@ pub fn add_worktree(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
         let head = ["worktree", "add", "-q", "--no-track", "-b", branch, "--"].map(AsRef::as_ref);
         git.call(head.into_iter().chain([target, repo.head.as_ref()])).run()?;
     }
-    rediscover(path)
+    rediscover(&repo.vars, path)
 }
 
 /// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
 /// that nothing done in it can harm the source's objects.
-pub fn clone(from: &str, into: &Path, branch: &str) -> Result<Repo> {
-    clone_part(from, into, branch, &Extent::default())
+pub fn clone(vars: &Vars, from: &str, into: &Path, branch: &str) -> Result<Repo> {
+    clone_part(vars, from, into, branch, &Extent::default())
 }
 
 /// The same with only a part of the repo: its last commits, or some folders.
-pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Result<Repo> {
+pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &Extent) -> Result<Repo> {
     let mut source = Source::new(from);
     // Git leaves nothing out of a copy of a path, only of what a server sends.
     if !extent.is_whole() && Path::new(&source.clean).exists() {
@@ -114,7 +115,7 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
         let path = path.map_err(|e| Error::file("find", Path::new(&source.clean), e))?;
         source.clean = format!("file://{}", path.display());
     }
-    if let Ok(found) = Repo::discover(into)
+    if let Ok(found) = Repo::discover(vars, into)
         && same_folder(&found.top, into)
     {
         let mark = found.git().call(["config", "--local", MARK]).accept(&[1]).run()?.text();
@@ -134,11 +135,9 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
     let args = head.into_iter().chain(extent.arguments()).chain(["--".to_owned(), source.clean.clone()]);
     let args: Vec<OsString> = args.map(OsString::from).collect();
     let absolute = std::path::absolute(&partial).map_err(|e| Error::file("find", &partial, e))?;
-    // A relative path is meant from here, not from the new folder.
-    let here = std::env::current_dir().map_err(|e| Error::file("find", Path::new("."), e))?;
     let args = args.iter().map(OsString::as_os_str).chain([absolute.as_os_str()]);
-    source.with_secret(Git::in_folder(here).call(args)).run()?;
-    let made = rediscover(&partial)?;
+    source.with_secret(Git::in_folder(vars, ".").call(args)).run()?;
+    let made = rediscover(vars, &partial)?;
     if !extent.sparse.is_empty() {
         // What these folders hold is fetched now, while the login is at hand.
         source.with_secret(extent::limit(&made.git(), &extent.sparse)).run()?;
@@ -148,7 +147,7 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
         create_branch_in_place(&made, branch)?;
     }
     fs::rename(&partial, into).map_err(|e| Error::file("move the clone to", into, e))?;
-    rediscover(into)
+    rediscover(vars, into)
 }
 
 /// An address as a remote, with a password in it taken out: neither arguments nor messages may hold it. An address with a
@@ -226,8 +225,8 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn rediscover(path: &Path) -> Result<Repo> {
-    Repo::discover(path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
+fn rediscover(vars: &Vars, path: &Path) -> Result<Repo> {
+    Repo::discover(vars, path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
 fn refuse_used(path: &Path) -> Result<()> {

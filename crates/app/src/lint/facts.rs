@@ -44,7 +44,8 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> Configured {
         || file.max_tokens_total.is_some()
         || file.max_wall_time_minutes.is_some();
     let resolved = file.clone().resolve();
-    let has_forge = Repo::discover(&top).is_ok_and(|repo| handover::is_known(env, &resolved, &repo));
+    let has_forge =
+        Repo::discover(env.vars(), &top).is_ok_and(|repo| handover::is_known(env, &resolved, &repo));
     let mut diagnostics = Vec::new();
     if source.dialect == Dialect::PromptMd {
         let text = std::fs::read_to_string(RalphDir::of(&top).config()).unwrap_or_default();

@@ -37,13 +37,13 @@ pub fn bring(
     let home = env.state_home()?;
     let top = find::top(folder);
     let env = &env.with_dotenv(&top);
-    let here = Repo::discover(&top).ok();
+    let here = Repo::discover(env.vars(), &top).ok();
     let remote = remote(env, from, here.as_ref())?;
     let path = home.workspace(&run);
     let branch = format!("ralph/{run}");
-    let repo = match Repo::discover(&path).ok().filter(|found| same(&found.top, &path)) {
+    let repo = match Repo::discover(env.vars(), &path).ok().filter(|found| same(&found.top, &path)) {
         Some(found) => found,
-        None => clone(&remote, &path, &branch)?,
+        None => clone(env, &remote, &path, &branch)?,
     };
     let state_ref = format!("refs/ralph/{run}/state");
     let fetched = format!("refs/ralph-fetched/{run}");
@@ -104,8 +104,8 @@ fn remote(env: &Environment, from: &str, here: Option<&Repo>) -> Result<GitRemot
     }
 }
 
-fn clone(remote: &GitRemote, path: &Path, branch: &str) -> Result<Repo, AppError> {
-    Ok(place::clone(&handover::with_login(remote), path, branch)?)
+fn clone(env: &Environment, remote: &GitRemote, path: &Path, branch: &str) -> Result<Repo, AppError> {
+    Ok(place::clone(env.vars(), &handover::with_login(remote), path, branch)?)
 }
 
 /// Makes the fetched files the run's own: new places in the spec, a baseline in this clone, a line in the journal.
@@ -128,7 +128,7 @@ fn settle_in(
         return Err(AppError::usage(format!("run {run} had not begun when it pushed its state")));
     };
     let mut spec = snapshot::read_spec(&places.dir)?;
-    let same_repo = find_origin(&spec, remote);
+    let same_repo = find_origin(env, &spec, remote);
     spec.workspace = repo.top.clone();
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
     spec.place = Place::Clone { from: remote.url.clone(), sparse: Vec::new() };
@@ -169,8 +169,8 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
 }
 
 /// The user's own folder that the run was started from, where it is on this machine.
-fn find_origin(spec: &RunSpec, remote: &GitRemote) -> Option<std::path::PathBuf> {
-    let repo = Repo::discover(&spec.origin).ok()?;
+fn find_origin(env: &Environment, spec: &RunSpec, remote: &GitRemote) -> Option<std::path::PathBuf> {
+    let repo = Repo::discover(env.vars(), &spec.origin).ok()?;
     let url = handover::remote_url(&repo, &spec.settings.handover.remote)?;
     (url == remote.url).then(|| spec.origin.clone())
 }

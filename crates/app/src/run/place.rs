@@ -87,7 +87,7 @@ pub fn make(plan: &Plan, run_id: &RunId) -> Result<Placed, AppError> {
     // Behind a fence the agent gets a twin of the tree. Nobody else may work on the tree while it is copied.
     origin.exclude_ralph_dir()?;
     let lock = wiring::lock_folder(&origin.top, run_id)?;
-    let here = Repo::discover(&origin.top)?;
+    let here = Repo::discover(&origin.vars, &origin.top)?;
     let made = twin::make(&here, run_id, branch.clone(), &home.workspace(run_id))?;
     let placed = Placed::new(Place::InPlace, made.repo.top, branch);
     Ok(Placed { lock: Some(lock), left_out: made.left_out, ..placed })
@@ -107,8 +107,13 @@ fn beside(plan: &Plan, run_id: &RunId) -> Result<Placed, AppError> {
     };
     let path = home.workspace(run_id);
     let branch = request.branch.clone().unwrap_or_else(own);
-    let made =
-        place::clone_part(&from_here(env, &handover::clone_source(env, from)), &path, &branch, extent)?;
+    let made = place::clone_part(
+        env.vars(),
+        &from_here(env, &handover::clone_source(env, from)),
+        &path,
+        &branch,
+        extent,
+    )?;
     if let Some(base) = &chosen.base {
         // A fresh clone is ours alone: its new branch may start where the task says.
         let start = based_on(&made, Some(base))?.head;

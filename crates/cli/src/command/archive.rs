@@ -42,7 +42,7 @@ pub struct ArchiveArgs {
 /// Runs the command.
 pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
-    let repo = Repo::discover(folder)?;
+    let repo = Repo::discover(env.vars(), folder)?;
     let top = repo.top.clone();
     refuse_driven(env, &top)?;
     commit::refuse_half_done(&repo)?;

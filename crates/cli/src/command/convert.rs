@@ -70,7 +70,7 @@ pub fn run(args: ConvertArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         Dialect::Plan => to_plan::write(&mut draft, &args.to, folder)?,
         Dialect::PromptMd => to_prompt::write(&mut draft, &args.to),
     };
-    let names = save(written, &mut draft, folder, args.force)?;
+    let names = save(written, &mut draft, app.environment(), folder, args.force)?;
     draft.lost.sort();
     draft.lost.dedup();
     let (errors, warnings) = lint_again(app.environment(), folder, &args.to);
@@ -104,6 +104,7 @@ fn dialect_of(to: &Path) -> Result<Dialect, CommandError> {
 fn save(
     written: Written,
     draft: &mut Draft,
+    env: &Environment,
     folder: &Path,
     force: bool,
 ) -> Result<Vec<PathBuf>, CommandError> {
@@ -133,7 +134,7 @@ fn save(
         } else {
             let text = crate::task_files::pretty("config.json", &config)?;
             write_atomic(&path, text.as_bytes())?;
-            if let Ok(repo) = Repo::discover(folder) {
+            if let Ok(repo) = Repo::discover(env.vars(), folder) {
                 repo.exclude_ralph_dir()?;
             }
             names.push(path);

@@ -7,6 +7,7 @@ use crate::output::Out;
 use ralph_app::{App, RunRequest, fence};
 use ralph_domain::config::Isolation;
 use ralph_domain::dialect::Publish;
+use ralph_domain::vars::Vars;
 use ralph_git::Git;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display()))
             .hint("name a new folder with `--dir`"));
     }
-    make(&dir, args.fast)?;
+    make(&dir, args.fast, app.environment().vars())?;
     out.say(format!("a small repo with failing tests is in {}", dir.display()));
     let isolation = match fence::settle(app.environment(), Isolation::Auto) {
         Ok(_) => Isolation::Auto,
@@ -65,7 +66,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(drive::start_or_refuse(&request, app, &out))
 }
 
-fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
+fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
     let failed = |what: &Path, e: std::io::Error| {
         CommandError::environment(format!("cannot write `{}`: {e}", what.display()))
     };
@@ -78,7 +79,7 @@ fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
             if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { (*text).to_owned() };
         std::fs::write(&path, text).map_err(|e| failed(&path, e))?;
     }
-    let git = Git::in_folder(dir);
+    let git = Git::in_folder(vars, dir);
     let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
     git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_git::Error::from)?;
     git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"])

@@ -82,7 +82,7 @@ pub fn run(_args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let env = &app.environment().with_dotenv(&top);
     let scratch = Scratch::new(env, "doctor");
     let mut checks = machine::checks(env, folder, scratch.as_ref().err());
-    checks.extend(repo::checks(folder));
+    checks.extend(repo::checks(env, folder));
     let (config_checks, file) = configuration::files(env, &top);
     checks.extend(code_host::checks(env, folder, &file));
     checks.extend(agents::checks(env, &top, &file));

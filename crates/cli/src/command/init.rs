@@ -13,6 +13,7 @@ use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, 
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Dialect;
 use ralph_domain::money::Usd;
+use ralph_domain::vars::Vars;
 use ralph_git::{Repo, RepoError};
 use ralph_journal::artifacts::write_atomic;
 use ralph_journal::layout::RalphDir;
@@ -118,7 +119,7 @@ struct Draft {
 /// Runs the command.
 pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
-    let (top, repo) = match Repo::discover(folder) {
+    let (top, repo) = match Repo::discover(env.vars(), folder) {
         Ok(repo) => (repo.top.clone(), Some(repo)),
         // A configuration may come before the first commit; a run may not.
         Err(RepoError::NoCommits(top)) => (top, None),
@@ -169,6 +170,7 @@ fn set_up_state(top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
 fn unborn(top: &Path) -> Option<Repo> {
     let git_dir = top.join(".git");
     git_dir.is_dir().then(|| Repo {
+        vars: Vars::default(),
         top: top.to_owned(),
         common_dir: git_dir.clone(),
         git_dir,

@@ -59,7 +59,7 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
             entry.origin.display()
         )));
     }
-    let repo = Repo::discover(&entry.workspace)?;
+    let repo = Repo::discover(app.environment().vars(), &entry.workspace)?;
     let plan = plan_restore(&repo, id).map_err(from_git)?;
     if !out.json {
         show(&plan, &repo.top, out);

@@ -22,7 +22,9 @@ impl Driver {
         }
         let spec = &self.ctx.state.spec;
         let surroundings = match self.sandbox.kind() {
-            "local" => surroundings::sealed(&surroundings::look(&spec.settings, &spec.workspace)),
+            "local" => {
+                surroundings::sealed(&surroundings::look(&self.ctx.vars, &spec.settings, &spec.workspace))
+            }
             _ => Default::default(),
         };
         self.ctx.record(EventBody::Prepared { baseline, surroundings })?;

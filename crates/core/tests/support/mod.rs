@@ -191,6 +191,7 @@ impl Machine {
             push_to: None,
             notifiers: Vec::new(),
             keeper: None,
+            vars: ralph_domain::vars::Vars::default(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

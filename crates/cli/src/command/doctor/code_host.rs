@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Whom a run could hand over to; nothing where nobody asks for that.
 pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Check> {
-    let Ok(repo) = Repo::discover(folder) else { return Vec::new() };
+    let Ok(repo) = Repo::discover(env.vars(), folder) else { return Vec::new() };
     let settings = file.clone().resolve();
     let remote = &settings.handover.remote;
     let url = handover::remote_url(&repo, remote);

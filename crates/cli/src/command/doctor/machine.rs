@@ -18,7 +18,7 @@ const SPACE_LOW: u64 = 1 << 30;
 
 /// Everything that does not depend on the repo.
 pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
-    let mut checks = vec![git(folder), processes(scratch), state_home(env)];
+    let mut checks = vec![git(env, folder), processes(scratch), state_home(env)];
     checks.extend(space(folder));
     checks.push(isolation(&detect(env.vars())));
     checks
@@ -45,10 +45,14 @@ fn isolation(report: &FenceReport) -> Check {
     }
 }
 
-fn git(folder: &Path) -> Check {
+fn git(env: &Environment, folder: &Path) -> Check {
     let why = "every iteration is recorded with git";
     let fix = "install git 2.30 or newer: apt install git, dnf install git, brew install git";
-    let text = match Git::in_folder(folder).with_timeout(Duration::from_secs(10)).call(["version"]).run() {
+    let text = match Git::in_folder(env.vars(), folder)
+        .with_timeout(Duration::from_secs(10))
+        .call(["version"])
+        .run()
+    {
         Ok(output) => output.text(),
         Err(error) => {
             return Check::missing(Area::Machine, "git", error.to_string())
