@@ -2,46 +2,12 @@
 //! handed down from there; the `.env` of a repo is laid over a copy, one per run.
 
 use crate::error::AppError;
+use crate::variables::is_of_dotenv;
 use ralph_domain::config::SLACK_VARIABLE;
 use ralph_domain::redact::Redactor;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::StateHome;
 use std::path::{Path, PathBuf};
-
-/// Keys that a repo's `.env` may set. Others stay out: a repo must not choose `PATH` or `LD_PRELOAD` for its user.
-const DOTENV_KEYS: &[&str] = &[
-    "DAYTONA_API_KEY",
-    "DAYTONA_API_URL",
-    "DAYTONA_SERVER_URL",
-    "E2B_API_KEY",
-    "VERCEL_TOKEN",
-    "VERCEL_TEAM_ID",
-    "VERCEL_PROJECT_ID",
-    "VERCEL_OIDC_TOKEN",
-    "GITHUB_PAT",
-    "GITHUB_TOKEN",
-    "GITHUB_APP_ID",
-    "GITHUB_APP_PRIVATE_KEY_PEM",
-    "GITHUB_APP_INSTALLATION_ID",
-    "ZAI_API_KEY",
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "OPENROUTER_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "MOONSHOT_API_KEY",
-    "DASHSCOPE_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "XAI_API_KEY",
-    "LITELLM_PROXY_API_KEY",
-    "SLACK_WEBHOOK_URL",
-    "RALPH_DB_URL",
-    "RALPH_DEFAULT_PROVIDER",
-    "RALPH_DEFAULT_MODEL_PROFILE",
-    "RALPH_FALLBACK_MODEL_PROFILE",
-];
 
 /// The surroundings of a run, as they were when they were captured. Cloning them is cheap.
 #[derive(Debug, Clone)]
@@ -53,6 +19,8 @@ pub struct Environment {
     named: Option<PathBuf>,
     /// The program itself.
     program: Option<PathBuf>,
+    /// Through which face people act.
+    face: &'static str,
 }
 
 impl Environment {
@@ -64,12 +32,13 @@ impl Environment {
             cwd: std::env::current_dir().map_err(|e| e.to_string()),
             named: None,
             program: std::env::current_exe().ok(),
+            face: "cli",
         }
     }
 
     /// Surroundings of an embedder's choice; `cwd` is where relative paths are meant from.
     pub fn new(vars: Vars, cwd: impl Into<PathBuf>) -> Self {
-        Self { vars, cwd: Ok(cwd.into()), named: None, program: None }
+        Self { vars, cwd: Ok(cwd.into()), named: None, program: None, face: "library" }
     }
 
     /// The same with the `ralph` binary at this place: for programs that are not `ralph` themselves. Its helper processes
@@ -77,6 +46,13 @@ impl Environment {
     #[must_use]
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.named = Some(program.into());
+        self
+    }
+
+    /// The same for another face: what the journal says people acted through (`cli`, `web`, …).
+    #[must_use]
+    pub fn with_face(mut self, face: &'static str) -> Self {
+        self.face = face;
         self
     }
 
@@ -155,7 +131,7 @@ impl Environment {
         let name = ["USER", "LOGNAME"].iter().find_map(|n| self.vars.filled(n));
         let name = name
             .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|u| u.name));
-        format!("{} via cli", name.unwrap_or_else(|| "somebody".into()))
+        format!("{} via {}", name.unwrap_or_else(|| "somebody".into()), self.face)
     }
 
     /// The same, completed from a folder's `.env`: known keys only, and never over what is set.
@@ -166,8 +142,7 @@ impl Environment {
             // Where words are sent is the user's choice: a `.env` that comes with the repo has no say in it.
             let foreign = || key == SLACK_VARIABLE && is_tracked(&self.vars, folder);
             let known = found.iter().any(|(name, _)| *name == key);
-            if DOTENV_KEYS.contains(&key.as_str()) && self.vars.get_os(&key).is_none() && !known && !foreign()
-            {
+            if is_of_dotenv(&key) && self.vars.get_os(&key).is_none() && !known && !foreign() {
                 found.push((key, value));
             }
         }

@@ -34,6 +34,7 @@ pub mod state_files;
 pub mod status;
 pub mod story;
 pub mod task_source;
+pub mod variables;
 mod wiring;
 
 pub use app::{App, Doctor, OpenRun};

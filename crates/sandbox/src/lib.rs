@@ -43,7 +43,8 @@ pub const RUN_MARK: &str = "RALPH_RUN";
 /// Plays the part of a helper process where the arguments (without the program) name one: `__guard <fd>` watches over a
 /// run's commands, `__fence …` and `__inside …` put one behind its fence. Returns the exit code.
 ///
-/// The binary calls this before anything else is set up, so that helpers stay small.
+/// The binary calls this before anything else is set up, so that helpers stay small. A helper is a process of its own: what
+/// its environment holds was put there for it by this crate, and it alone may read that.
 pub fn helper(args: impl Iterator<Item = std::ffi::OsString>) -> Option<i32> {
     let mut args = args;
     match args.next()?.to_str()? {
