@@ -8,10 +8,11 @@ use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::{self, Begun};
 use crate::run::{self, Plan};
-use crate::{find, wiring};
+use crate::{find, spawn, wiring};
 use ralph_core::handle::RunHandle;
 use ralph_core::{CancelFlag, Driver};
 use ralph_domain::config::Isolation;
+use ralph_domain::id::RunId;
 use ralph_journal::journal::Places;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,13 @@ impl App {
         report.notice(&Notice::GoingOn { run });
         let entry = find::run(plan.environment(), plan.top(), Some(run.as_str()))?;
         resume::go_on(plan.environment(), &entry, &plan.request().notify, cancel, report)
+    }
+
+    /// Starts a run in a detached process of the `ralph` binary, which outlives this one, and returns its id once it has
+    /// journalled its start; what that process refused is the error. Whoever is not `ralph` itself names the binary with
+    /// [`Environment::with_program`].
+    pub fn spawn(&self, request: &RunRequest) -> Result<RunId, AppError> {
+        spawn::spawn(&self.env, request)
     }
 
     /// Goes on with a run: a living one is told so, a dead one is continued from its journal.

@@ -3,7 +3,7 @@
 //! An [`App`] is made of an [`Environment`], captured once at the border of the program. [`App::prepare`] turns a plain
 //! [`RunRequest`] into a [`Plan`] and refuses whatever is wrong with it before a cent is spent; [`App::start`] makes the
 //! place, takes the lock, registers the run and puts a backend behind each port; what comes out is a [`ReadyRun`] whose
-//! driver only has to be run. [`App::resume`] does the same for a run that exists, [`App::open`] and [`App::list`] only
+//! driver only has to be run. [`App::spawn`] lets a process of its own do all that, which outlives its starter. [`App::resume`] does the same for a run that exists, [`App::open`] and [`App::list`] only
 //! look. Nothing here prints, exits, or reads the environment of the process anywhere but in [`Environment::capture`]:
 //! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
 
@@ -30,6 +30,7 @@ mod run;
 mod sandboxes;
 pub mod settings;
 pub mod side_by_side;
+mod spawn;
 pub mod state_files;
 pub mod status;
 pub mod story;

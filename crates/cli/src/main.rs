@@ -9,6 +9,7 @@ mod command;
 mod drive;
 mod error;
 mod fault;
+mod follow;
 mod output;
 mod parse;
 mod present;

@@ -3,29 +3,17 @@
 mod output;
 
 use crate::error::CommandError;
-use crate::output::{Out, Sign};
-use crate::signals;
-use crate::table::{columns, wrap};
-use nix::poll::{PollFd, PollFlags, PollTimeout};
+use crate::follow::{Printer, Watch};
+use crate::output::Out;
 use ralph_app::App;
 use ralph_app::journal_lines::{Line, Lines};
-use ralph_core::CancelFlag;
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::RunHandle;
 use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
-use ralph_domain::ports::Clock as _;
-use ralph_journal::registry::Registration;
 use std::collections::VecDeque;
-use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Sentences shown unless told otherwise.
 const SENTENCES: usize = 200;
-/// Time between two looks at the journal.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// What happened, one sentence per event. Times are UTC.
 #[derive(Debug, clap::Args)]
@@ -88,7 +76,7 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     if earlier > 0 && last.is_none() {
         out.say(out.err(Tone::Muted, &format!("… {earlier} earlier lines (`-n 0` shows all)")));
     }
-    let mut printer = Printer { raw, day: String::new() };
+    let mut printer = Printer::new(raw);
     shown.iter().for_each(|line| printer.print(line, out));
     drop(shown);
     if !follow {
@@ -124,96 +112,6 @@ impl Filter {
         }
         within && (self.raw || describe(event).is_some())
     }
-}
-
-/// Prints lines; in words, with a heading for each new day.
-#[derive(Debug)]
-struct Printer {
-    raw: bool,
-    day: String,
-}
-
-impl Printer {
-    fn print(&mut self, line: &Line, out: &Out) {
-        if self.raw {
-            out.line(&line.text);
-            return;
-        }
-        let Some((tone, sentence)) = describe(&line.event) else { return };
-        let day = line.event.at.strftime("%Y-%m-%d").to_string();
-        if day != self.day {
-            out.line(out.out(Tone::Muted, &format!("{day} (UTC)")));
-            self.day = day;
-        }
-        let sign = match tone {
-            Tone::Good => Sign::Good,
-            Tone::Bad => Sign::Bad,
-            Tone::Attention => Sign::Wait,
-            Tone::Plain => Sign::Now,
-            Tone::Muted => Sign::Note,
-        };
-        let time = out.out(Tone::Muted, &line.event.at.strftime("%H:%M:%S").to_string());
-        let sign = out.sign(sign);
-        // Signs differ in width; the sentences still begin in one column.
-        let pad = " ".repeat(3usize.saturating_sub(crate::table::width(sign)));
-        for (n, part) in wrap(&sentence, columns().saturating_sub(12)).iter().enumerate() {
-            let part = if tone == Tone::Muted { out.out(tone, part) } else { part.clone() };
-            match n {
-                0 => out.line(format!("{time} {}{pad}{part}", out.out(tone, sign))),
-                _ => out.line(format!("            {part}")),
-            }
-        }
-    }
-}
-
-/// Waits between two looks, and knows when to stop waiting.
-struct Watch {
-    clock: SystemClock,
-    cancel: Arc<CancelFlag>,
-    handle: RunHandle,
-    id: String,
-    looks: u32,
-    told: bool,
-}
-
-impl Watch {
-    fn new(app: &App, entry: &Registration) -> Self {
-        Self {
-            clock: SystemClock::default(),
-            cancel: signals::install(),
-            handle: app.handle(entry),
-            id: entry.run_id.to_string(),
-            looks: 0,
-            told: false,
-        }
-    }
-
-    /// Lets a moment pass; true where nobody wants to see more.
-    fn pause(&mut self, out: &Out) -> bool {
-        self.clock.pause(LOOK);
-        self.looks += 1;
-        // Once a second: is anybody still at work? It may go on later, so that is said and not an end.
-        if self.looks.is_multiple_of(5) {
-            let idle = !self.handle.is_driven();
-            if idle && !self.told {
-                out.say(format!(
-                    "no process drives this run; `ralph resume {}` goes on (Ctrl-C leaves)",
-                    self.id
-                ));
-            }
-            self.told = idle;
-        }
-        self.cancel.get().is_some() || reader_gone()
-    }
-}
-
-/// Whether whoever read stdout has closed it (`ralph logs -f | head`).
-fn reader_gone() -> bool {
-    let stdout = std::io::stdout();
-    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
-    let closed = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
-    nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|n| n > 0)
-        && fds[0].revents().is_some_and(|r| r.intersects(closed))
 }
 
 #[cfg(test)]

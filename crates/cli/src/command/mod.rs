@@ -1,6 +1,7 @@
 //! The commands, one file each. A command gets its arguments, the folder it works in and where to print.
 
 pub mod archive;
+pub mod attach;
 pub mod completions;
 pub mod control;
 pub mod convert;
@@ -55,6 +56,7 @@ pub fn run(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Nudge(args) => control::text(args, |text| Control::Nudge { text }, app, &folder, out),
         Command::Status(args) => status::run(args, app, &folder, out),
         Command::Logs(args) => logs::run(args, app, &folder, out),
+        Command::Attach(args) => attach::run(args, app, &folder, out),
         Command::Show(args) => show::run(args, app, &folder, out),
         Command::List(args) => list::run(args, app, &folder, out),
         Command::Init(args) => init::run(args, app, &folder, out),

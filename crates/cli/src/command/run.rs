@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
   ralph run --worktree              beside your own tree
   ralph run --provider docker       commands and agents in a container
   ralph run --isolation none        with all your rights, for agents and repos you trust
+  ralph run --detach                in a process of its own, which outlives this terminal
   ralph run --resume                go on with the latest run of this folder")]
 pub struct RunArgs {
     /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
@@ -114,6 +115,13 @@ pub struct RunArgs {
     /// A variable of yours that commands may see; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
+    /// Start the run in a process of its own, print its id and come back: it goes on by itself (`ralph attach`, `status`,
+    /// `cancel`).
+    #[arg(long, conflicts_with_all = ["resume", "jobs"])]
+    pub detach: bool,
+    /// Leave the terminal and the session of whoever started this process.
+    #[arg(long, hide = true, requires = "request")]
+    pub detached: bool,
     /// The whole request as JSON; `-` is standard input. How one process hands a run to another.
     #[arg(long, hide = true, value_name = "FILE")]
     pub request: Option<PathBuf>,
@@ -125,12 +133,33 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         let name = (!name.is_empty()).then_some(name.as_str());
         return drive::go_on(name, &args.notify, app, folder, out);
     }
+    if args.detached {
+        // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
+        let _ = nix::unistd::setsid();
+    }
     let work = || match &args.request {
         Some(file) => drive::start(&read_request(file, folder)?, app, out),
+        None if args.detach => detach(&args, app, folder, out),
         None if args.files.len() > 1 => many::run(&args, app, folder, out),
         None => drive::start(&args.request(folder), app, out),
     };
     Ok(work().unwrap_or_else(|error| drive::refuse(&error, out)))
+}
+
+/// Starts a run that goes on by itself.
+fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if args.files.len() > 1 {
+        return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
+            .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
+    }
+    let run = app.spawn(&args.request(folder))?;
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": run }));
+    } else {
+        out.line(run.as_str());
+        out.say(format!("it goes on by itself; `ralph attach {run}` shows it, `ralph cancel {run}` ends it"));
+    }
+    Ok(0)
 }
 
 fn read_request(file: &Path, folder: &Path) -> Result<RunRequest, CommandError> {

@@ -1,7 +1,7 @@
 //! What an agent printed: `output.log` of an iteration, as it stands or as it grows.
 
-use super::Watch;
 use crate::error::CommandError;
+use crate::follow::Watch;
 use crate::output::Out;
 use ralph_app::App;
 use ralph_app::facts::Facts;
