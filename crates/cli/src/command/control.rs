@@ -181,13 +181,13 @@ pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
 /// Accepts what a run asks about.
 pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
-    if !app.handle(&entry).is_driven() {
-        if let Some(aside) = app.accept_sealed(&entry)? {
-            out.say(format!(
-                "the sealed copy is the journal again; the edited one is kept as `{}`",
-                aside.display()
-            ));
-        }
+    if !app.handle(&entry).is_driven()
+        && let Some(aside) = app.accept_sealed(&entry)?
+    {
+        out.say(format!(
+            "the sealed copy is the journal again; the edited one is kept as `{}`",
+            aside.display()
+        ));
     }
     send(app, &entry, Control::Approve, out)
 }
