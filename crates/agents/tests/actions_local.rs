@@ -77,7 +77,7 @@ fn machine() -> Machine {
     }
     std::fs::write(outside.join("secret"), "untouched").unwrap();
     let run = format!("actions-{}", std::process::id());
-    let sandbox = LocalSandbox::start(&work, LocalOptions::new(run)).unwrap();
+    let sandbox = LocalSandbox::start(&work, LocalOptions::new(run, &ralph_testkit::vars())).unwrap();
     Machine { _dir: dir, work, outside, records, sandbox }
 }
 

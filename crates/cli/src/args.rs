@@ -79,6 +79,8 @@ pub enum Command {
     Status(command::status::StatusArgs),
     /// Show what happened, or what an agent printed.
     Logs(command::logs::LogsArgs),
+    /// Show a run that goes on by itself, to its end.
+    Attach(command::attach::AttachArgs),
     /// Show a run or one of its iterations in detail.
     Show(command::show::ShowArgs),
     /// List runs.

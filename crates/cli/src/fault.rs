@@ -3,6 +3,7 @@
 //! `RALPH_FAULT=<boundary>[#n]` ends this process with SIGKILL when it passes that boundary for the n-th time (torture
 //! tests). `RALPH_TRACE=<file>` writes the time of every boundary there (benchmark).
 
+use ralph_domain::vars::Vars;
 use std::io::Write as _;
 use std::time::Instant;
 
@@ -15,13 +16,13 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    /// From the environment.
-    pub fn from_env() -> Self {
-        let fault = std::env::var("RALPH_FAULT").ok().map(|text| match text.split_once('#') {
+    /// As the variables say.
+    pub fn new(vars: &Vars) -> Self {
+        let fault = vars.get("RALPH_FAULT").map(|text| match text.split_once('#') {
             Some((name, n)) => (name.to_owned(), n.parse().unwrap_or(1)),
-            None => (text, 1),
+            None => (text.clone(), 1),
         });
-        let trace = std::env::var_os("RALPH_TRACE").and_then(|path| std::fs::File::create(path).ok());
+        let trace = vars.get_os("RALPH_TRACE").and_then(|path| std::fs::File::create(path).ok());
         Self { fault, trace: trace.map(std::io::BufWriter::new), start: Instant::now() }
     }
 

@@ -6,40 +6,44 @@
 
 mod args;
 mod command;
+mod drive;
 mod error;
 mod fault;
-mod fence;
-mod find;
-mod handover;
-mod host;
-mod models;
-mod notify;
+mod follow;
+mod live_text;
 mod output;
+mod parse;
 mod present;
-mod providers;
-mod sandboxes;
-mod settings;
+mod project;
+mod question;
+mod report;
+mod run_text;
+mod scratch;
 mod signals;
-mod state_files;
-mod task_source;
-mod wiring;
+mod table;
+mod task_files;
+mod terminal;
+mod words;
 
 use clap::Parser as _;
+use ralph_app::{App, Environment};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The guard and the fence are this binary again. They start before anything else is set up, so that they stay small.
-    if let Some(code) = wiring::helper_entry() {
-        return code;
+    if let Some(code) = ralph_sandbox::helper(std::env::args_os().skip(1)) {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     let args = match args::Cli::try_parse() {
         Ok(args) => args,
         Err(error) => return output::usage(&error),
     };
-    let out = output::Out::new(&args);
+    let env = Environment::capture();
+    terminal::learn(&env);
+    let out = output::Out::new(&args, &env);
     // What a killed guard leaves behind comes to this process, which ends it.
     let adopts = ralph_sandbox::adopt_orphans().map_err(error::CommandError::from);
-    match adopts.and_then(|()| command::run(args, &out)) {
+    match adopts.and_then(|()| command::run(args, &App::new(env), &out)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out.fail(&error)),
     }

@@ -3,6 +3,7 @@
 
 use crate::args::{Cli, Color};
 use crate::error::CommandError;
+use ralph_app::Environment;
 use ralph_domain::describe::Tone;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -45,18 +46,16 @@ pub enum Sign {
 
 impl Out {
     /// From the command line and the environment.
-    pub fn new(args: &Cli) -> Self {
-        let var = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
-        let dumb = std::env::var("TERM").is_ok_and(|t| t == "dumb");
+    pub fn new(args: &Cli, env: &Environment) -> Self {
+        let vars = env.vars();
+        let var = |name: &str| vars.is_filled(name);
+        let dumb = vars.get("TERM").is_some_and(|t| t == "dumb");
         let wants = |terminal: bool| match args.color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => !var("NO_COLOR") && (var("CLICOLOR_FORCE") || (terminal && !dumb)),
         };
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-            .iter()
-            .filter_map(|n| std::env::var(n).ok())
-            .find(|v| !v.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| vars.filled(name));
         let unicode = !var("RALPH_ASCII")
             && locale.is_none_or(|l| l.to_ascii_lowercase().contains("utf") || l.starts_with("C."));
         Self {

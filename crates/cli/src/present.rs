@@ -175,7 +175,7 @@ fn now_line(state: &RunState, live: &Live<'_>) -> String {
 }
 
 fn columns() -> usize {
-    let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    told.or_else(|| terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0)))
+    crate::terminal::columns()
+        .or_else(|| terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0)))
         .unwrap_or(80)
 }

@@ -6,7 +6,7 @@
 )]
 
 use ralph_testkit::{TestEnv, TestRepo};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 const RUN: &[&str] = &["run", "--isolation", "none"];
@@ -263,6 +263,42 @@ fn several_tasks_run_side_by_side_in_clones_of_their_own() {
         all["runs"].as_array().unwrap().iter().map(|r| r["exit_code"].as_i64().unwrap()).collect();
     assert_eq!(codes, [0, 0, 1]);
     assert_eq!(repo.git(&["status", "--porcelain"]), before, "the user's own folder is as it was");
+}
+
+#[test]
+fn several_tasks_take_the_place_that_was_asked_for() {
+    let env = TestEnv::new(RALPH);
+    let task = |name: &str| {
+        json!({"task": format!("Make {name}"), "acceptance_criteria": [{"type": "file_exists", "path": name}]}).to_string()
+    };
+    let files = [
+        ("one.json", &*task("one.txt")),
+        ("two.json", &*task("two.txt")),
+        ("a/b.txt", "b"),
+        ("c/d.txt", "d"),
+    ];
+    let repo = TestRepo::new(&env, "repo", &files);
+    with_agent(&repo, "touch one.txt two.txt; ls > seen.txt");
+    let both = [RUN, &["one.json", "two.json", "--json"]].concat();
+    let branches = |all: &Value| -> Vec<String> {
+        let runs = all["runs"].as_array().unwrap().iter();
+        runs.map(|run| run["result"]["branch"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = repo.ralph(&[&both[..], &["--worktree"]].concat()).exits(0).json();
+    for branch in branches(&all) {
+        // A worktree shares the refs of the folder that it was made from; a clone does not.
+        repo.git(&["rev-parse", "--verify", &branch]);
+    }
+    let here = repo.dir.display().to_string();
+    let part = ["--clone", &here, "--depth", "1", "--sparse", "a"];
+    let all = repo.ralph(&[&both[..], &part].concat()).exits(0).json();
+    for run in all["runs"].as_array().unwrap() {
+        let folder = std::path::Path::new(run["result"]["run_dir"].as_str().unwrap()).join("../../..");
+        let seen = std::fs::read_to_string(folder.join("seen.txt")).unwrap();
+        assert!(seen.lines().any(|name| name == "a") && !seen.lines().any(|name| name == "c"), "{seen}");
+    }
+    let refused = repo.ralph(&[&both[..], &["--branch", "mine"]].concat()).exits(2);
+    assert!(refused.stderr.contains("one branch cannot hold several runs"), "{}", refused.stderr);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Behind the fence: a dev server of one command is seen by the browser of another and by people outside, and the host's own
 //! servers by neither.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use ralph_testkit::env::until;

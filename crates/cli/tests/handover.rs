@@ -51,7 +51,7 @@ fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<
     }
     config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     repo.configure(&[repo.agent("stub", agent)], check, &config);
-    World { forge: LocalForge::open(&folder).unwrap(), repo }
+    World { forge: LocalForge::open(&folder, &ralph_testkit::vars()).unwrap(), repo }
 }
 
 impl World<'_> {

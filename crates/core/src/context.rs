@@ -8,6 +8,7 @@ use ralph_domain::event::{Event, EventBody};
 use ralph_domain::ports::{Clock, CustomCheck, Notifier, Stream};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Journal;
 use ralph_journal::layout::{RalphDir, RunDir};
@@ -101,6 +102,8 @@ pub(crate) struct Context {
     pub cancel: Arc<CancelFlag>,
     /// Where clean checkouts are made.
     pub proof_dir: PathBuf,
+    /// The variables of the run.
+    pub vars: Vars,
     /// Checks that are code of the calling program.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// What a fence kept from being reached.
@@ -145,6 +148,7 @@ impl Context {
             observer: Observers::new(observers),
             cancel,
             proof_dir,
+            vars: Vars::default(),
             custom_checks: BTreeMap::new(),
             refusals: crate::refusals::Refusals::default(),
             notifiers: Vec::new(),

@@ -20,6 +20,7 @@ use ralph_domain::ports::{
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
 use ralph_journal::snapshot;
@@ -45,6 +46,8 @@ pub struct Parts {
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// The variables of the run: by which its checks find programs, and what leads them into the workspace.
+    pub vars: Vars,
     /// Knows the secrets.
     pub redactor: Arc<Redactor>,
     /// Who watches, each told in this order.
@@ -160,6 +163,7 @@ impl Driver {
             parts.cancel,
             parts.proof_dir,
         );
+        ctx.vars = parts.vars;
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
         ctx.notifiers = parts.notifiers;

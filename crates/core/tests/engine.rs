@@ -1,4 +1,5 @@
 //! The engine over ports in memory.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

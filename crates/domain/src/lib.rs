@@ -25,6 +25,7 @@ pub mod state;
 pub mod step;
 pub mod stuck;
 pub mod tell;
+pub mod vars;
 pub mod view;
 
 pub use ralph_protocol::{control, describe, event, id, lease, money, outcome, status, text};

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::github::{host_of, serves};
 use crate::{GitHub, LocalForge, RepoAddress};
 use ralph_domain::ports::{Forge, ForgeError};
+use ralph_domain::vars::Vars;
 use std::path::Path;
 
 /// The code host of a remote; `None` where it is one that we do not speak to.
@@ -14,14 +15,14 @@ use std::path::Path;
 pub fn find(
     remote_url: Option<&str>,
     local: Option<&Path>,
-    vars: &dyn Fn(&str) -> Option<String>,
+    vars: &Vars,
 ) -> Result<Option<Box<dyn Forge>>, ForgeError> {
     if let Some(folder) = local {
-        return Ok(Some(Box::new(LocalForge::open(folder)?)));
+        return Ok(Some(Box::new(LocalForge::open(folder, vars)?)));
     }
     let Some(remote) = remote_url else { return Ok(None) };
     let Some(address) = RepoAddress::parse(remote) else { return Ok(None) };
-    let named = |name: &str| vars(name).filter(|value| !value.trim().is_empty());
+    let named = |name: &str| vars.get(name).filter(|value| !value.trim().is_empty());
     let host = address.host_name();
     let is_github = host == "github.com"
         || host.ends_with(".ghe.com")
@@ -32,7 +33,7 @@ pub fn find(
     if !is_github {
         return Ok(None);
     }
-    Ok(Some(Box::new(GitHub::from_remote(remote, vars)?)))
+    Ok(Some(Box::new(GitHub::from_remote(remote, &|name: &str| vars.filled(name))?)))
 }
 
 #[cfg(test)]
@@ -40,8 +41,8 @@ mod tests {
     use super::*;
 
     fn found(remote: &str, vars: &[(&str, &str)]) -> Result<Option<(String, String)>> {
-        let vars = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
-        Ok(find(Some(remote), None, &vars)?.map(|forge| (forge.kind().to_owned(), forge.repo().to_owned())))
+        Ok(find(Some(remote), None, &vars.iter().copied().collect())?
+            .map(|forge| (forge.kind().to_owned(), forge.repo().to_owned())))
     }
 
     #[test]
@@ -76,8 +77,14 @@ mod tests {
     fn a_folder_that_is_named_wins() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("forge");
-        let found = find(Some("https://github.com/o/r"), Some(&path), &|_| None).unwrap().unwrap();
+        let found = find(
+            Some("https://github.com/o/r"),
+            Some(&path),
+            &[("PATH", "/usr/bin:/bin")].into_iter().collect(),
+        )
+        .unwrap()
+        .unwrap();
         assert_eq!(found.kind(), "local");
-        assert!(find(None, None, &|_| None).unwrap().is_none());
+        assert!(find(None, None, &Vars::default()).unwrap().is_none());
     }
 }

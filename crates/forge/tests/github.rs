@@ -407,11 +407,8 @@ fn fields_that_are_refused_are_named() {
 fn an_enterprise_server_is_spoken_to_under_its_own_paths() {
     let fake = FakeGitHub::start().unwrap();
     let token = fake.token();
-    let vars = |name: &str| match name {
-        "GITHUB_API_URL" => Some(format!("{}/api/v3/", fake.url())),
-        "GITHUB_PAT" => Some(token.clone()),
-        _ => None,
-    };
+    let api = format!("{}/api/v3/", fake.url());
+    let vars = [("GITHUB_API_URL", api), ("GITHUB_PAT", token.clone())].into_iter().collect();
     let forge = ralph_forge::find(Some(&fake.git_url()), None, &vars).unwrap().unwrap();
     assert_eq!((forge.kind(), forge.repo()), ("github", "octo/app"));
     let (work, remote) = (Work::new(), forge.remote().unwrap());

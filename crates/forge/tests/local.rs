@@ -15,7 +15,7 @@ struct Local {
 impl Local {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let forge = LocalForge::open(&dir.path().join("forge")).unwrap();
+        let forge = LocalForge::open(&dir.path().join("forge"), &suite::vars()).unwrap();
         Self { _dir: dir, forge }
     }
 }
@@ -153,7 +153,11 @@ fn many_at_once_take_different_numbers() {
             .chain(&names)
             .map(|name| {
                 scope.spawn(move || {
-                    LocalForge::open(root).unwrap().open_pr(&new_pr(name, false)).unwrap().number
+                    LocalForge::open(root, &suite::vars())
+                        .unwrap()
+                        .open_pr(&new_pr(name, false))
+                        .unwrap()
+                        .number
                 })
             })
             .collect();

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p ralph-git --example checkpoint_cost`
 #![allow(clippy::print_stdout, reason = "printing is what this example is for")]
+#![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
 
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::{CheckpointRequest, Workspace};
@@ -12,6 +13,10 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: u32 = 200;
 
+fn vars() -> ralph_domain::vars::Vars {
+    std::env::vars_os().collect()
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("ralph-checkpoint-cost-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
@@ -21,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
-    let git = Git::in_folder(folder);
+    let git = Git::in_folder(&vars(), folder);
     git.call(["init", "-q"]).run()?;
     for n in 0..1000 {
         let dir = folder.join(format!("src/part{:02}", n / 20));
@@ -40,8 +45,8 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
     }
     git.call(["update-index", "-q", "--refresh"]).run()?;
 
-    let repo = Repo::discover(folder)?;
-    let discover = mean(20, |_| Repo::discover(folder).map(drop).map_err(Into::into))?;
+    let repo = Repo::discover(&vars(), folder)?;
+    let discover = mean(20, |_| Repo::discover(&vars(), folder).map(drop).map_err(Into::into))?;
     let options = WorkspaceOptions::new(Identity::new("Ralph", "ralph@localhost"));
     let mut workspace = GitWorkspace::new(repo, RunId::from("cost"), options)?;
     let began = Instant::now();

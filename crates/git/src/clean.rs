@@ -4,6 +4,7 @@
 use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::repo::Repo;
+use ralph_domain::vars::Vars;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,7 +73,7 @@ pub(crate) fn checkout(
             "choose an empty folder for the clean checkout",
         ));
     }
-    let git = Git::in_folder(into);
+    let git = Git::in_folder(&repo.vars, into);
     if repo.common_dir.join("shallow").exists() || clone(repo, &git).is_err() {
         borrow(repo, &git, into)?;
     }
@@ -116,8 +117,8 @@ fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
 
 /// What a checkout holds that its commit does not, read anew: git itself believes the names of objects, so one that was
 /// overwritten in the repo's folder would go unnoticed.
-pub(crate) fn verify(commit: &str, into: &Path, sparse: bool) -> Result<Vec<String>> {
-    let git = Git::in_folder(into);
+pub(crate) fn verify(vars: &Vars, commit: &str, into: &Path, sparse: bool) -> Result<Vec<String>> {
+    let git = Git::in_folder(vars, into);
     let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
     let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
     let tree = tree.strip_prefix("tree ").unwrap_or_default().to_owned();

@@ -8,14 +8,15 @@ use crate::git_error::{hint_for, tail};
 use crate::pump::{Ended, Pump};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use ralph_domain::vars::Vars;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest run of one git command unless told otherwise.
@@ -68,6 +69,8 @@ const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AU
 /// Runs git in one folder or one repo.
 #[derive(Debug, Clone)]
 pub struct Git {
+    /// What its processes inherit, and where git is found.
+    vars: Vars,
     git_dir: Option<PathBuf>,
     folder: PathBuf,
     timeout: Duration,
@@ -76,15 +79,27 @@ pub struct Git {
 }
 
 impl Git {
-    /// Git in a folder; it looks for the repo itself.
-    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { git_dir: None, folder: folder.into(), timeout: DEFAULT_TIMEOUT, objects: None }
+    /// Git in a folder; it looks for the repo itself. Its processes inherit `vars`.
+    pub fn in_folder(vars: &Vars, folder: impl Into<PathBuf>) -> Self {
+        Self {
+            vars: vars.clone(),
+            git_dir: None,
+            folder: folder.into(),
+            timeout: DEFAULT_TIMEOUT,
+            objects: None,
+        }
     }
 
     /// Git on a known repo. Naming both keeps an edited `core.worktree` or `core.bare` without effect.
-    pub fn in_repo(git_dir: impl Into<PathBuf>, work_tree: impl Into<PathBuf>) -> Self {
+    pub fn in_repo(vars: &Vars, git_dir: impl Into<PathBuf>, work_tree: impl Into<PathBuf>) -> Self {
         let git_dir = Some(git_dir.into());
-        Self { git_dir, folder: work_tree.into(), timeout: DEFAULT_TIMEOUT, objects: None }
+        Self {
+            vars: vars.clone(),
+            git_dir,
+            folder: work_tree.into(),
+            timeout: DEFAULT_TIMEOUT,
+            objects: None,
+        }
     }
 
     /// The same with another deadline per command.
@@ -183,7 +198,7 @@ impl Call {
     }
 
     fn spawn_with(self, stdin: Stdio) -> Result<Running, GitError> {
-        let mut command = Command::new(program());
+        let mut command = Command::new(program(&self.git.vars));
         for setting in CONFIG.iter().copied().chain(self.config.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
         }
@@ -191,12 +206,9 @@ impl Call {
             command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(&self.git.folder);
         }
         command.args(&self.args).current_dir(&self.git.folder).process_group(0);
-        for (key, _) in std::env::vars_os() {
-            if is_unwanted(&key) {
-                command.env_remove(key);
-            }
-        }
         command
+            .env_clear()
+            .envs(self.git.vars.iter().filter(|(key, _)| !is_unwanted(key)))
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
@@ -244,17 +256,25 @@ pub fn processes_started() -> u64 {
     STARTED.load(Ordering::Relaxed)
 }
 
-/// Where git is, looked up once: a long `PATH` is searched anew for every process otherwise.
-fn program() -> &'static OsStr {
-    static PROGRAM: OnceLock<OsString> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path)
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join("git"))
-            .find(|file| file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
-            .map_or_else(|| OsString::from("git"), PathBuf::into_os_string)
-    })
+/// Where git is, looked up once per `PATH`: a long one is searched anew for every process otherwise.
+fn program(vars: &Vars) -> OsString {
+    /// More than a process has runs with paths of their own; then it is looked up again.
+    const KEPT_MAX: usize = 64;
+    static FOUND: Mutex<Vec<(OsString, OsString)>> = Mutex::new(Vec::new());
+    let path = vars.get_os("PATH").unwrap_or_default();
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, program)) = found.iter().find(|(known, _)| known == path) {
+        return program.clone();
+    }
+    let files = vars.path_folders().into_iter().map(|folder| folder.join("git"));
+    let program = { files }
+        .find(|file| file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
+        .map_or_else(|| OsString::from("git"), PathBuf::into_os_string);
+    if found.len() >= KEPT_MAX {
+        found.clear();
+    }
+    found.push((path.to_owned(), program.clone()));
+    program
 }
 
 fn is_unwanted(key: &OsStr) -> bool {

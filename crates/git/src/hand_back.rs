@@ -117,7 +117,7 @@ impl HandBack {
         run: RunId,
         options: WorkspaceOptions,
     ) -> Result<Self, WorkspaceError> {
-        let mirror = Mirror::new(&user.top, &twin.top, &user.run_folder(&run));
+        let mirror = Mirror::new(&user.vars, &user.top, &twin.top, &user.run_folder(&run));
         let own = WorkspaceOptions { state_top: Some(user.top.clone()), own_tree: true, ..options.clone() };
         let mut user = GitWorkspace::new(user, run.clone(), options)?;
         // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.

@@ -3,6 +3,7 @@
 use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::store::write_atomically;
+use ralph_domain::vars::Vars;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ const BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Keeps the files of two `.ralph/` folders the same.
 #[derive(Debug)]
 pub(crate) struct Mirror {
+    vars: Vars,
     user: PathBuf,
     agent: PathBuf,
     /// What both had when they were last the same.
@@ -21,9 +23,9 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    pub(crate) fn new(user: &Path, agent: &Path, folder: &Path) -> Self {
+    pub(crate) fn new(vars: &Vars, user: &Path, agent: &Path, folder: &Path) -> Self {
         let [user, agent] = [user, agent].map(|top| top.join(".ralph"));
-        Self { user, agent, base: folder.join("state") }
+        Self { vars: vars.clone(), user, agent, base: folder.join("state") }
     }
 
     /// Brings every file to where it has not changed; what both have changed is joined, nothing of either lost.
@@ -67,7 +69,7 @@ impl Mirror {
         let files = [or_none(agent), base.to_owned(), or_none(user)];
         let args = ["merge-file", "-p", "-q", "--union"].map(std::ffi::OsStr::new);
         let args = args.into_iter().chain(files.iter().map(|path| path.as_os_str()));
-        Ok(Git::in_folder(&self.user).call(args).run()?.stdout)
+        Ok(Git::in_folder(&self.vars, &self.user).call(args).run()?.stdout)
     }
 }
 
@@ -101,7 +103,9 @@ mod tests {
         for top in [&user, &agent] {
             fs::create_dir_all(top.join(".ralph")).unwrap();
         }
-        let mirror = Mirror::new(&user, &agent, &folder.path().join("memory"));
+        #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
+        let vars = std::env::vars_os().collect();
+        let mirror = Mirror::new(&vars, &user, &agent, &folder.path().join("memory"));
         let [user, agent] = [&user, &agent].map(|top| top.join(".ralph/notes.md"));
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         fs::write(&user, "a\n").unwrap();

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::repo::Repo;
 use ralph_domain::ports::GitRemote;
+use ralph_domain::vars::Vars;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,12 +21,12 @@ pub use crate::worktree::{add_worktree, remove_worktree};
 
 /// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
 /// that nothing done in it can harm the source's objects.
-pub fn clone(from: &str, into: &Path, branch: &str) -> Result<Repo> {
-    clone_part(from, into, branch, &Extent::default())
+pub fn clone(vars: &Vars, from: &str, into: &Path, branch: &str) -> Result<Repo> {
+    clone_part(vars, from, into, branch, &Extent::default())
 }
 
 /// The same with only a part of the repo: its last commits, or some folders.
-pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Result<Repo> {
+pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &Extent) -> Result<Repo> {
     let mut source = Source::new(from);
     // Git leaves nothing out of a copy of a path, only of what a server sends.
     if !extent.is_whole() && Path::new(&source.clean).exists() {
@@ -33,7 +34,7 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
         let path = path.map_err(|e| Error::file("find", Path::new(&source.clean), e))?;
         source.clean = format!("file://{}", path.display());
     }
-    if let Ok(found) = Repo::discover(into)
+    if let Ok(found) = Repo::discover(vars, into)
         && same_folder(&found.top, into)
     {
         let mark = found.git().call(["config", "--local", MARK]).accept(&[1]).run()?.text();
@@ -53,11 +54,9 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
     let args = head.into_iter().chain(extent.arguments()).chain(["--".to_owned(), source.clean.clone()]);
     let args: Vec<OsString> = args.map(OsString::from).collect();
     let absolute = std::path::absolute(&partial).map_err(|e| Error::file("find", &partial, e))?;
-    // A relative path is meant from here, not from the new folder.
-    let here = std::env::current_dir().map_err(|e| Error::file("find", Path::new("."), e))?;
     let args = args.iter().map(OsString::as_os_str).chain([absolute.as_os_str()]);
-    source.with_secret(Git::in_folder(here).call(args)).run()?;
-    let made = rediscover(&partial)?;
+    source.with_secret(Git::in_folder(vars, ".").call(args)).run()?;
+    let made = rediscover(vars, &partial)?;
     if !extent.sparse.is_empty() {
         // What these folders hold is fetched now, while the login is at hand.
         source.with_secret(extent::limit(&made.git(), &extent.sparse)).run()?;
@@ -65,7 +64,7 @@ pub fn clone_part(from: &str, into: &Path, branch: &str, extent: &Extent) -> Res
     made.git().call(["config", "--local", MARK, &source.clean]).run()?;
     begin_branch(&made, branch, extent.base.as_deref())?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the clone to", into, e))?;
-    rediscover(into)
+    rediscover(vars, into)
 }
 
 /// The run's branch in a fresh clone that nobody else knows of yet.
@@ -173,8 +172,8 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-pub(crate) fn rediscover(path: &Path) -> Result<Repo> {
-    Repo::discover(path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
+pub(crate) fn rediscover(vars: &Vars, path: &Path) -> Result<Repo> {
+    Repo::discover(vars, path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
 pub(crate) fn refuse_used(path: &Path) -> Result<()> {

@@ -8,27 +8,31 @@ use crate::refs::Refs;
 use crate::repo::Repo;
 use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
+use ralph_domain::vars::Vars;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// An empty bare repo that borrows the objects of another, gone when dropped.
-struct Room(PathBuf);
+struct Room {
+    path: PathBuf,
+    vars: Vars,
+}
 
 impl Room {
-    fn empty(format: ObjectFormat) -> Result<Self> {
-        let base = std::env::temp_dir();
+    fn empty(vars: &Vars, format: ObjectFormat) -> Result<Self> {
+        let base = vars.temp_dir();
         let path = nix::unistd::mkdtemp(&base.join("ralph-push-XXXXXX"))
             .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
-        let room = Self(path);
+        let room = Self { path, vars: vars.clone() };
         let format = format!("--object-format={}", format.as_str());
-        Git::in_folder(&room.0).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
+        Git::in_folder(vars, &room.path).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
         Ok(room)
     }
 
     fn over(repo: &Repo) -> Result<Self> {
-        let room = Self::empty(repo.object_format)?;
-        let alternates = room.0.join("objects/info/alternates");
+        let room = Self::empty(&repo.vars, repo.object_format)?;
+        let alternates = room.path.join("objects/info/alternates");
         let objects = repo.common_dir.join("objects");
         if let Some(folder) = alternates.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
@@ -38,19 +42,19 @@ impl Room {
         // A shallow clone must say where its history ends.
         let shallow = repo.common_dir.join("shallow");
         if shallow.exists() {
-            fs::copy(&shallow, room.0.join("shallow")).map_err(|e| Error::file("copy", &shallow, e))?;
+            fs::copy(&shallow, room.path.join("shallow")).map_err(|e| Error::file("copy", &shallow, e))?;
         }
         Ok(room)
     }
 
     fn git(&self) -> Git {
-        Git::in_repo(&self.0, &self.0)
+        Git::in_repo(&self.vars, &self.path, &self.path)
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -138,9 +142,9 @@ pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> 
 }
 
 /// What a ref names on the remote.
-pub(crate) fn remote_ref(remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
+pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
     // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
-    let room = Room::empty(ObjectFormat::Sha1)?;
+    let room = Room::empty(vars, ObjectFormat::Sha1)?;
     Ok(remote_refs(&room, remote, &[name])?.remove(name))
 }
 
@@ -169,7 +173,7 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     };
     // With the repo's own refs, only what is missing comes over.
     let before = refs(repo.git())?;
-    let packed = room.0.join("packed-refs");
+    let packed = room.path.join("packed-refs");
     fs::write(&packed, format!("{before}\n").trim_start()).map_err(|e| Error::file("write", &packed, e))?;
     let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--"]
         .map(String::from);
@@ -198,8 +202,8 @@ pub fn path_remote(path: &Path) -> GitRemote {
 }
 
 /// The branches of a remote.
-pub fn remote_branches(remote: &GitRemote) -> Result<Vec<String>> {
-    let call = Git::in_folder(std::env::temp_dir()).call(["ls-remote", "--heads", "--", &remote.url]);
+pub fn remote_branches(vars: &Vars, remote: &GitRemote) -> Result<Vec<String>> {
+    let call = Git::in_folder(vars, vars.temp_dir()).call(["ls-remote", "--heads", "--", &remote.url]);
     let output = with_login(call, remote).run()?.text();
     Ok(output.lines().filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned())).collect())
 }

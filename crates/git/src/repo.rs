@@ -4,6 +4,7 @@ use crate::command::{Git, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::object::Identity;
 use crate::oid::ObjectFormat;
+use ralph_domain::vars::Vars;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,8 @@ impl RepoError {
 /// A repo with a work tree and at least one commit.
 #[derive(Debug, Clone)]
 pub struct Repo {
+    /// What git processes on it inherit.
+    pub vars: Vars,
     /// The folder of the user's files.
     pub top: PathBuf,
     /// The git folder of this work tree.
@@ -71,9 +74,9 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The repo that `path` is in.
-    pub fn discover(path: &Path) -> Result<Self, RepoError> {
-        let git = Git::in_folder(path);
+    /// The repo that `path` is in; git processes on it inherit `vars`.
+    pub fn discover(vars: &Vars, path: &Path) -> Result<Self, RepoError> {
+        let git = Git::in_folder(vars, path);
         let args = [
             "rev-parse",
             "--path-format=absolute",
@@ -101,6 +104,7 @@ impl Repo {
             return Err(RepoError::NotARepo(path.to_owned()));
         };
         let mut repo = Self {
+            vars: vars.clone(),
             top: PathBuf::from(top),
             git_dir: PathBuf::from(git_dir),
             common_dir: PathBuf::from(common_dir),
@@ -142,7 +146,7 @@ impl Repo {
 
     /// The hardened git for this repo.
     pub fn git(&self) -> Git {
-        Git::in_repo(&self.git_dir, &self.top)
+        Git::in_repo(&self.vars, &self.git_dir, &self.top)
     }
 
     /// Whether this is a linked worktree of another folder's repo.

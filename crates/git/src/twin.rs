@@ -17,6 +17,7 @@ use crate::session::EXCLUDE_AT_START;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::WorkspaceError;
+use ralph_domain::vars::Vars;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -110,15 +111,15 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path) -> Result
         let _ = fs::remove_dir_all(&partial);
     })?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
-    let repo =
-        Repo::discover(into).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
+    let repo = Repo::discover(&origin.vars, into)
+        .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
     Ok(Twin { repo, left_out })
 }
 
 fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<LeftOut> {
     fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
     let format = format!("--object-format={}", origin.object_format.as_str());
-    Git::in_folder(top)
+    Git::in_folder(&origin.vars, top)
         .call(["init", "-q", "--template=", &format, "."])
         .config("init.defaultRefFormat=files")
         .run()?;
@@ -174,10 +175,10 @@ pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
 }
 
 /// Removes the twin of a run that is over, and what was kept beside it in the user's git folder.
-pub fn remove(origin: &Path, run: &RunId, twin: &Path) {
+pub fn remove(vars: &Vars, origin: &Path, run: &RunId, twin: &Path) {
     // What cannot be removed costs room on the disk and nothing else.
     let _ = fs::remove_dir_all(twin);
-    if let Ok(origin) = Repo::discover(origin) {
+    if let Ok(origin) = Repo::discover(vars, origin) {
         for name in [OBJECTS, "room"] {
             let _ = fs::remove_dir_all(origin.run_folder(run).join(name));
         }
@@ -258,7 +259,7 @@ fn lay_out(
     if !missing.is_empty() {
         // Outside of a sparse checkout: git has them, the user's folder does not.
         let input = [missing.join(&0), vec![0]].concat();
-        let git = Git::in_repo(top.join(".git"), top);
+        let git = Git::in_repo(&origin.vars, top.join(".git"), top);
         git.call(["checkout-index", "-q", "-f", "-z", "--stdin"])
             .index(&folder.join("index"))
             .stdin(input)
@@ -279,7 +280,11 @@ fn copy_index(origin: &Repo, git_dir: &Path, top: &Path) -> Result<()> {
         Ok(bytes) if index::is_plain(&bytes, origin.object_format) => {
             crate::store::write_atomically(&git_dir.join("index"), &bytes)
         }
-        _ => Git::in_repo(git_dir, top).call(["read-tree", "HEAD"]).run().map(drop).map_err(Error::from),
+        _ => Git::in_repo(&origin.vars, git_dir, top)
+            .call(["read-tree", "HEAD"])
+            .run()
+            .map(drop)
+            .map_err(Error::from),
     }
 }
 

@@ -240,7 +240,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        clean::verify(commit.as_str(), folder, !self.options.sparse.is_empty())
+        clean::verify(&self.repo.vars, commit.as_str(), folder, !self.options.sparse.is_empty())
             .map_err(|e| e.during("look at the clean checkout"))
     }
 
@@ -288,6 +288,7 @@ impl Publisher for GitWorkspace {
     }
 
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
-        push::remote_ref(remote, name).map_err(|e| e.during(&format!("look at {}", remote.url)))
+        push::remote_ref(&self.repo.vars, remote, name)
+            .map_err(|e| e.during(&format!("look at {}", remote.url)))
     }
 }

@@ -26,7 +26,7 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
     let branch = create_branch(repo, run, branch, &repo.head)?;
     let head = ["worktree", "add", "-q", "--"].map(AsRef::as_ref);
     repo.git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run()?;
-    let made = crate::place::rediscover(path)?;
+    let made = crate::place::rediscover(&repo.vars, path)?;
     let mark = made.git_dir.join(READY);
     fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;
     Ok((made, branch))
@@ -34,7 +34,7 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
 
 /// The whole worktree of this repo at `path`, where there is one.
 fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
-    let Ok(found) = Repo::discover(path) else { return Ok(None) };
+    let Ok(found) = Repo::discover(&repo.vars, path) else { return Ok(None) };
     if !crate::place::same_folder(&found.top, path)
         || !found.is_linked_worktree()
         || found.common_dir != repo.common_dir

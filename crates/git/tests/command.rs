@@ -48,7 +48,7 @@ fn a_failure_tells_command_code_last_words_and_what_to_do() {
 #[test]
 fn nothing_asks_for_a_password() {
     let fixture = Fixture::new();
-    let call = Git::in_folder(&fixture.top).call(["credential", "fill"]);
+    let call = Git::in_folder(&support::vars(), &fixture.top).call(["credential", "fill"]);
     let error = call.stdin("protocol=https\nhost=example.invalid\n\n").config("credential.helper=").run();
     // Either no answer at all or an empty one, but never a prompt: the test would hang.
     assert!(error.is_err() || error.unwrap().text().contains("password="));

@@ -29,7 +29,8 @@ impl Pair {
     fn open(&self) -> HandBack {
         let identity = Identity::new("Ralph", "ralph@localhost");
         let options = WorkspaceOptions { branch: self.branch.clone(), ..WorkspaceOptions::new(identity) };
-        HandBack::new(Repo::discover(&self.twin).unwrap(), self.user.repo(), run(), options).unwrap()
+        HandBack::new(Repo::discover(&support::vars(), &self.twin).unwrap(), self.user.repo(), run(), options)
+            .unwrap()
     }
     fn begun(&self) -> (HandBack, Baseline) {
         let mut both = self.open();

@@ -75,7 +75,8 @@ fn work_in_a_sparse_clone_keeps_every_file_that_is_not_there() {
         let all = fixture.names("HEAD");
         let into = fixture.dir.path().join("clone");
         let extent = extent(Some(1), &["packages/api"]);
-        let repo = place::clone_part(bare.to_str().unwrap(), &into, "work", &extent).unwrap();
+        let repo =
+            place::clone_part(&support::vars(), bare.to_str().unwrap(), &into, "work", &extent).unwrap();
         assert_eq!(files(&into).len(), EACH + 2, "one package and what lies above it");
         assert_eq!(git(&into, &["rev-list", "--count", "HEAD"]), "1");
         let missing = git(&into, &["rev-list", "--objects", "--missing=print", "HEAD"]);
@@ -135,7 +136,7 @@ fn an_agent_that_narrows_the_checkout_does_not_narrow_the_proof() {
     let (fixture, bare) = served(true);
     let into = fixture.dir.path().join("clone");
     let extent = extent(None, &["packages/api", "packages/web"]);
-    let repo = place::clone_part(bare.to_str().unwrap(), &into, "work", &extent).unwrap();
+    let repo = place::clone_part(&support::vars(), bare.to_str().unwrap(), &into, "work", &extent).unwrap();
     let mut workspace = workspace(&repo, &extent);
     workspace.begin(&[]).unwrap();
     git(&into, &["sparse-checkout", "set", "packages/api"]);
@@ -161,9 +162,9 @@ fn a_shallow_clone_can_start_from_another_branch_and_be_made_again() {
     let into = fixture.dir.path().join("clone");
     let extent = Extent { depth: Some(2), sparse: Vec::new(), base: Some("other".into()) };
     let from = format!("file://{}", bare.display());
-    let made = place::clone_part(&from, &into, "work", &extent).unwrap();
+    let made = place::clone_part(&support::vars(), &from, &into, "work", &extent).unwrap();
     assert_eq!(made.branch.as_deref(), Some("work"));
     assert!(into.join("other.txt").exists());
     assert_eq!(git(&into, &["rev-list", "--count", "HEAD"]), "2");
-    assert_eq!(place::clone_part(&from, &into, "work", &extent).unwrap().top, made.top);
+    assert_eq!(place::clone_part(&support::vars(), &from, &into, "work", &extent).unwrap().top, made.top);
 }

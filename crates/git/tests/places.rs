@@ -15,24 +15,30 @@ use support::{Fixture, checkpoint, commit_of, git, listed, run};
 #[test]
 fn folders_that_cannot_be_worked_in_are_refused_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
-    let error = Repo::discover(dir.path()).unwrap_err();
+    let error = Repo::discover(&support::vars(), dir.path()).unwrap_err();
     assert!(matches!(error, RepoError::NotARepo(_)) && error.hint().unwrap().contains("git init"));
-    assert!(matches!(Repo::discover(&dir.path().join("absent")), Err(RepoError::NotARepo(_))));
+    assert!(matches!(
+        Repo::discover(&support::vars(), &dir.path().join("absent")),
+        Err(RepoError::NotARepo(_))
+    ));
     git(dir.path(), &["init", "-q", "--bare", "bare.git"]);
-    assert!(matches!(Repo::discover(&dir.path().join("bare.git")), Err(RepoError::Bare(_))));
+    assert!(matches!(
+        Repo::discover(&support::vars(), &dir.path().join("bare.git")),
+        Err(RepoError::Bare(_))
+    ));
     git(dir.path(), &["init", "-q", "unborn"]);
-    let error = Repo::discover(&dir.path().join("unborn")).unwrap_err();
+    let error = Repo::discover(&support::vars(), &dir.path().join("unborn")).unwrap_err();
     assert!(matches!(error, RepoError::NoCommits(_)), "{error}");
     assert_eq!(error.hint().unwrap(), "make one: git add -A && git commit -m start");
     let fixture = Fixture::new();
-    let inside = Repo::discover(&fixture.top.join(".git")).unwrap_err();
+    let inside = Repo::discover(&support::vars(), &fixture.top.join(".git")).unwrap_err();
     assert!(matches!(inside, RepoError::InsideGitDir(_)), "{inside}");
 }
 
 #[test]
 fn a_repo_states_its_facts() {
     let fixture = Fixture::new();
-    let repo = Repo::discover(&fixture.top.join("src/deep")).unwrap();
+    let repo = Repo::discover(&support::vars(), &fixture.top.join("src/deep")).unwrap();
     assert_eq!((repo.top.clone(), repo.branch.as_deref()), (fixture.top.clone(), Some("main")));
     assert_eq!(repo.head, fixture.git(&["rev-parse", "HEAD"]));
     assert!(!repo.is_linked_worktree());
@@ -204,15 +210,18 @@ fn a_clone_shares_nothing_with_its_source_and_is_made_once() {
     let into = fixture.dir.path().join("clone");
     fs::create_dir(fixture.dir.path().join("clone.ralph-partial")).unwrap();
     let from = fixture.top.to_str().unwrap();
-    let repo = place::clone(from, &into, "ralph/c").unwrap();
+    let repo = place::clone(&support::vars(), from, &into, "ralph/c").unwrap();
     assert_eq!(repo.branch.as_deref(), Some("ralph/c"));
-    assert_eq!(place::clone(from, &into, "ralph/c").unwrap().head, repo.head);
+    assert_eq!(place::clone(&support::vars(), from, &into, "ralph/c").unwrap().head, repo.head);
     assert!(!into.join(".git/objects/info/alternates").exists());
     let object = format!("objects/{}/{}", &repo.head[..2], &repo.head[2..]);
     let inode = |top: &Path| fs::metadata(top.join(".git").join(&object)).map(|m| m.ino()).ok();
     assert_ne!(inode(&into), inode(&fixture.top));
-    assert!(place::clone(from, &fixture.top.join("src"), "x").is_err(), "a folder with files");
-    assert!(place::clone("/nowhere/at/all", &fixture.dir.path().join("no"), "x").is_err());
+    assert!(
+        place::clone(&support::vars(), from, &fixture.top.join("src"), "x").is_err(),
+        "a folder with files"
+    );
+    assert!(place::clone(&support::vars(), "/nowhere/at/all", &fixture.dir.path().join("no"), "x").is_err());
 }
 
 #[test]

@@ -5,20 +5,22 @@ use crate::process;
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::tell::heading;
+use ralph_domain::vars::Vars;
 
 pub(crate) struct Command {
     argv: Vec<String>,
+    vars: Vars,
 }
 
 impl Command {
-    pub fn new(config: &NotifyConfig) -> Self {
-        Self { argv: config.command_argv.clone() }
+    pub fn new(config: &NotifyConfig, vars: &Vars) -> Self {
+        Self { argv: config.command_argv.clone(), vars: vars.clone() }
     }
 }
 
 impl Way for Command {
     fn send(&self, message: &Notification) -> Result<(), String> {
-        let vars = [
+        let told = [
             ("RALPH_NOTIFY_ID", message.id.clone()),
             ("RALPH_NOTIFY_OCCASION", message.occasion.as_str().to_owned()),
             ("RALPH_NOTIFY_RUN", message.run_id.to_string()),
@@ -28,8 +30,8 @@ impl Way for Command {
             ("RALPH_NOTIFY_HINT", message.hint.clone().unwrap_or_default()),
             ("RALPH_NOTIFY_PR_URL", message.pr_url.clone().unwrap_or_default()),
         ];
-        let vars = vars.map(|(name, value)| (name, value.replace('\0', " ")));
+        let told = told.map(|(name, value)| (name, value.replace('\0', " ")));
         let input = serde_json::to_string(message).map_err(|e| e.to_string())?;
-        process::run(&self.argv, &vars, &input)
+        process::run(&self.argv, &self.vars.with(told), &input)
     }
 }

@@ -4,12 +4,21 @@ use crate::herald::Way;
 use crate::process;
 use ralph_domain::ports::{Notification, Occasion};
 use ralph_domain::tell::{body, heading};
+use ralph_domain::vars::Vars;
 
-pub(crate) struct Desktop;
+pub(crate) struct Desktop {
+    vars: Vars,
+}
+
+impl Desktop {
+    pub fn new(vars: &Vars) -> Self {
+        Self { vars: vars.clone() }
+    }
+}
 
 impl Way for Desktop {
     fn send(&self, message: &Notification) -> Result<(), String> {
-        process::run(&argv(message), &[], "").map_err(|why| match why.contains("cannot be started") {
+        process::run(&argv(message), &self.vars, "").map_err(|why| match why.contains("cannot be started") {
             true => format!("{why}; Debian's package `libnotify-bin` has it"),
             false => why,
         })

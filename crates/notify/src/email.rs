@@ -1,10 +1,11 @@
 //! Mail over a server that the user names.
 
-use crate::herald::{Vars, Way, variable};
+use crate::herald::{Way, variable};
 use crate::mail_text::mail;
 use crate::smtp::{Login, Server};
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
+use ralph_domain::vars::Vars;
 
 pub(crate) struct Email {
     server: Server,
@@ -13,7 +14,7 @@ pub(crate) struct Email {
 }
 
 impl Email {
-    pub fn new(config: &NotifyConfig, vars: Vars<'_>) -> Result<Self, String> {
+    pub fn new(config: &NotifyConfig, vars: &Vars) -> Result<Self, String> {
         let tls = config.tls.unwrap_or_default();
         let login = match (&config.user, &config.password_env) {
             (Some(user), Some(name)) => Some(Login { user: user.clone(), password: variable(name, vars)? }),

@@ -3,15 +3,13 @@
 use crate::{command, desktop, email, slack, webhook};
 use ralph_domain::config::{NotifyConfig, NotifyKind};
 use ralph_domain::ports::{Notification, Notifier, Occasion};
+use ralph_domain::vars::Vars;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a message may take before the run goes on without knowing what became of it.
 pub const LIMIT: Duration = Duration::from_secs(5);
-
-/// Reads an environment variable.
-pub type Vars<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// One way to tell people. It may block for about [`LIMIT`].
 pub trait Way: Send + Sync {
@@ -34,7 +32,7 @@ impl std::fmt::Debug for Herald {
 
 /// All that the configuration names. One that cannot work (a variable that is not set) says so when it is to send: nothing
 /// that people are to be told may keep a run from its work.
-pub fn heralds(configs: &[NotifyConfig], vars: Vars<'_>) -> Vec<Herald> {
+pub fn heralds(configs: &[NotifyConfig], vars: &Vars) -> Vec<Herald> {
     let mut all: Vec<Herald> = Vec::new();
     for config in configs {
         let wish = config.name.clone().unwrap_or_else(|| config.kind.as_str().to_owned());
@@ -46,19 +44,19 @@ pub fn heralds(configs: &[NotifyConfig], vars: Vars<'_>) -> Vec<Herald> {
     all
 }
 
-fn way(config: &NotifyConfig, vars: Vars<'_>) -> Result<Arc<dyn Way>, String> {
+fn way(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Way>, String> {
     Ok(match config.kind {
         NotifyKind::Slack => Arc::new(slack::Slack::new(config, vars)?),
         NotifyKind::Webhook => Arc::new(webhook::Webhook::new(config, vars)?),
         NotifyKind::Email => Arc::new(email::Email::new(config, vars)?),
-        NotifyKind::Desktop => Arc::new(desktop::Desktop),
-        NotifyKind::Command => Arc::new(command::Command::new(config)),
+        NotifyKind::Desktop => Arc::new(desktop::Desktop::new(vars)),
+        NotifyKind::Command => Arc::new(command::Command::new(config, vars)),
     })
 }
 
 /// The value of a variable that the configuration names.
-pub(crate) fn variable(name: &str, vars: Vars<'_>) -> Result<String, String> {
-    vars(name).filter(|value| !value.is_empty()).ok_or_else(|| format!("the variable `{name}` is not set"))
+pub(crate) fn variable(name: &str, vars: &Vars) -> Result<String, String> {
+    vars.filled(name).ok_or_else(|| format!("the variable `{name}` is not set"))
 }
 
 impl Herald {

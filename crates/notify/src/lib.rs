@@ -16,5 +16,5 @@ mod slack;
 mod smtp;
 mod webhook;
 
-pub use herald::{Herald, LIMIT, Vars, Way, heralds};
+pub use herald::{Herald, LIMIT, Way, heralds};
 pub use hmac::signature;

@@ -4,6 +4,7 @@
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_domain::text::one_line;
+use ralph_domain::vars::Vars;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -14,12 +15,13 @@ const LIMIT: Duration = Duration::from_millis(4500);
 const POLL: Duration = Duration::from_millis(10);
 const SAID: u64 = 4096;
 
-/// Runs a program to its end with `input` on stdin.
-pub(crate) fn run(argv: &[String], vars: &[(&str, String)], input: &str) -> Result<(), String> {
+/// Runs a program to its end with `input` on stdin and nothing but `vars` in its environment.
+pub(crate) fn run(argv: &[String], vars: &Vars, input: &str) -> Result<(), String> {
     let (program, args) = argv.split_first().ok_or("no program is named")?;
     let mut child = Command::new(program)
         .args(args)
-        .envs(vars.iter().map(|(name, value)| (*name, value.as_str())))
+        .env_clear()
+        .envs(vars.iter())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -1,17 +1,18 @@
 //! Slack and whatever takes its incoming webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
 
-use crate::herald::{Vars, Way, variable};
+use crate::herald::{Way, variable};
 use crate::http::Post;
 use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
 use ralph_domain::ports::Notification;
 use ralph_domain::tell::{body, heading};
+use ralph_domain::vars::Vars;
 
 pub(crate) struct Slack {
     url: String,
 }
 
 impl Slack {
-    pub fn new(config: &NotifyConfig, vars: Vars<'_>) -> Result<Self, String> {
+    pub fn new(config: &NotifyConfig, vars: &Vars) -> Result<Self, String> {
         let url = match (&config.url, &config.url_env) {
             (Some(url), _) => url.clone(),
             (None, Some(name)) => variable(name, vars)?,

@@ -4,11 +4,12 @@
 //! `sent_at` is part of what is signed. `X-Ralph-Delivery` stays the same when the same message comes again.
 #![allow(clippy::disallowed_methods, reason = "a message says when it was sent")]
 
-use crate::herald::{Vars, Way, variable};
+use crate::herald::{Way, variable};
 use crate::hmac::signature;
 use crate::http::Post;
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
+use ralph_domain::vars::Vars;
 use std::time::SystemTime;
 
 pub(crate) struct Webhook {
@@ -17,7 +18,7 @@ pub(crate) struct Webhook {
 }
 
 impl Webhook {
-    pub fn new(config: &NotifyConfig, vars: Vars<'_>) -> Result<Self, String> {
+    pub fn new(config: &NotifyConfig, vars: &Vars) -> Result<Self, String> {
         let url = match (&config.url, &config.url_env) {
             (Some(url), _) => url.clone(),
             (None, Some(name)) => variable(name, vars)?,

@@ -1,4 +1,5 @@
 //! A short walk through the real services, where their keys are set; it costs a few cents at most.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_domain::id::RunId;

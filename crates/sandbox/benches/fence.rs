@@ -33,7 +33,7 @@ fn main() {
         for proxied in [false, true] {
             let mut spec = FenceSpec::new(dir.path().join("run"));
             spec.egress = proxied.then(|| EgressPolicy::new(Vec::new(), Vec::new()));
-            match detect().choose(isolation, spec) {
+            match detect(&ralph_testkit::vars()).choose(isolation, spec) {
                 Ok(fence) => {
                     let time = start(dir.path(), fence);
                     let more = time.saturating_sub(open);
@@ -53,7 +53,11 @@ fn start(dir: &Path, fence: Fence) -> Duration {
     let work = dir.join("work");
     std::fs::create_dir_all(&work).unwrap();
     let exe = PathBuf::from(env!("CARGO_BIN_EXE_guard-probe"));
-    let options = LocalOptions { guard_exe: Some(exe), fence, ..LocalOptions::new("bench") };
+    let options = LocalOptions {
+        guard_exe: Some(exe),
+        fence,
+        ..LocalOptions::new("bench", &ralph_testkit::vars())
+    };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     let request = ExecRequest::new(vec!["true".into()]);
     let mut times: Vec<Duration> = (0..STARTS)

@@ -30,7 +30,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     ralph_sandbox::init();
     let rounds: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500);
     let begun = Instant::now();
-    let sandbox = LocalSandbox::start(&std::env::temp_dir(), LocalOptions::new("spawn-cost"))?;
+    let sandbox =
+        LocalSandbox::start(&std::env::temp_dir(), LocalOptions::new("spawn-cost", &ralph_testkit::vars()))?;
     println!("guard up in      {:.3} ms", millis(begun.elapsed()));
     let request = ExecRequest::new(vec!["/bin/true".to_owned()]);
     let (mut guarded, mut plain) = (Vec::new(), Vec::new());

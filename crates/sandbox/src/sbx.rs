@@ -16,6 +16,7 @@ use ralph_domain::money::Usd;
 use ralph_domain::ports::{
     Capabilities, ManagedSandbox, Resources, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec,
 };
+use ralph_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tool::{Host, Machine};
@@ -35,12 +36,14 @@ pub struct SbxOptions {
     pub setup: Vec<String>,
     /// Another program as the guard of the tool (see [`crate::LocalOptions::guard_exe`]).
     pub guard: Option<PathBuf>,
+    /// What the tool inherits.
+    pub vars: Vars,
 }
 
 impl SbxOptions {
     /// Every default.
-    pub fn new(tool: Tool) -> Self {
-        Self { tool, workspace: None, setup: Vec::new(), guard: None }
+    pub fn new(tool: Tool, vars: &Vars) -> Self {
+        Self { tool, workspace: None, setup: Vec::new(), guard: None, vars: vars.clone() }
     }
 }
 
@@ -57,7 +60,7 @@ impl SbxProvider {
     }
 
     fn host(&self, folder: &Path, run: &str) -> Result<Host, SandboxError> {
-        Host::start(&self.options.tool, folder, run, self.options.guard.as_deref())
+        Host::start(&self.options, folder, run)
     }
 
     /// The tool, for calls that need no workspace.

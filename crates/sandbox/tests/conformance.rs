@@ -12,7 +12,8 @@ use std::path::PathBuf;
 #[test]
 fn local_passes() {
     let dir = tempfile::tempdir().unwrap();
-    let provider = LocalProvider::new(&dir.path().join("boxes")).with_guard(PathBuf::from(common::PROBE));
+    let provider = LocalProvider::new(&dir.path().join("boxes"), &ralph_testkit::vars())
+        .with_guard(PathBuf::from(common::PROBE));
     let spec = SandboxSpec::of_run(RunId::new("conformance-local"));
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let subject = Subject::of_provider(&provider, &spec).unwrap().port(free);

@@ -70,15 +70,18 @@ fn net(
     policy.on_refusal = Some(Arc::new(move |refusal| told.lock().unwrap().push(refusal.clone())));
     let mut spec = FenceSpec::new(dir.path().join("run"));
     spec.egress = Some(policy);
-    let fence = match detect().choose(isolation, spec) {
+    let fence = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
         Ok(fence) => fence,
         Err(why) => {
             println!("skipped: {why}");
             return None;
         }
     };
-    let options =
-        LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), fence, ..LocalOptions::new("egress") };
+    let options = LocalOptions {
+        guard_exe: Some(PathBuf::from(PROBE)),
+        fence,
+        ..LocalOptions::new("egress", &ralph_testkit::vars())
+    };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     Some(Net { _dir: dir, sandbox, refusals, dialled })
 }

@@ -8,14 +8,19 @@ use ralph_sandbox::escapes::{self, Seen};
 use ralph_sandbox::fence::detect;
 
 fn holds(isolation: Isolation, name: &str) {
-    let report = detect();
+    let report = detect(&ralph_testkit::vars());
     if !report.works(name) {
         println!("skipped: no {name} here");
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (kind, rows) =
-        escapes::try_all(isolation, &dir.path().join("try"), std::path::Path::new(common::PROBE)).unwrap();
+    let (kind, rows) = escapes::try_all(
+        isolation,
+        &dir.path().join("try"),
+        std::path::Path::new(common::PROBE),
+        &ralph_testkit::vars(),
+    )
+    .unwrap();
     assert_eq!(kind, name);
     for row in &rows {
         println!(

@@ -21,7 +21,7 @@ struct Fenced {
 fn options(dir: &Path, isolation: Isolation, change: impl FnOnce(&mut FenceSpec)) -> Option<LocalOptions> {
     let mut spec = FenceSpec::new(dir.join("run"));
     change(&mut spec);
-    let fence = match detect().choose(isolation, spec) {
+    let fence = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
         Ok(fence) => fence,
         Err(why) => {
             println!("skipped: {why}");
@@ -29,7 +29,11 @@ fn options(dir: &Path, isolation: Isolation, change: impl FnOnce(&mut FenceSpec)
         }
     };
     let id = dir.file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
-    Some(LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), fence, ..LocalOptions::new(id) })
+    Some(LocalOptions {
+        guard_exe: Some(PathBuf::from(PROBE)),
+        fence,
+        ..LocalOptions::new(id, &ralph_testkit::vars())
+    })
 }
 
 fn fenced_with(change: impl FnOnce(&mut FenceSpec)) -> Option<Fenced> {
@@ -90,7 +94,7 @@ fn a_command_gets_only_harmless_variables_and_its_own() {
     let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
     assert!(names.contains(&"PATH") && names.contains(&"HOME") && names.contains(&"MY_KEY"), "{env}");
     // Cargo gives many to its tests.
-    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(ralph_testkit::vars().get_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains("CARGO_") && !env.contains("RALPH_RUN=other"), "{env}");
 }
 
@@ -232,7 +236,7 @@ fn a_checkout_beside_is_fenced_too() {
 
 #[test]
 fn what_was_asked_for_is_given_or_refused_never_less() {
-    let report = detect();
+    let report = detect(&ralph_testkit::vars());
     for finding in &report.findings {
         println!("{} {} {}", finding.name, finding.works, finding.detail);
     }
@@ -249,7 +253,7 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
 /// A folder in none of the places that the fence covers (temporary folders, the home): builds may
 /// well be kept in one of those.
 fn seen_from_inside() -> Option<tempfile::TempDir> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = ralph_testkit::vars().home().map(Path::to_owned).unwrap_or_default();
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let covered = |path: &Path| {
         ["/tmp", "/var/tmp", "/run", "/home", "/root"].iter().any(|top| path.starts_with(top))

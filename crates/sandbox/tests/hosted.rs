@@ -21,7 +21,7 @@ struct Folders(PathBuf);
 
 impl Maker for Folders {
     fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        Ok(Box::new(LocalProvider::new(&self.0).with_guard(PROBE.into())))
+        Ok(Box::new(LocalProvider::new(&self.0, &ralph_testkit::vars()).with_guard(PROBE.into())))
     }
     fn mounts(&self) -> bool {
         false

@@ -89,7 +89,7 @@ fn bench(legacy: bool) -> Bench {
 
 impl Bench {
     fn options(&self) -> SbxOptions {
-        let mut options = SbxOptions::new(self.tool.clone());
+        let mut options = SbxOptions::new(self.tool.clone(), &ralph_testkit::vars());
         options.workspace = Some(self.dir.path().join("work"));
         options.guard = Some(PathBuf::from(common::PROBE));
         options

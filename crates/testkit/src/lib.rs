@@ -16,7 +16,14 @@ pub mod trajectories;
 pub use env::{Finished, TestEnv};
 pub use repo::TestRepo;
 
+/// The variables that a test was started with.
+#[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
+pub fn vars() -> ralph_domain::vars::Vars {
+    std::env::vars_os().collect()
+}
+
 /// Says that a test cannot run here, where both people and CI look for it.
+#[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn skip(reason: &str) {
     use std::io::Write as _;
     let line = format!("skipped: {reason}\n");

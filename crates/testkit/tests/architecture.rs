@@ -24,7 +24,7 @@ struct Row {
     tests_use: &'static [&'static str],
 }
 
-/// Arrows lead downward only. Backends are handed to `core` by whoever wires them, so `core` knows none of them.
+/// Arrows lead downward only. Backends are handed to `core` by `app`, so `core` knows none of them.
 /// `tui` and `server` never know each other; nobody knows `cli`.
 const ROWS: &[Row] = &[
     Row { name: "protocol", uses: &[], tests_use: &[] },
@@ -56,7 +56,7 @@ const ROWS: &[Row] = &[
         tests_use: &["agents", "sandbox", "testkit"],
     },
     Row {
-        name: "server",
+        name: "app",
         uses: &[
             "core",
             "journal",
@@ -74,8 +74,13 @@ const ROWS: &[Row] = &[
         tests_use: &["testkit"],
     },
     Row {
+        name: "server",
+        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
+    Row {
         name: "tui",
-        uses: &["core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
         tests_use: &["testkit"],
     },
     Row {
@@ -83,6 +88,7 @@ const ROWS: &[Row] = &[
         uses: &[
             "server",
             "tui",
+            "app",
             "core",
             "journal",
             "git",
@@ -282,6 +288,40 @@ fn source_files_stay_short() {
     assert_none(
         &wrong,
         &format!("files with more than {LINES_MAX} lines before their tests; each is two files:"),
+    );
+}
+
+/// What commands share stands beside them: a command that needs another would make a circle of them all.
+#[test]
+fn no_command_imports_another() {
+    let folder = root().join("crates/cli/src");
+    let mut files = Vec::new();
+    collect(&folder, &mut files);
+    let mut wrong = Vec::new();
+    for file in &files {
+        let name = file.strip_prefix(&folder).unwrap_or(file).to_path_buf();
+        let mut parts = name.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        // The tree of arguments and the match over it name every command.
+        let own = match (parts.next().as_deref(), parts.next()) {
+            (Some("args.rs"), _) => continue,
+            (Some("command"), Some(own)) if own == "mod.rs" => continue,
+            (Some("command"), Some(own)) => own.trim_end_matches(".rs").to_owned(),
+            _ => String::new(),
+        };
+        let text = std::fs::read_to_string(file).expect("a source file can be read");
+        for (number, line) in text.lines().enumerate() {
+            let named =
+                line.split("crate::command::").skip(1).filter_map(|rest| rest.split([':', ';', '{']).next());
+            wrong.extend(
+                named
+                    .filter(|command| *command != own)
+                    .map(|command| format!("{}:{} -> {command}", name.display(), number + 1)),
+            );
+        }
+    }
+    assert_none(
+        &wrong,
+        "a command is known to `args.rs` and `command/mod.rs` alone; what is shared stands in a module beside them:",
     );
 }
 

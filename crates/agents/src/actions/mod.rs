@@ -58,12 +58,10 @@ impl std::fmt::Debug for ActionsAgent {
 impl ActionsAgent {
     /// An agent of kind `actions` that calls models through `client`.
     pub fn new(config: AgentConfig, models: Models, prices: Pricing, client: Arc<dyn ModelClient>) -> Self {
-        let vars =
-            std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-        Self { config, models, prices, client, redactor: Arc::new(Redactor::from_vars(vars)) }
+        Self { config, models, prices, client, redactor: Arc::new(Redactor::default()) }
     }
 
-    /// Takes secrets out of the files with whole outputs with this, instead of with what the environment tells.
+    /// Takes these secrets out of the files with whole outputs.
     pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
         self.redactor = redactor;
         self

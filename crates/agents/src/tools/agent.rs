@@ -70,6 +70,13 @@ impl ToolsAgent {
         self
     }
 
+    /// Keeps what browsers need here instead of in `/tmp`, where the sandbox shares the whole machine.
+    #[must_use]
+    pub fn with_temp_dir(mut self, folder: PathBuf) -> Self {
+        self.shop.browsers.temp = folder;
+        self
+    }
+
     /// Lets `done` write its summary there instead: a run may wait for that very file.
     #[must_use]
     pub fn with_done_file(mut self, path: PathBuf) -> Self {

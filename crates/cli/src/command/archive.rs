@@ -4,13 +4,12 @@ mod commit;
 mod summary;
 
 use self::summary::Summary;
-use crate::command::init::detect::project_commands;
-use crate::command::init::task_files::{NewTask, pretty};
-use crate::command::run::from_repo;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, host};
+use crate::project::project_commands;
+use crate::task_files::{NewTask, pretty};
 use jiff::Timestamp;
+use ralph_app::{App, Environment, find};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::names;
@@ -41,17 +40,18 @@ pub struct ArchiveArgs {
 }
 
 /// Runs the command.
-pub fn run(args: ArchiveArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let repo = Repo::discover(folder).map_err(from_repo)?;
+pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let env = app.environment();
+    let repo = Repo::discover(env.vars(), folder)?;
     let top = repo.top.clone();
-    refuse_driven(&top)?;
+    refuse_driven(env, &top)?;
     commit::refuse_half_done(&repo)?;
     let now = SystemClock::default().now();
     let (tasks, text) = plan(&top)?;
     let _lock = lock(&top, now)?;
 
     let progress = std::fs::read_to_string(top.join("ralph/progress.txt")).unwrap_or_default();
-    let summary = Summary::of(&tasks, &progress, &top, now)?;
+    let summary = Summary::of(env, &tasks, &progress, &top, now)?;
     let name = free_name(&top, &base_name(&args, &tasks, now));
     let paths = move_files(&top, &name, &text, &summary)?;
     reset(&top, &tasks, now)?;
@@ -64,8 +64,8 @@ pub fn run(args: ArchiveArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
 }
 
 /// Nothing may be moved from under an agent: neither here nor where a run of this folder works elsewhere.
-fn refuse_driven(top: &Path) -> Result<(), CommandError> {
-    let home = host::state_home()?;
+fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
+    let home = env.state_home()?;
     let elsewhere = find::runs_of(&home, top).into_iter().map(|run| run.ralph_dir().lock());
     for path in std::iter::once(RalphDir::of(top).lock()).chain(elsewhere) {
         if let Some(driver) = lock::holder(&path) {
@@ -106,7 +106,7 @@ fn plan(top: &Path) -> Result<(TasksJson, String), CommandError> {
     Ok((tasks, text))
 }
 
-fn new_task(commands: &crate::command::init::detect::ProjectCommands, now: Timestamp) -> NewTask<'_> {
+fn new_task(commands: &crate::project::ProjectCommands, now: Timestamp) -> NewTask<'_> {
     NewTask { title: "New plan", base_branch: None, commands, now }
 }
 

@@ -1,16 +1,15 @@
 //! Controls from the command line: each puts one letter into the run's inbox. The run answers at its next look, a
 //! fraction of a second later, or when it goes on.
 
-use crate::command::resume;
-use crate::error::{CommandError, Kind};
+use crate::drive;
+use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host};
+use ralph_app::{App, ErrorKind};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::Taken;
-use ralph_domain::control::Control;
+use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::AgentName;
 use ralph_domain::ports::Clock as _;
-use ralph_journal::journal::Places;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -104,19 +103,25 @@ pub struct TextArgs {
 }
 
 /// Sends a control that needs nothing but the run.
-pub fn simple(args: &RunOnly, control: Control, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
-    send(&entry, control, out)
+pub fn simple(
+    args: &RunOnly,
+    control: Control,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
+    send(app, &entry, control, out)
 }
 
 /// Ends a run now and waits until it has ended. A run that nobody drives is ended on the spot.
-pub fn cancel(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
-    let handle = find::handle(&entry);
+pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
+    let handle = app.handle(&entry);
     if !handle.is_driven() {
-        refuse_finished(&entry)?;
+        refuse_finished(app, &entry)?;
         handle.send(Control::Cancel)?;
-        let code = resume::go_on(Some(entry.run_id.as_str()), &[], &Default::default(), folder, out)?;
+        let code = drive::go_on(Some(entry.run_id.as_str()), &[], &BudgetChange::default(), app, folder, out)?;
         return Ok(if code == 130 { 0 } else { code });
     }
     handle.send(Control::Cancel)?;
@@ -137,32 +142,32 @@ pub fn cancel(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandErr
 }
 
 /// Leaves an agent out of the next turn.
-pub fn skip(args: SkipArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
+pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
-    known(&entry, agent.as_ref())?;
-    send(&entry, Control::Skip { agent }, out)
+    known(app, &entry, agent.as_ref())?;
+    send(app, &entry, Control::Skip { agent }, out)
 }
 
 /// Lets an agent rest.
-pub fn cooldown(args: CooldownArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
+pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = AgentName::new(args.agent);
-    known(&entry, Some(&agent))?;
-    send(&entry, Control::Cooldown { agent, seconds: if args.clear { 0 } else { args.seconds } }, out)
+    known(app, &entry, Some(&agent))?;
+    send(app, &entry, Control::Cooldown { agent, seconds: if args.clear { 0 } else { args.seconds } }, out)
 }
 
 /// Chooses a model.
-pub fn model(args: ModelArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
+pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
-    known(&entry, agent.as_ref())?;
-    send(&entry, Control::Model { model: args.model, agent }, out)
+    known(app, &entry, agent.as_ref())?;
+    send(app, &entry, Control::Model { model: args.model, agent }, out)
 }
 
 /// Changes the task.
-pub fn edit(args: EditArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
+pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
     let text = if args.file.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin())
     } else {
@@ -173,46 +178,44 @@ pub fn edit(args: EditArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
         return Err(CommandError::usage("the new task is empty")
             .hint("a run cannot go on without a task; `ralph stop` ends it"));
     }
-    let task = host::redactor(&entry.origin).text(&text).into_owned();
-    send(&entry, Control::Edit { task }, out)
+    let task = app.environment().redactor(&entry.origin).text(&text).into_owned();
+    send(app, &entry, Control::Edit { task }, out)
 }
 
 /// Accepts what a run asks about.
-pub fn approve(args: &RunOnly, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
-    if !find::handle(&entry).is_driven() {
-        let home = host::state_home()?;
-        let places =
-            Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
-        if let Some(aside) = resume::accept_sealed(&places)? {
-            out.say(format!(
-                "the sealed copy is the journal again; the edited one is kept as `{}`",
-                aside.display()
-            ));
-        }
+pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let entry = app.open(folder, args.run.as_deref())?.entry;
+    if !app.handle(&entry).is_driven()
+        && let Some(aside) = app.accept_sealed(&entry)?
+    {
+        out.say(format!(
+            "the sealed copy is the journal again; the edited one is kept as `{}`",
+            aside.display()
+        ));
     }
-    send(&entry, Control::Approve, out)
+    send(app, &entry, Control::Approve, out)
 }
 
 /// Sends a text.
 pub fn text(
     args: TextArgs,
     control: impl FnOnce(String) -> Control,
+    app: &App,
     folder: &Path,
     out: &Out,
 ) -> Result<u8, CommandError> {
     if args.text.trim().is_empty() {
         return Err(CommandError::usage("the text is empty"));
     }
-    let entry = find::run(folder, args.run.as_deref())?;
+    let entry = app.open(folder, args.run.as_deref())?.entry;
     // The inbox is a file, too: no secret goes into it.
-    let clean = host::redactor(&entry.origin).text(&args.text).into_owned();
-    send(&entry, control(clean), out)
+    let clean = app.environment().redactor(&entry.origin).text(&args.text).into_owned();
+    send(app, &entry, control(clean), out)
 }
 
-fn known(entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandError> {
+fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandError> {
     let Some(agent) = agent else { return Ok(()) };
-    let state = find::handle(entry).state()?;
+    let state = app.handle(entry).state()?;
     if state.spec.settings.agent(agent).is_some() {
         return Ok(());
     }
@@ -221,17 +224,17 @@ fn known(entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandE
         .hint(format!("its agents: {}", names.join(", "))))
 }
 
-fn refuse_finished(entry: &Registration) -> Result<(), CommandError> {
-    match &find::handle(entry).state()?.finished {
+fn refuse_finished(app: &App, entry: &Registration) -> Result<(), CommandError> {
+    match &app.handle(entry).state()?.finished {
         Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
             .hint("`ralph list` shows the runs of this folder")),
         None => Ok(()),
     }
 }
 
-fn send(entry: &Registration, control: Control, out: &Out) -> Result<u8, CommandError> {
-    refuse_finished(entry)?;
-    let handle = find::handle(entry);
+fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<u8, CommandError> {
+    refuse_finished(app, entry)?;
+    let handle = app.handle(entry);
     let name = control.name();
     let id = handle.send(control)?;
     let taken = handle.wait_taken(&id, PATIENCE)?;
@@ -253,7 +256,7 @@ fn send(entry: &Registration, control: Control, out: &Out) -> Result<u8, Command
         Taken::Received => out.say(format!("{name}: run {run} has taken it")),
         Taken::Refused(reason) if out.json => {
             out.say(format!("{name}: run {run} refused it: {reason}"));
-            return Ok(Kind::Usage.exit_code());
+            return Ok(ErrorKind::Usage.exit_code());
         }
         Taken::Refused(reason) => {
             return Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))

@@ -10,7 +10,7 @@ mod to_ralph_task;
 use self::draft::{Draft, Lost};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, task_source};
+use ralph_app::{App, Environment, find, task_source};
 use ralph_domain::config::ConfigFile;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::{self, Dialect, names};
@@ -48,7 +48,7 @@ struct Written {
 }
 
 /// Runs the command.
-pub fn run(args: ConvertArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: ConvertArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let source = task_source::find(folder, Some(&args.from))?;
     let to = dialect_of(&args.to)?;
     if source.dialect == to {
@@ -63,17 +63,17 @@ pub fn run(args: ConvertArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
             .cause(format!("the task has {}", count(found.len(), "error")))
             .hint(format!("`ralph lint {}` shows all of them with their fixes", args.from.display()))
     })?;
-    let mut draft = Draft::new(task, &source)?;
+    let mut draft = Draft::new(app.environment(), task, &source)?;
     let written = match to {
         Dialect::RalphTaskMd => to_ralph_task::write(&mut draft, &args.to),
         Dialect::RalphJson => to_ralph_json::write(&mut draft, &args.to)?,
         Dialect::Plan => to_plan::write(&mut draft, &args.to, folder)?,
         Dialect::PromptMd => to_prompt::write(&mut draft, &args.to),
     };
-    let names = save(written, &mut draft, folder, args.force)?;
+    let names = save(written, &mut draft, app.environment(), folder, args.force)?;
     draft.lost.sort();
     draft.lost.dedup();
-    let (errors, warnings) = lint_again(folder, &args.to);
+    let (errors, warnings) = lint_again(app.environment(), folder, &args.to);
     if out.json {
         out.value(&json!({
             "from": { "file": args.from, "dialect": source.dialect.as_str() },
@@ -104,6 +104,7 @@ fn dialect_of(to: &Path) -> Result<Dialect, CommandError> {
 fn save(
     written: Written,
     draft: &mut Draft,
+    env: &Environment,
     folder: &Path,
     force: bool,
 ) -> Result<Vec<PathBuf>, CommandError> {
@@ -131,9 +132,9 @@ fn save(
             let there = std::fs::read_to_string(&path).unwrap_or_default();
             draft.keep_out_of_config(&config, &ConfigFile::parse(&there).unwrap_or_default());
         } else {
-            let text = super::init::task_files::pretty("config.json", &config)?;
+            let text = crate::task_files::pretty("config.json", &config)?;
             write_atomic(&path, text.as_bytes())?;
-            if let Ok(repo) = Repo::discover(folder) {
+            if let Ok(repo) = Repo::discover(env.vars(), folder) {
                 repo.exclude_ralph_dir()?;
             }
             names.push(path);
@@ -143,9 +144,9 @@ fn save(
 }
 
 /// How many errors and warnings the result has.
-fn lint_again(folder: &Path, to: &Path) -> (usize, usize) {
+fn lint_again(env: &Environment, folder: &Path, to: &Path) -> (usize, usize) {
     let Ok(source) = task_source::find(folder, Some(to)) else { return (1, 0) };
-    let report = super::lint::look(&source, &[]);
+    let report = ralph_app::lint::look(env, &source, &[]);
     let errors = report.diagnostics.iter().filter(|d| d.is_error()).count();
     (errors, report.diagnostics.len() - errors)
 }

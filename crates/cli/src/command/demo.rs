@@ -1,11 +1,13 @@
 //! `ralph demo`: a whole run on a small example, with a scripted agent that errs before it succeeds. No account, no key,
 //! no network.
 
-use crate::command::run::{self, RunArgs};
+use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use clap::Parser as _;
+use ralph_app::{App, RunRequest, fence};
 use ralph_domain::config::Isolation;
+use ralph_domain::dialect::Publish;
+use ralph_domain::vars::Vars;
 use ralph_git::Git;
 use std::path::{Path, PathBuf};
 
@@ -34,33 +36,37 @@ pub struct DemoArgs {
 }
 
 /// Runs the command.
-pub fn run(args: DemoArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let dir = match &args.dir {
         Some(dir) => folder.join(dir),
-        None => std::env::temp_dir().join(format!("ralph-demo-{}", std::process::id())),
+        None => app.environment().vars().temp_dir().join(format!("ralph-demo-{}", std::process::id())),
     };
     if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut d| d.next().is_some()) {
         return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display()))
             .hint("name a new folder with `--dir`"));
     }
-    make(&dir, args.fast)?;
+    make(&dir, args.fast, app.environment().vars())?;
     out.say(format!("a small repo with failing tests is in {}", dir.display()));
-    let isolation = match crate::fence::settle(Isolation::Auto) {
-        Ok(_) => "auto",
+    let isolation = match fence::settle(app.environment(), Isolation::Auto) {
+        Ok(_) => Isolation::Auto,
         Err(_) => {
             out.say("this machine cannot fence agents off (`ralph doctor` says why); the demo's own agent does no harm");
-            "none"
+            Isolation::None
         }
     };
-    let argv = ["run", "--isolation", isolation, "--branch", "ralph/demo", "--publish", "pr"];
-    let run_args = RunArgs::try_parse_command(&argv)?;
+    let request = RunRequest {
+        isolation: Some(isolation),
+        branch: Some("ralph/demo".into()),
+        publish: Some(Publish::Pr),
+        ..RunRequest::in_folder(&dir)
+    };
     // The demo is there to be watched: its steps show even where stderr is no terminal.
     let mut out = *out;
     out.verbose = !out.quiet;
-    run::run(run_args, &dir, &out)
+    Ok(drive::start_or_refuse(&request, app, &out))
 }
 
-fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
+fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
     let failed = |what: &Path, e: std::io::Error| {
         CommandError::environment(format!("cannot write `{}`: {e}", what.display()))
     };
@@ -73,7 +79,7 @@ fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
             if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { (*text).to_owned() };
         std::fs::write(&path, text).map_err(|e| failed(&path, e))?;
     }
-    let git = Git::in_folder(dir);
+    let git = Git::in_folder(vars, dir);
     let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
     git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_git::Error::from)?;
     git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"])
@@ -83,17 +89,4 @@ fn make(dir: &Path, fast: bool) -> Result<(), CommandError> {
         .run()
         .map_err(ralph_git::Error::from)?;
     Ok(())
-}
-
-#[derive(Debug, clap::Parser)]
-struct Inner {
-    #[command(flatten)]
-    run: RunArgs,
-}
-
-impl RunArgs {
-    /// Arguments as the command line would give them.
-    fn try_parse_command(argv: &[&str]) -> Result<Self, CommandError> {
-        Inner::try_parse_from(argv).map(|inner| inner.run).map_err(|e| CommandError::usage(e.to_string()))
-    }
 }

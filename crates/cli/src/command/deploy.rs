@@ -4,6 +4,7 @@ pub mod daytona;
 
 use crate::error::CommandError;
 use crate::output::Out;
+use ralph_app::App;
 use std::path::Path;
 
 /// Puts this program and its dashboard into a sandbox of a cloud.
@@ -22,8 +23,8 @@ pub enum DeployCommand {
 }
 
 /// Runs the command.
-pub fn run(args: DeployArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: DeployArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     match args.command {
-        DeployCommand::Daytona(args) => daytona::run(&args, folder, out),
+        DeployCommand::Daytona(args) => daytona::run(&args, app, folder, out),
     }
 }

@@ -1,10 +1,10 @@
 //! `ralph diagnose`: a doctor reads the record of a run and says what is wrong; `--apply` carries its suggestions out.
 
-use crate::command::resume;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, signals, wiring};
-use ralph_core::Driver;
+use crate::report::Presenter;
+use crate::signals;
+use ralph_app::{App, Doctor};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::RunHandle;
 use ralph_core::help::Report;
@@ -44,9 +44,8 @@ pub struct DiagnoseArgs {
 }
 
 /// Runs the command.
-pub fn run(args: DiagnoseArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let entry = find::run(folder, args.run.as_deref())?;
-    let handle = find::handle(&entry);
+pub fn run(args: DiagnoseArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let ralph_app::OpenRun { entry, handle } = app.open(folder, args.run.as_deref())?;
     if handle.is_driven() {
         let from = handle.state().map_or(Seq(0), |s| s.seq);
         handle.send(Control::Diagnose)?;
@@ -66,29 +65,19 @@ pub fn run(args: DiagnoseArgs, folder: &Path, out: &Out) -> Result<u8, CommandEr
             .hint(format!("`ralph diagnose {}` reads it now", entry.run_id)));
         }
     } else {
-        read_now(&args, &entry, out)?;
+        read_now(&args, app, &entry, out)?;
     }
-    tell(&args, &entry, &handle, out)
+    tell(&args, app, &entry, &handle, out)
 }
 
 /// Reads a run that nobody drives, under its lock, so that what it costs is in its journal.
-fn read_now(args: &DiagnoseArgs, entry: &Registration, out: &Out) -> Result<(), CommandError> {
-    let opened = resume::open(entry)?;
-    let mut parts =
-        wiring::parts(&opened.home, &opened.spec, opened.repo, &opened.lock, signals::install(), out)?;
-    if args.rules {
-        parts.helpers.asker = None;
-    }
-    if let Some(name) = &args.profile
-        && opened.spec.settings.models.get(name).is_none()
-    {
-        let known: Vec<&str> = opened.spec.settings.models.profiles.keys().map(String::as_str).collect();
-        return Err(CommandError::usage(format!("there is no model profile `{name}` in this run"))
-            .hint(format!("it knows: {}", known.join(", "))));
-    }
-    let driver = Driver::resume(parts)?;
-    driver.consult_doctor(args.profile.as_deref())?;
-    Ok(())
+fn read_now(args: &DiagnoseArgs, app: &App, entry: &Registration, out: &Out) -> Result<(), CommandError> {
+    let doctor = match &args.profile {
+        Some(name) => Doctor::Profile(name),
+        None if args.rules => Doctor::Rules,
+        None => Doctor::Configured,
+    };
+    app.diagnose(entry, doctor, signals::install(), &Presenter::new(app, out))
 }
 
 fn wait(handle: &RunHandle, from: Seq) -> bool {
@@ -109,6 +98,7 @@ fn wait(handle: &RunHandle, from: Seq) -> bool {
 
 fn tell(
     args: &DiagnoseArgs,
+    app: &App,
     entry: &Registration,
     handle: &RunHandle,
     out: &Out,
@@ -124,7 +114,7 @@ fn tell(
             .hint("`ralph diagnose` writes a new one")
     })?;
     let (by, usage) = last_word(handle);
-    let sent = if args.apply { apply(entry, &state, &report)? } else { Vec::new() };
+    let sent = if args.apply { apply(app, entry, &state, &report)? } else { Vec::new() };
     if out.json {
         out.value(&serde_json::json!({
             "run_id": entry.run_id,
@@ -159,11 +149,16 @@ fn last_word(handle: &RunHandle) -> (String, Usage) {
     last.unwrap_or_else(|| ("rules".into(), Usage::free()))
 }
 
-fn apply(entry: &Registration, state: &RunState, report: &Report) -> Result<Vec<&'static str>, CommandError> {
+fn apply(
+    app: &App,
+    entry: &Registration,
+    state: &RunState,
+    report: &Report,
+) -> Result<Vec<&'static str>, CommandError> {
     if state.finished.is_some() {
         return Ok(Vec::new());
     }
-    let from = format!("doctor, applied by {}", host::actor());
+    let from = format!("doctor, applied by {}", app.environment().actor());
     let mut sent = Vec::new();
     for control in report.controls(&state.spec.task.text) {
         sent.push(control.name());

@@ -6,11 +6,11 @@ mod configuration;
 mod machine;
 mod repo;
 
-use crate::command::list::table::{columns, wrap};
-use crate::command::probe::scratch::Scratch;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, host};
+use crate::scratch::Scratch;
+use crate::table::{columns, wrap};
+use ralph_app::{App, find};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
 use serde::Serialize;
@@ -76,18 +76,18 @@ impl Check {
 }
 
 /// Runs the command.
-pub fn run(_args: DoctorArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(_args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
     // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
-    host::load_dotenv(&top);
-    let scratch = Scratch::new("doctor");
-    let mut checks = machine::checks(folder, scratch.as_ref().err());
-    checks.extend(repo::checks(folder));
-    let (config_checks, file) = configuration::files(&top);
-    checks.extend(code_host::checks(folder, &file));
-    checks.extend(agents::checks(&top, &file));
+    let env = &app.environment().with_dotenv(&top);
+    let scratch = Scratch::new(env, "doctor");
+    let mut checks = machine::checks(env, folder, scratch.as_ref().err());
+    checks.extend(repo::checks(env, folder));
+    let (config_checks, file) = configuration::files(env, &top);
+    checks.extend(code_host::checks(env, folder, &file));
+    checks.extend(agents::checks(env, &top, &file));
     checks.extend(config_checks);
-    checks.extend(configuration::checks(&top, folder, file));
+    checks.extend(configuration::checks(env, &top, folder, file));
     let missing = checks.iter().filter(|c| c.status == Status::Missing).count();
     if out.json {
         out.value(&serde_json::json!({ "ok": missing == 0, "checks": checks }));
@@ -133,7 +133,7 @@ fn print_check(check: &Check, out: &Out) {
         Status::Missing => (Sign::Bad, Tone::Bad, "missing: "),
     };
     let sign = out.sign(sign);
-    let pad = " ".repeat(3usize.saturating_sub(crate::command::list::table::width(sign)));
+    let pad = " ".repeat(3usize.saturating_sub(crate::table::width(sign)));
     let room = columns().saturating_sub(7);
     let text = format!("{}: {word}{}", check.name, check.message);
     for (n, line) in wrap(&text, room).iter().enumerate() {

@@ -2,17 +2,17 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, settings, task_source};
+use ralph_app::{App, Environment, find, settings, task_source};
 use ralph_domain::describe::Tone;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
 /// Says where things stand.
-pub fn run(folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
-    let home = host::state_home()?;
+    let home = app.environment().state_home()?;
     let runs = find::runs_of(&home, &top);
-    let (stands, next) = standing(&top, &runs);
+    let (stands, next) = standing(app.environment(), &top, &runs);
     if out.json {
         out.value(&serde_json::json!({ "folder": top, "stands": stands, "next": next, "runs": runs.len() }));
         return Ok(0);
@@ -23,7 +23,11 @@ pub fn run(folder: &Path, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (String, String) {
+fn standing(
+    env: &Environment,
+    top: &Path,
+    runs: &[ralph_journal::registry::Registration],
+) -> (String, String) {
     if !top.join(".git").exists() {
         return (
             "not a git repository".into(),
@@ -31,10 +35,10 @@ fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (Stri
         );
     }
     if let Some(run) = runs.last()
-        && let Ok(state) = find::handle(run).state()
+        && let Ok(state) = find::handle(env, run).state()
     {
         let id = &run.run_id;
-        let driven = find::handle(run).is_driven();
+        let driven = find::handle(env, run).is_driven();
         let stands = format!(
             "run {id}: {}, iteration {} of {}",
             state.status(),
@@ -58,7 +62,7 @@ fn standing(top: &Path, runs: &[ralph_journal::registry::Registration]) -> (Stri
         return (stands, next);
     }
     if !RalphDir::of(top).config().is_file() {
-        return match settings::detected_agents().as_slice() {
+        return match settings::detected_agents(env).as_slice() {
             [] => (
                 "not set up; no agent CLI found".into(),
                 "`ralph doctor` shows what is missing; `ralph demo` needs nothing".into(),

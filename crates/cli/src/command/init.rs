@@ -1,21 +1,19 @@
 //! `ralph init`: a configuration for this repo, from what is found here, and the files of a new task.
 
-pub mod detect;
 mod new_task;
-pub mod task_files;
 
-use crate::command::list::table::{columns, wrap};
-use crate::command::run::from_repo;
-use crate::command::status::words::row;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{settings, state_files, task_source};
-use detect::{ProjectCommand, test_commands};
+use crate::project::{self, ProjectCommand, test_commands};
+use crate::table::{columns, wrap};
+use crate::words::row;
 use ralph_agents::presets;
+use ralph_app::{App, Environment, settings, state_files, task_source};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Dialect;
 use ralph_domain::money::Usd;
+use ralph_domain::vars::Vars;
 use ralph_git::{Repo, RepoError};
 use ralph_journal::artifacts::write_atomic;
 use ralph_journal::layout::RalphDir;
@@ -119,15 +117,16 @@ struct Draft {
 }
 
 /// Runs the command.
-pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let (top, repo) = match Repo::discover(folder) {
+pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let env = app.environment();
+    let (top, repo) = match Repo::discover(env.vars(), folder) {
         Ok(repo) => (repo.top.clone(), Some(repo)),
         // A configuration may come before the first commit; a run may not.
         Err(RepoError::NoCommits(top)) => (top, None),
-        Err(error) => return Err(from_repo(error)),
+        Err(error) => return Err(error.into()),
     };
     if let Some(dialect) = args.dialect() {
-        return new_task::write(dialect, &args, &top, repo.as_ref(), out);
+        return new_task::write(env, dialect, &args, &top, repo.as_ref(), out);
     }
     let profile = args.profile;
     let path = RalphDir::of(&top).config();
@@ -138,7 +137,7 @@ pub fn run(args: InitArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         ))
         .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
     }
-    let draft = draft(profile, &top)?;
+    let draft = draft(env, profile, &top)?;
     write_config(&draft.file, &path, &top, repo.as_ref())?;
     let next = next_steps(profile, &draft, &top, repo.is_some());
     if out.json {
@@ -171,6 +170,7 @@ fn set_up_state(top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
 fn unborn(top: &Path) -> Option<Repo> {
     let git_dir = top.join(".git");
     git_dir.is_dir().then(|| Repo {
+        vars: Vars::default(),
         top: top.to_owned(),
         common_dir: git_dir.clone(),
         git_dir,
@@ -182,14 +182,14 @@ fn unborn(top: &Path) -> Option<Repo> {
 }
 
 /// The configuration: what an older file says, then the profile, then what is found.
-fn draft(profile: Profile, top: &Path) -> Result<Draft, CommandError> {
+fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<Draft, CommandError> {
     let (mut file, imported) = match import(top)? {
         Some((path, file)) => (file, Some(path)),
         None => (ConfigFile::default(), None),
     };
     file.version = Some(1);
     let agents = match profile {
-        Profile::Auto => settings::detected_agents(),
+        Profile::Auto => settings::detected_agents(env),
         Profile::Command => vec![skeleton()],
         Profile::Actions => vec![AgentConfig::model("actions", AgentKind::Actions, DEFAULT_PROFILE)],
         Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, DEFAULT_PROFILE)],
@@ -207,7 +207,7 @@ fn draft(profile: Profile, top: &Path) -> Result<Draft, CommandError> {
         file.required_verifiers = None;
     }
     if file.setup_commands.as_ref().is_none_or(Vec::is_empty) {
-        let found = detect::setup_commands(top);
+        let found = project::setup_commands(top);
         file.setup_commands = (!found.is_empty()).then_some(found);
     }
     let defaults = ralph_domain::budget::Budgets::default();

@@ -1,13 +1,14 @@
 //! `ralph lint`: everything that is wrong with a task, before a cent is spent on it.
 
-mod facts;
 mod probe;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::task_source::{self, TaskSource};
+use ralph_app::App;
+use ralph_app::lint::look;
+use ralph_app::task_source::{self, TaskSource};
 use ralph_domain::describe::Tone;
-use ralph_domain::lint::{Diagnostic, Facts, Report, Severity, apply_fixes};
+use ralph_domain::lint::{Diagnostic, Report, Severity, apply_fixes};
 use ralph_domain::text::count;
 use ralph_journal::artifacts::write_atomic;
 use serde_json::json;
@@ -39,10 +40,11 @@ pub struct LintArgs {
 }
 
 /// Runs the command.
-pub fn run(args: LintArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let env = app.environment();
     let mut source = task_source::find(folder, args.file.as_deref())?;
     let mut fixed = Vec::new();
-    let mut report = look(&source, &[]);
+    let mut report = look(env, &source, &[]);
     if args.fix {
         for _ in 0..ROUNDS {
             let done = fix(&source, &report.diagnostics)?;
@@ -51,12 +53,12 @@ pub fn run(args: LintArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
             }
             fixed.extend(done);
             source = task_source::read(&source.folder, source.dialect, source.files.name())?;
-            report = look(&source, &[]);
+            report = look(env, &source, &[]);
         }
     }
     if let (true, Some(task)) = (args.probe_checks, &report.task) {
-        let passing = probe::passing(task, &source.folder, args.probe_seconds, out)?;
-        report = look(&source, &passing);
+        let passing = probe::passing(env, task, &source.folder, args.probe_seconds, out)?;
+        report = look(env, &source, &passing);
     }
     if out.json {
         out.value(&object(&source, &report, &fixed));
@@ -64,25 +66,6 @@ pub fn run(args: LintArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
         tell(&source, &report, &fixed, out);
     }
     Ok(if report.refuses() { 2 } else { 0 })
-}
-
-/// Lints with everything that can be found out without running anything.
-pub fn look(source: &TaskSource, passing_before: &[String]) -> Report {
-    let mut configured = facts::configuration(source);
-    let known = |missing_programs| Facts {
-        missing_programs,
-        passing_before: passing_before.to_vec(),
-        verifiers: configured.verifiers.clone(),
-        budget_set: configured.budget_set,
-        has_forge: configured.has_forge,
-    };
-    let mut report = ralph_domain::lint::lint(source.dialect, &source.files, &known(Vec::new()));
-    let missing = report.task.as_ref().map(|task| facts::missing_programs(task, source)).unwrap_or_default();
-    if !missing.is_empty() {
-        report = ralph_domain::lint::lint(source.dialect, &source.files, &known(missing));
-    }
-    report.diagnostics.append(&mut configured.diagnostics);
-    report
 }
 
 /// Applies the safe edits and returns what was done, in words.

@@ -1,21 +1,17 @@
 //! `ralph list`: the runs of this folder, or of every folder on this machine.
 
-pub mod table;
-
-use crate::command::status::facts::Facts;
-use crate::command::status::words::{age, home_path, since};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, host};
+use crate::table::{self, Cell, Table};
+use crate::words::{age, home_path, since};
 use jiff::Timestamp;
+use ralph_app::list::ListEntry;
+use ralph_app::{App, find};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::ports::Clock as _;
-use ralph_journal::registry::{self, Registration};
-use serde::Serialize;
-use std::path::{Path, PathBuf};
-use table::{Cell, Table};
+use std::path::Path;
 
 /// Newest last. A run whose folder is gone is shown as `gone`.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -29,42 +25,11 @@ pub struct ListArgs {
     pub all: bool,
 }
 
-/// One run in the list.
-#[derive(Debug, Serialize)]
-struct Entry {
-    run_id: String,
-    title: String,
-    /// The status word; `gone` where the folder is, `unreadable` where its journal is.
-    status: String,
-    driven: bool,
-    iteration: Option<u32>,
-    max_iterations: Option<u32>,
-    cost_usd: Option<Usd>,
-    cost_basis: Option<CostBasis>,
-    created_at: Timestamp,
-    last_event_at: Option<Timestamp>,
-    folder: PathBuf,
-    workspace: PathBuf,
-    /// What is wrong, where something is.
-    problem: Option<String>,
-    #[serde(skip)]
-    orphaned: bool,
-}
-
 /// Runs the command.
-pub fn run(args: ListArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: ListArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ListArgs { all } = args;
-    let home = host::state_home()?;
     let top = find::top(folder);
-    let mut found = find::runs_of(&home, &top);
-    if all {
-        let here = std::mem::take(&mut found);
-        found = registry::all(&home);
-        found.extend(here);
-        found.sort_by(|a, b| a.run_id.cmp(&b.run_id));
-        found.dedup_by(|a, b| a.run_id == b.run_id);
-    }
-    let entries: Vec<Entry> = found.into_iter().map(look).collect();
+    let entries = app.list(folder, all)?;
     if out.json {
         out.value(&entries);
         return Ok(0);
@@ -87,45 +52,7 @@ pub fn run(args: ListArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
     Ok(0)
 }
 
-fn look(registration: Registration) -> Entry {
-    let entry = Entry {
-        run_id: registration.run_id.to_string(),
-        title: registration.title.clone(),
-        status: "gone".into(),
-        driven: false,
-        iteration: None,
-        max_iterations: None,
-        cost_usd: None,
-        cost_basis: None,
-        created_at: registration.created_at,
-        last_event_at: None,
-        folder: registration.origin.clone(),
-        workspace: registration.workspace.clone(),
-        problem: None,
-        orphaned: false,
-    };
-    if !registration.run_dir().spec().is_file() {
-        let problem = format!("`{}` is gone", registration.run_dir().path().display());
-        return Entry { problem: Some(problem), ..entry };
-    }
-    match Facts::load(registration) {
-        Err(error) => Entry { status: "unreadable".into(), problem: Some(error.message), ..entry },
-        Ok(facts) => Entry {
-            title: facts.state.spec.task.title.clone(),
-            status: facts.state.status().to_string(),
-            driven: facts.driver.is_some(),
-            iteration: Some(facts.iteration()),
-            max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),
-            cost_usd: Some(facts.state.totals.cost),
-            cost_basis: Some(facts.state.totals.basis),
-            last_event_at: Some(facts.last_event),
-            orphaned: facts.is_orphaned(),
-            ..entry
-        },
-    }
-}
-
-fn print(entries: &[Entry], all: bool, now: Timestamp, out: &Out) {
+fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
     let mut folders: Vec<&Path> = Vec::new();
     for entry in entries {
         if !folders.contains(&entry.folder.as_path()) {
@@ -164,7 +91,7 @@ fn print(entries: &[Entry], all: bool, now: Timestamp, out: &Out) {
     }
 }
 
-fn cells(entry: &Entry, now: Timestamp, out: &Out) -> [Cell; 6] {
+fn cells(entry: &ListEntry, now: Timestamp, out: &Out) -> [Cell; 6] {
     let (sign, tone) = match entry.status.as_str() {
         _ if entry.orphaned => (Sign::Open, Tone::Attention),
         "done" => (Sign::Good, Tone::Good),
@@ -196,18 +123,24 @@ fn cells(entry: &Entry, now: Timestamp, out: &Out) -> [Cell; 6] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ralph_app::Environment;
+    use ralph_app::list::look;
     use ralph_domain::id::RunId;
+    use ralph_journal::registry::Registration;
 
     #[test]
     fn a_run_whose_folder_is_gone_is_shown_as_gone() {
-        let entry = look(Registration {
-            run_id: RunId::from("20261115-143307-k3f9"),
-            title: "Fix the router".into(),
-            origin: "/nonexistent/a".into(),
-            workspace: "/nonexistent/a".into(),
-            created_at: "2026-11-15T14:33:07Z".parse().unwrap(),
-            spare: None,
-        });
+        let entry = look(
+            &Environment::new(Default::default(), "/"),
+            Registration {
+                run_id: RunId::from("20261115-143307-k3f9"),
+                title: "Fix the router".into(),
+                origin: "/nonexistent/a".into(),
+                workspace: "/nonexistent/a".into(),
+                created_at: "2026-11-15T14:33:07Z".parse().unwrap(),
+                spare: None,
+            },
+        );
         insta::assert_json_snapshot!(entry, @r#"
         {
           "run_id": "20261115-143307-k3f9",

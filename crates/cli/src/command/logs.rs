@@ -1,36 +1,22 @@
 //! `ralph logs`: what happened, in words, as raw events, or as the agent printed it.
 
-mod live;
 mod output;
 
-use crate::command::list::table::{columns, wrap};
-use crate::command::status::facts::Facts;
 use crate::error::CommandError;
-use crate::output::{Out, Sign};
-use crate::{find, signals};
-use live::LivePrinter;
-use nix::poll::{PollFd, PollFlags, PollTimeout};
-use ralph_core::CancelFlag;
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::RunHandle;
+use crate::follow::{Printer, Watch};
+use crate::output::Out;
+use ralph_app::App;
+use ralph_app::facts::Facts;
 use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
-use ralph_domain::ports::Clock as _;
 use ralph_journal::JournalError;
-use ralph_journal::registry::Registration;
 use ralph_journal::stream::{RunStream, Start, StreamItem};
-use ralph_journal::tail::Line;
 use std::collections::VecDeque;
-use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Sentences shown unless told otherwise.
 const SENTENCES: usize = 200;
-/// Time between two looks at the journal.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// What happened, one sentence per event. Times are UTC.
 #[derive(Debug, clap::Args)]
@@ -67,12 +53,12 @@ pub struct LogsArgs {
 }
 
 /// Runs the command.
-pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let LogsArgs { run, follow, live, iteration, agent_output, events, from, lines: last } = args;
-    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    let facts = app.facts(folder, run.as_deref())?;
     if agent_output {
         let wanted = output::Wanted { iteration, last, follow };
-        return output::print(&facts, wanted, out);
+        return output::print(app, &facts, wanted, out);
     }
     let raw = events || out.json;
     let mut story = Story::open(&facts, from, live, Filter { iteration, current: None, raw })?;
@@ -94,18 +80,18 @@ pub fn run(args: LogsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
     if earlier > 0 && last.is_none() {
         out.say(out.err(Tone::Muted, &format!("… {earlier} earlier lines (`-n 0` shows all)")));
     }
-    let mut printer = Printer { raw, day: String::new(), live: LivePrinter::default() };
+    let mut printer = Printer::new(raw);
     shown.iter().for_each(|item| printer.item(item, out));
     drop(shown);
-    printer.live.end(out);
+    printer.end(out);
     if !follow {
         return Ok(0);
     }
-    let mut watch = Watch::new(&facts.entry);
+    let mut watch = Watch::new(app, &facts.entry);
     while !story.over && !watch.pause(out) {
         while story.poll(&mut |item| printer.item(&item, out))? {}
     }
-    printer.live.end(out);
+    printer.end(out);
     Ok(0)
 }
 
@@ -168,110 +154,6 @@ impl Filter {
         }
         within && (self.raw || describe(event).is_some())
     }
-}
-
-/// Prints lines; in words, with a heading for each new day.
-#[derive(Debug)]
-struct Printer {
-    raw: bool,
-    day: String,
-    live: LivePrinter,
-}
-
-impl Printer {
-    fn item(&mut self, item: &StreamItem, out: &Out) {
-        match item {
-            StreamItem::Event(line) => {
-                self.live.end(out);
-                self.print(line, out);
-            }
-            StreamItem::Live(record) if self.raw => out.value(record),
-            StreamItem::Live(record) => self.live.print(record, out),
-            StreamItem::Missed(_) if self.raw => {}
-            StreamItem::Missed(records) => self.live.missed(*records, out),
-        }
-    }
-
-    fn print(&mut self, line: &Line, out: &Out) {
-        if self.raw {
-            out.line(&line.text);
-            return;
-        }
-        let Some((tone, sentence)) = describe(&line.event) else { return };
-        let day = line.event.at.strftime("%Y-%m-%d").to_string();
-        if day != self.day {
-            out.line(out.out(Tone::Muted, &format!("{day} (UTC)")));
-            self.day = day;
-        }
-        let sign = match tone {
-            Tone::Good => Sign::Good,
-            Tone::Bad => Sign::Bad,
-            Tone::Attention => Sign::Wait,
-            Tone::Plain => Sign::Now,
-            Tone::Muted => Sign::Note,
-        };
-        let time = out.out(Tone::Muted, &line.event.at.strftime("%H:%M:%S").to_string());
-        let sign = out.sign(sign);
-        // Signs differ in width; the sentences still begin in one column.
-        let pad = " ".repeat(3usize.saturating_sub(crate::command::list::table::width(sign)));
-        for (n, part) in wrap(&sentence, columns().saturating_sub(12)).iter().enumerate() {
-            let part = if tone == Tone::Muted { out.out(tone, part) } else { part.clone() };
-            match n {
-                0 => out.line(format!("{time} {}{pad}{part}", out.out(tone, sign))),
-                _ => out.line(format!("            {part}")),
-            }
-        }
-    }
-}
-
-/// Waits between two looks, and knows when to stop waiting.
-struct Watch {
-    clock: SystemClock,
-    cancel: Arc<CancelFlag>,
-    handle: RunHandle,
-    id: String,
-    looks: u32,
-    told: bool,
-}
-
-impl Watch {
-    fn new(entry: &Registration) -> Self {
-        Self {
-            clock: SystemClock::default(),
-            cancel: signals::install(),
-            handle: find::handle(entry),
-            id: entry.run_id.to_string(),
-            looks: 0,
-            told: false,
-        }
-    }
-
-    /// Lets a moment pass; true where nobody wants to see more.
-    fn pause(&mut self, out: &Out) -> bool {
-        self.clock.pause(LOOK);
-        self.looks += 1;
-        // Once a second: is anybody still at work? It may go on later, so that is said and not an end.
-        if self.looks.is_multiple_of(5) {
-            let idle = !self.handle.is_driven();
-            if idle && !self.told {
-                out.say(format!(
-                    "no process drives this run; `ralph resume {}` goes on (Ctrl-C leaves)",
-                    self.id
-                ));
-            }
-            self.told = idle;
-        }
-        self.cancel.get().is_some() || reader_gone()
-    }
-}
-
-/// Whether whoever read stdout has closed it (`ralph logs -f | head`).
-fn reader_gone() -> bool {
-    let stdout = std::io::stdout();
-    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
-    let closed = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
-    nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|n| n > 0)
-        && fds[0].revents().is_some_and(|r| r.intersects(closed))
 }
 
 #[cfg(test)]

@@ -16,10 +16,17 @@ pub struct ManArgs {
     /// Write `ralph.1`, `ralph-run.1`, … to this folder; it is made if needed.
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Print the list of variables as Markdown: what `docs/ENVIRONMENT.md` is made of.
+    #[arg(long, hide = true, conflicts_with = "dir")]
+    pub variables: bool,
 }
 
 /// Runs the command.
 pub fn run(args: ManArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if args.variables {
+        out.raw(ralph_app::variables::markdown().as_bytes());
+        return Ok(0);
+    }
     let Some(dir) = args.dir else {
         let page = page()?;
         if out.json {

@@ -1,18 +1,18 @@
 //! `ralph models`: the model profiles of this folder, and whether one answers.
 
-use crate::command::list::table::{Cell, Table, columns};
 use crate::error::CommandError;
-use crate::models::{LoadedModels, load, variable};
 use crate::output::{Out, Sign};
-use crate::{find, host, signals};
+use crate::question::tiny_question;
+use crate::signals;
+use crate::table::{Cell, Table, columns};
 use ralph_agents::HttpModelClient;
 use ralph_agents::models::Route;
+use ralph_app::models::{LoadedModels, load};
+use ralph_app::{App, Environment, find};
 use ralph_core::CancelFlag;
 use ralph_domain::config::{PriceConfig, Profile};
 use ralph_domain::describe::Tone;
-use ralph_domain::model::{
-    Message, ModelClient as _, ModelErrorKind, ModelRequest, ModelSink, TextPart, UserPart,
-};
+use ralph_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
 use ralph_domain::ports::StopCause;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -49,16 +49,16 @@ pub struct CheckArgs {
 }
 
 /// Runs the command.
-pub fn run(args: ModelsArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: ModelsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
-    host::load_dotenv(&top);
-    let loaded = load(&top)?;
+    let env = &app.environment().with_dotenv(&top);
+    let loaded = load(env, &top)?;
     match args.action {
         None => {
-            list(&loaded, out);
+            list(env, &loaded, out);
             Ok(0)
         }
-        Some(ModelsAction::Check(args)) => check(&loaded, args.profile.as_deref(), &top, out),
+        Some(ModelsAction::Check(args)) => check(env, &loaded, args.profile.as_deref(), &top, out),
     }
 }
 
@@ -80,13 +80,14 @@ enum Key {
     Missing(String),
 }
 
-fn lines(loaded: &LoadedModels) -> Vec<Line> {
+fn lines(env: &Environment, loaded: &LoadedModels) -> Vec<Line> {
     let models = &loaded.models;
+    let vars = env.lookup();
     let line = |name: &String| {
         let profile = models.get(name)?;
-        let route = Route::of(&profile, &variable);
+        let route = Route::of(&profile, &vars);
         let key = match &route {
-            Ok(route) => match (route.key_vars.first(), route.key_var(&variable)) {
+            Ok(route) => match (route.key_vars.first(), route.key_var(&vars)) {
                 (None, _) => Key::NotNeeded,
                 (_, Some(set)) => Key::Set(set.to_owned()),
                 (Some(first), None) => Key::Missing(first.clone()),
@@ -116,8 +117,8 @@ fn lines(loaded: &LoadedModels) -> Vec<Line> {
     models.profiles.keys().filter_map(line).collect()
 }
 
-fn list(loaded: &LoadedModels, out: &Out) {
-    let lines = lines(loaded);
+fn list(env: &Environment, loaded: &LoadedModels, out: &Out) {
+    let lines = lines(env, loaded);
     if out.json {
         out.value(&lines.iter().map(as_json).collect::<Vec<_>>());
         return;
@@ -197,18 +198,13 @@ impl ModelSink for Stopper {
     }
 }
 
-/// The smallest question that shows whether a model answers.
-pub fn tiny_question() -> ModelRequest {
-    let question = TextPart::plain("Answer with the one word: ok");
-    ModelRequest {
-        messages: vec![Message::User { parts: vec![UserPart::Text(question)] }],
-        max_output_tokens: Some(256),
-        stream: true,
-        ..ModelRequest::default()
-    }
-}
-
-fn check(loaded: &LoadedModels, name: Option<&str>, top: &Path, out: &Out) -> Result<u8, CommandError> {
+fn check(
+    env: &Environment,
+    loaded: &LoadedModels,
+    name: Option<&str>,
+    top: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
     let name = name.unwrap_or_else(|| loaded.models.default_name());
     let profile = loaded.models.get(name).ok_or_else(|| {
         let known = || loaded.models.profiles.keys().map(String::as_str);
@@ -221,10 +217,10 @@ fn check(loaded: &LoadedModels, name: Option<&str>, top: &Path, out: &Out) -> Re
     // One further try: a passing trouble shall not look like a wrong setting, and nobody wants to wait long here.
     let asked = Profile { max_retries: Some(1), ..profile.clone() };
     let request = tiny_question();
-    let redactor = host::redactor(top);
+    let redactor = env.redactor(top);
     let mut sink = Stopper { cancel: signals::install() };
     let started = Instant::now();
-    let reply = HttpModelClient::new(variable).call(&asked, &request, &mut sink);
+    let reply = HttpModelClient::new(env.lookup()).call(&asked, &request, &mut sink);
     let took = started.elapsed();
     let reply = match reply {
         Ok(reply) => reply,
@@ -244,7 +240,7 @@ fn check(loaded: &LoadedModels, name: Option<&str>, top: &Path, out: &Out) -> Re
         }
     };
     let cost = reply.cost.or_else(|| Some(loaded.prices.cost_of(&profile, &reply.tokens?)?.cost));
-    let server = Route::of(&profile, &variable).map(|r| r.server()).unwrap_or_default();
+    let server = Route::of(&profile, &env.lookup()).map(|r| r.server()).unwrap_or_default();
     if out.json {
         out.value(&json!({
             "success": true, "profile": name, "litellm_model": profile.litellm_model, "server": server,

@@ -1,9 +1,9 @@
 //! `ralph notify`: see whether people can be told.
 
-use crate::command::list::table::{Cell, Table, columns};
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host, notify};
+use crate::table::{Cell, Table, columns};
+use ralph_app::{App, NotifyRequest, find, notify};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
@@ -37,22 +37,22 @@ pub enum NotifyCommand {
 Exit code 4 where a message did not get through, or nobody is told at all.")]
 pub struct TestArgs {
     /// Also this way: `slack`, `desktop`, `command:LINE`.
-    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
-    pub notify: Vec<notify::Wish>,
+    #[arg(long, value_name = "WAY", value_parser = notify::parse)]
+    pub notify: Vec<NotifyRequest>,
 }
 
 /// Runs the command.
-pub fn run(args: NotifyArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let NotifyCommand::Test(args) = args.command;
     let top = find::top(folder);
-    host::load_dotenv(&top);
-    let heralds = notify::chosen(&args.notify)?;
+    let env = &app.environment().with_dotenv(&top);
+    let heralds = notify::chosen(env, &args.notify)?;
     if heralds.is_empty() {
         return Err(CommandError::environment("nobody is told of a run: no notification is configured").hint(
             "set SLACK_WEBHOOK_URL, or name one under `notify` in your own `~/.config/ralph/config.json` (docs/CONFIG.md)",
         ));
     }
-    let redactor = host::redactor(&top);
+    let redactor = env.redactor(&top);
     let message = test_message();
     let sent = |herald: &Herald| herald.send(&message).map_err(|why| redactor.text(&why).into_owned());
     let results: Vec<(Herald, Result<(), String>)> = heralds

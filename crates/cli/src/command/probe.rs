@@ -1,14 +1,15 @@
 //! `ralph probe`: one tiny question to each agent, to see that it is installed, logged in and answers.
 
 mod model;
-pub mod scratch;
 
-use crate::command::list::table::{columns, wrap};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::{find, host, models, settings, signals};
+use crate::scratch::Scratch;
+use crate::signals;
+use crate::table::{columns, wrap};
 use ralph_agents::presets;
 use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
+use ralph_app::{App, Environment, find, models, settings};
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::AgentConfig;
@@ -16,7 +17,6 @@ use ralph_domain::describe::Tone;
 use ralph_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
 use ralph_domain::redact::Redactor;
 use ralph_domain::text::duration;
-use scratch::Scratch;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,21 +39,21 @@ pub struct ProbeArgs {
 }
 
 /// Runs the command.
-pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ProbeArgs { agent: names, timeout } = args;
     let timeout = Duration::from_secs(timeout);
     let top = find::top(folder);
-    host::load_dotenv(&top);
-    let agents = chosen(&names, configured(&top)?)?;
+    let env = &app.environment().with_dotenv(&top);
+    let agents = chosen(&names, configured(env, &top)?)?;
     if agents.is_empty() {
         return Err(CommandError::environment(
             "there is no agent to try: none is configured, and none of claude, codex, gemini, opencode, qwen is installed",
         )
         .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
     }
-    let redactor = host::redactor(&top);
+    let redactor = env.redactor(&top);
     let cancel = signals::install();
-    let scratch = Scratch::new("probe")?;
+    let scratch = Scratch::new(env, "probe")?;
     let mut reports = Vec::new();
     for agent in &agents {
         if cancel.get().is_some() {
@@ -63,7 +63,7 @@ pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
         let mut sink = Sink { cancel: &cancel, out };
         let now = SystemClock::default().now();
         let mut report = match agent.kind.calls_model() {
-            true => model::ask(agent, &models::load(&top)?, timeout, &cancel, now),
+            true => model::ask(env, agent, &models::load(env, &top)?, timeout, &cancel, now),
             false => probe(agent, &scratch.sandbox, timeout, now, &mut sink),
         };
         clean(&mut report, &redactor);
@@ -83,11 +83,11 @@ pub fn run(args: ProbeArgs, folder: &Path, out: &Out) -> Result<u8, CommandError
 }
 
 /// The agents that a run here would have.
-fn configured(top: &Path) -> Result<Vec<AgentConfig>, CommandError> {
-    let file = settings::load(top)?.file;
+fn configured(env: &Environment, top: &Path) -> Result<Vec<AgentConfig>, CommandError> {
+    let file = settings::load(env, top)?.file;
     let agents = match file.agents {
         Some(agents) if !agents.is_empty() => agents,
-        _ => settings::detected_agents(),
+        _ => settings::detected_agents(env),
     };
     Ok(agents)
 }

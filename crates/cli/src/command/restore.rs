@@ -1,9 +1,9 @@
 //! `ralph restore`: the files as they were before a run. What is there now is kept first.
 
-use crate::command::list::table::{Cell, Table, columns};
 use crate::error::CommandError;
-use crate::find;
 use crate::output::Out;
+use crate::table::{Cell, Table, columns};
+use ralph_app::App;
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
@@ -36,9 +36,9 @@ pub struct RestoreArgs {
 }
 
 /// Runs the command.
-pub fn run(args: RestoreArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let RestoreArgs { run, yes } = args;
-    let entry = find::run(folder, Some(&run))?;
+    let entry = app.open(folder, Some(&run))?.entry;
     let id = &entry.run_id;
     // Any run that is driven in this folder counts: its agent writes the same files.
     if let Some(driver) = lock::holder(&entry.ralph_dir().lock()) {
@@ -59,7 +59,7 @@ pub fn run(args: RestoreArgs, folder: &Path, out: &Out) -> Result<u8, CommandErr
             entry.origin.display()
         )));
     }
-    let repo = Repo::discover(&entry.workspace).map_err(crate::command::run::from_repo)?;
+    let repo = Repo::discover(app.environment().vars(), &entry.workspace)?;
     let plan = plan_restore(&repo, id).map_err(from_git)?;
     if !out.json {
         show(&plan, &repo.top, out);

@@ -1,29 +1,16 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
-mod issue;
 mod many;
-mod options;
-mod place;
-mod report;
-mod task;
-pub mod thinking;
 
-use self::report::{announce, summary, tell_left_out};
-use crate::command::resume;
+use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, handover, host, sandboxes, signals, wiring};
-use crate::{models, notify, settings};
-use ralph_core::Driver;
-use ralph_core::clock::SystemClock;
-use ralph_domain::config::{Isolation, ProviderName, Settings};
+use crate::parse::{isolation, publish};
+use ralph_app::{App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify};
+use ralph_domain::config::{Isolation, ProviderName};
+use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
-use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{Place, RunSpec, Task};
-use ralph_domain::state::RunState;
-use ralph_git::{Repo, RepoError};
-use ralph_journal::layout::RalphDir;
+use ralph_domain::money::Usd;
 use std::path::{Path, PathBuf};
 
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
@@ -35,6 +22,7 @@ use std::path::{Path, PathBuf};
   ralph run --worktree              beside your own tree
   ralph run --provider docker       commands and agents in a container
   ralph run --isolation none        with all your rights, for agents and repos you trust
+  ralph run --detach                in a process of its own, which outlives this terminal
   ralph run --resume                go on with the latest run of this folder")]
 pub struct RunArgs {
     /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
@@ -114,8 +102,8 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
     /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
-    #[arg(long, value_name = "WAY", value_parser = notify::wish)]
-    pub notify: Vec<notify::Wish>,
+    #[arg(long, value_name = "WAY", value_parser = notify::parse)]
+    pub notify: Vec<NotifyRequest>,
     /// Where commands run: local, docker, sbx, daytona, e2b or vercel. Elsewhere than local the work is in a worktree of its
     /// own.
     #[arg(long, value_name = "NAME", value_parser = ProviderName::parse)]
@@ -129,297 +117,119 @@ pub struct RunArgs {
     /// A variable of yours that commands may see; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
-}
-
-/// Reads the value of `--isolation`.
-pub fn isolation(text: &str) -> Result<Isolation, String> {
-    match text {
-        "auto" => Ok(Isolation::Auto),
-        "bwrap" => Ok(Isolation::Bwrap),
-        "landlock" => Ok(Isolation::Landlock),
-        "none" => Ok(Isolation::None),
-        _ => Err("one of auto, bwrap, landlock, none".into()),
-    }
-}
-
-/// Reads the value of `--publish`.
-fn publish(text: &str) -> Result<Publish, String> {
-    match text {
-        "none" => Ok(Publish::None),
-        "push" => Ok(Publish::Push),
-        "pr" => Ok(Publish::Pr),
-        _ => Err("one of none, push, pr".into()),
-    }
+    /// Start the run in a process of its own, print its id and come back: it goes on by itself (`ralph attach`, `status`,
+    /// `cancel`).
+    #[arg(long, conflicts_with_all = ["resume", "jobs"])]
+    pub detach: bool,
+    /// Leave the terminal and the session of whoever started this process.
+    #[arg(long, hide = true, requires = "request")]
+    pub detached: bool,
+    /// The whole request as JSON; `-` is standard input. How one process hands a run to another.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub request: Option<PathBuf>,
 }
 
 /// Runs the loop.
-pub fn run(args: RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return resume::go_on(name, &args.notify, &args.budgets(), folder, out);
+        let budgets = BudgetChange {
+            max_iterations: args.max_iterations,
+            max_seconds: args.max_seconds,
+            max_cost: args.max_cost.map(Usd::from_dollars),
+            max_tokens: args.max_tokens,
+        };
+        return drive::go_on(name, &args.notify, &budgets, app, folder, out);
     }
-    let work =
-        || if args.files.len() > 1 { many::run(&args, folder, out) } else { start(&args, folder, out) };
-    work()
-        .inspect_err(|error| {
-            // Whoever reads the last line of stdout gets the documented object, whatever happened.
-            if out.json {
-                out.value(&RunResult::refused(error.to_run_error()));
-            }
-        })
-        .or_else(|error| {
-            let mut people = *out;
-            people.json = false;
-            Ok(people.fail(&error))
-        })
+    if args.detached {
+        // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
+        let _ = nix::unistd::setsid();
+    }
+    let work = || match &args.request {
+        Some(file) => drive::start(&read_request(file, folder)?, app, out),
+        None if args.detach => detach(&args, app, folder, out),
+        None if args.files.len() > 1 => many::run(&args, app, folder, out),
+        None => drive::start(&args.request(folder), app, out),
+    };
+    Ok(work().unwrap_or_else(|error| drive::refuse(&error, out)))
+}
+
+/// Starts a run that goes on by itself.
+fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if args.files.len() > 1 {
+        return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
+            .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
+    }
+    let run = app.spawn(&args.request(folder))?;
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": run }));
+    } else {
+        out.line(run.as_str());
+        out.say(format!("it goes on by itself; `ralph attach {run}` shows it, `ralph cancel {run}` ends it"));
+    }
+    Ok(0)
+}
+
+fn read_request(file: &Path, folder: &Path) -> Result<RunRequest, CommandError> {
+    let text = if file.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(folder.join(file))
+    };
+    let text =
+        text.map_err(|e| CommandError::usage(format!("cannot read the request `{}`: {e}", file.display())))?;
+    serde_json::from_str(&text).map_err(|e| CommandError::usage(format!("the request cannot be read: {e}")))
 }
 
 impl RunArgs {
-    /// The limits that flags name.
-    fn budgets(&self) -> resume::BudgetArgs {
-        resume::BudgetArgs {
+    /// What the flags ask for, for the only or first file.
+    fn request(&self, folder: &Path) -> RunRequest {
+        let file = self.files.first().or(self.prompt.as_ref());
+        let task = match (&self.issue, file) {
+            (Some(issue), _) => TaskInput::Issue(issue.clone()),
+            (None, Some(file)) => TaskInput::File(file.clone()),
+            (None, None) => TaskInput::Found,
+        };
+        let place = match (&self.clone, self.worktree) {
+            (Some(from), _) => {
+                PlaceRequest::Clone { from: from.clone(), depth: self.depth, sparse: self.sparse.clone() }
+            }
+            (None, true) => PlaceRequest::Worktree,
+            (None, false) => PlaceRequest::InPlace,
+        };
+        RunRequest {
+            folder: folder.to_owned(),
+            task,
+            ticket: self.ticket.clone(),
+            unfinished: if self.new { Unfinished::StartAnew } else { Unfinished::GoOn },
+            overrides: self.overrides(),
+            place,
+            branch: self.branch.clone(),
+            isolation: match (self.no_sandbox, self.sandbox) {
+                (true, _) => Some(Isolation::None),
+                (_, true) => Some(Isolation::Auto),
+                _ => self.isolation,
+            },
+            provider: self.provider,
+            keep_sandbox: self.keep_sandbox,
+            publish: self.publish,
+            notify: self.notify.clone(),
+        }
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
             max_iterations: self.max_iterations,
             max_seconds: self.max_seconds,
             max_cost: self.max_cost,
             max_tokens: self.max_tokens,
+            strict_budget: self.strict_budget,
+            agents: self.agents.clone(),
+            model: self.model.clone(),
+            verify: self.verify.clone(),
+            protect: self.protect.clone(),
+            allow_host: self.allow_host.clone(),
+            pass_env: self.pass_env.clone(),
         }
     }
-
-    /// The flags that each of several runs is given, too.
-    fn passed_on(&self) -> Vec<String> {
-        let mut flags = Vec::new();
-        let mut flag = |name: &str, value: Option<String>| {
-            flags.extend(value.map(|value| [name.to_owned(), value]).into_iter().flatten());
-        };
-        flag("--max-iterations", self.max_iterations.map(|n| n.to_string()));
-        flag("--max-seconds", self.max_seconds.map(|n| n.to_string()));
-        flag("--max-cost", self.max_cost.map(|n| n.to_string()));
-        flag("--max-tokens", self.max_tokens.map(|n| n.to_string()));
-        flag("--agents", (!self.agents.is_empty()).then(|| self.agents.join(",")));
-        flag("--model", self.model.clone());
-        flag("--ticket", self.ticket.clone());
-        self.verify.iter().for_each(|command| flag("--verify", Some(command.clone())));
-        self.protect.iter().for_each(|path| flag("--protect", Some(path.clone())));
-        flag(
-            "--publish",
-            self.publish.map(|publish| match publish {
-                Publish::None => "none".to_owned(),
-                Publish::Push => "push".to_owned(),
-                Publish::Pr => "pr".to_owned(),
-            }),
-        );
-        self.notify.iter().for_each(|wish| flag("--notify", Some(notify::written(wish))));
-        flag("--provider", self.provider.map(|name| name.as_str().to_owned()));
-        self.allow_host.iter().for_each(|host| flag("--allow-host", Some(host.clone())));
-        self.pass_env.iter().for_each(|name| flag("--pass-env", Some(name.clone())));
-        if self.strict_budget {
-            flags.push("--strict-budget".into());
-        }
-        if self.keep_sandbox {
-            flags.push("--keep-sandbox".into());
-        }
-        flags.extend(
-            options::asked(self)
-                .map(options::name)
-                .into_iter()
-                .flat_map(|name| ["--isolation".to_owned(), name.to_owned()]),
-        );
-        flags
-    }
-}
-
-fn start(args: &RunArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let top = find::top(folder);
-    host::load_dotenv(&top);
-    let home = host::state_home()?;
-    let origin = Repo::discover(&top).map_err(from_repo)?;
-    let loaded = settings::load(&origin.top)?;
-    let issue = match &args.issue {
-        Some(named) => Some(issue::fetch(named, &origin, &loaded.file)?),
-        None => None,
-    };
-    let named = args.files.first().or(args.prompt.as_ref()).or(issue.as_ref().map(|issue| &issue.file));
-    let ticket = args.ticket.clone().or_else(|| issue.as_ref().map(|issue| issue.number.to_string()));
-    let mut chosen = task::choose(folder, &top, named.map(PathBuf::as_path), ticket.as_deref())?;
-    let task = without_secrets(chosen.task.clone(), &host::redactor(&top));
-    let sandbox = sandboxes::choose(args, &loaded, chosen.settings.sandbox.as_ref())?;
-    let mut args = args.clone();
-    let isolation = if sandbox.provider().is_elsewhere() {
-        // The user's own tree is no place for a sandbox to work in.
-        args.worktree |= args.clone.is_none();
-        Isolation::Auto
-    } else {
-        options::isolation(&args, &loaded)?
-    };
-    let args = &args;
-    chosen.settings.sandbox = Some(sandbox);
-    let models = models::load(&origin.top)?;
-    let mut settings = options::resolve(
-        args,
-        loaded.clone(),
-        std::mem::take(&mut chosen.settings),
-        (&models, &chosen.model),
-        (isolation, &origin.top),
-    )?;
-    let wanted = args.publish.is_some() || args.issue.is_some() || loaded.file.publish.is_some();
-    if let Some(issue) = &issue {
-        settings.handover.issue = Some(issue.number);
-        if args.publish.is_none() && loaded.file.publish.is_none() {
-            settings.handover.publish = Publish::Pr;
-        }
-        if chosen.branch.is_none() {
-            chosen.branch = Some(issue.branch());
-        }
-    }
-    let url = match args.clone.as_deref().filter(|from| handover::is_elsewhere(from)) {
-        Some(from) => Some(from.to_owned()),
-        None => handover::remote_url(&origin, &settings.handover.remote),
-    };
-    handover::settle(&mut settings, &task, url.as_deref(), &origin, wanted, out)?;
-    if let Some(code) = continue_unfinished(args, &origin, &task, &settings, out)? {
-        return Ok(code);
-    }
-    let clock = SystemClock::default();
-    let now = clock.now();
-    let run_id = ralph_core::run_id::new(now);
-    if out.live && settings.isolation != Isolation::None && !args.worktree && args.clone.is_none() {
-        // A large tree takes a while.
-        out.say("making a twin of your tree for the agent");
-    }
-    let extent = place::extent(args, loaded.file.clone.as_ref(), &chosen)?;
-    let placed = place::make(args, &origin, &home, &run_id, &settings, &chosen, &extent)?;
-    let in_place = placed.place == Place::InPlace;
-    let repo =
-        if in_place { origin.clone() } else { Repo::discover(&placed.workspace).map_err(from_repo)? };
-    repo.exclude_ralph_dir().map_err(CommandError::from)?;
-    let config_digest = if in_place { loaded.repo_digest } else { None };
-    let mut spec = RunSpec {
-        version: ralph_domain::spec::VERSION,
-        spec_version: 1,
-        run_id,
-        created_at: now,
-        task,
-        settings,
-        place: placed.place,
-        workspace: placed.workspace,
-        origin: origin.top,
-        branch: placed.branch,
-        config_digest,
-        forked_from: None,
-    };
-    handover::name_branch(&mut spec, &repo, chosen.branch.as_deref())?;
-    let mut lock = match placed.lock {
-        Some(lock) => lock,
-        None => wiring::lock(&spec)?,
-    };
-    fresh_state_files(&spec)?;
-    wiring::register(&home, &spec, &repo)?;
-    announce(&spec, &loaded.unheard, &models.prices, out);
-    tell_left_out(&placed.left_out, out);
-    let mut parts = wiring::parts(&home, &spec, repo, &lock, signals::install(), out)
-        .inspect_err(|_| sandboxes::undo(&home, &spec))?;
-    parts.notifiers = notify::notifiers(&args.notify)?;
-    let driver = Driver::create(spec, parts)?;
-    lock.tell(driver.lease())?;
-    Ok(finish(driver, out))
-}
-
-/// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
-/// old one is kept with its run.
-fn fresh_state_files(spec: &RunSpec) -> Result<(), CommandError> {
-    let dir = RalphDir::of(spec.home());
-    if let Some(last) = dir.runs().pop() {
-        // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
-        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last))
-            && handed_state(&last).is_some_and(|state| state.finished.is_some())
-        {
-            ralph_git::twin::remove(&last.origin, &last.run_id, &last.workspace);
-        }
-        let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
-    }
-    crate::state_files::write_missing(&dir)?;
-    Ok(())
-}
-
-/// Runs a driver to its end and tells how it went.
-pub fn finish(driver: Driver, out: &Out) -> u8 {
-    let spec = driver.state().spec.clone();
-    ralph_sandbox::let_go_of_code();
-    let result = driver.run();
-    let state = handed_state(&spec);
-    summary(&result, &spec, state.as_ref(), out);
-    if out.json {
-        out.value(&result);
-    }
-    // Last, as a large tree takes its time.
-    tidy_up(&spec, state.as_ref());
-    result.reason.exit_code()
-}
-
-/// What is known of a run whose agent works on a twin.
-fn handed_state(spec: &RunSpec) -> Option<RunState> {
-    let dir = RalphDir::of(spec.home());
-    spec.hands_back().then(|| ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()).flatten()
-}
-
-/// Removes the agent's copy of the tree once a run is over: all that came of it is in the user's own tree and refs. Where the
-/// user's own version of a file was kept, the copy stays, and so it does where a larger budget lets the run go on.
-fn tidy_up(spec: &RunSpec, state: Option<&RunState>) {
-    let over = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
-    if state.is_some_and(|state| over(state) && state.kept_back.is_empty()) {
-        ralph_git::twin::remove(&spec.origin, &spec.run_id, &spec.workspace);
-    }
-}
-
-/// A plain `ralph run` where an unfinished run of the same task lies goes on with it: a restart is no new start.
-fn continue_unfinished(
-    args: &RunArgs,
-    origin: &Repo,
-    task: &Task,
-    settings: &Settings,
-    out: &Out,
-) -> Result<Option<u8>, CommandError> {
-    if args.new || args.worktree || args.clone.is_some() {
-        return Ok(None);
-    }
-    let dir = RalphDir::of(&origin.top);
-    if ralph_journal::lock::holder(&dir.lock()).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
-        // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
-        return Ok(None);
-    }
-    let Some(id) = dir.runs().pop() else { return Ok(None) };
-    let Ok(state) = ralph_journal::snapshot::load(&dir, &dir.run(&id)) else { return Ok(None) };
-    if state.finished.is_some() {
-        return Ok(None);
-    }
-    let mut before = state.spec.settings.clone();
-    before.handover.branch = None;
-    // Limits can be changed at any time.
-    before.budgets = settings.budgets;
-    let same = ralph_core::is_same_task(&state.spec.task, task) && before == *settings;
-    if same {
-        out.say(format!("going on with run {id}, which was not finished (`--new` starts another one)"));
-        return resume::go_on(Some(id.as_str()), &args.notify, &args.budgets(), &origin.top, out).map(Some);
-    }
-    Err(CommandError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
-        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
-}
-
-/// Errors of looking at a repo, with their hints.
-pub fn from_repo(error: RepoError) -> CommandError {
-    let hint = error.hint();
-    CommandError { hint, ..CommandError::usage(error.to_string()) }
-}
-
-impl From<ralph_git::Error> for CommandError {
-    fn from(error: ralph_git::Error) -> Self {
-        let hint = error.hint();
-        Self { hint, ..Self::environment(error.to_string()) }
-    }
-}
-
-/// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.
-fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Task {
-    let clean = |text: &str| redactor.text(text).into_owned();
-    Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }
 }

@@ -6,6 +6,7 @@ pub mod test;
 
 use crate::error::CommandError;
 use crate::output::Out;
+use ralph_app::App;
 use ralph_domain::ports::{SandboxInfo, SandboxProvider};
 use serde::Serialize;
 
@@ -29,11 +30,11 @@ pub enum SandboxCommand {
 }
 
 /// Runs the command.
-pub fn run(args: SandboxArgs, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: SandboxArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     match args.command {
-        SandboxCommand::Test(args) => test::run(args, out),
-        SandboxCommand::List(args) => list::run(args, out),
-        SandboxCommand::Rm(args) => rm::run(args, out),
+        SandboxCommand::Test(args) => test::run(args, app, out),
+        SandboxCommand::List(args) => list::run(args, app, out),
+        SandboxCommand::Rm(args) => rm::run(args, app, out),
     }
 }
 

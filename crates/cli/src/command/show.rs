@@ -4,14 +4,11 @@ mod iteration;
 mod proof;
 mod whole;
 
-use crate::command::status::facts::Facts;
 use crate::error::CommandError;
-use crate::find;
 use crate::output::Out;
-use ralph_domain::event::{EventBody, FileChange};
-use ralph_domain::id::Seq;
-use ralph_domain::state::{IterationSummary, RunState};
-use ralph_domain::stuck::Signals;
+use ralph_app::App;
+use ralph_app::facts::Facts;
+use ralph_app::story::Story;
 use ralph_domain::text::count;
 use std::path::Path;
 
@@ -45,22 +42,10 @@ pub struct ShowArgs {
     pub proof: bool,
 }
 
-/// The story of a run as far as it is shown.
-#[derive(Debug, Default)]
-struct Story {
-    /// Every finished iteration, oldest first.
-    iterations: Vec<IterationSummary>,
-    /// Files that the wanted iteration changed, and how many in all.
-    files: Vec<FileChange>,
-    files_total: usize,
-    /// Stuck signals of the wanted iteration.
-    signals: Option<Signals>,
-}
-
 /// Runs the command.
-pub fn run(args: ShowArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ShowArgs { run, iteration, diff, prompt, output, receipt, proof } = args;
-    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    let facts = app.facts(folder, run.as_deref())?;
     if proof {
         return self::proof::show(&facts, out);
     }
@@ -69,35 +54,12 @@ pub fn run(args: ShowArgs, folder: &Path, out: &Out) -> Result<u8, CommandError>
     if let Some((_, name)) = file.into_iter().find(|(wanted, _)| *wanted) {
         return artifact(&facts, iteration, name, out);
     }
-    let story = story(&facts, iteration)?;
+    let story = Story::read(app.environment(), &facts, iteration)?;
     match iteration {
         Some(number) => self::iteration::show(&facts, number, &story, out),
         None => whole::show(&facts, &story, out),
     }
     .map(|()| 0)
-}
-
-/// Replays the journal: the state remembers a window, the story is all of it.
-fn story(facts: &Facts, wanted: Option<u32>) -> Result<Story, CommandError> {
-    let mut state = RunState::new(facts.state.spec.clone());
-    let mut story = Story::default();
-    for event in find::handle(&facts.entry).follow(Seq(0)).poll()? {
-        state.apply(&event);
-        match event.body {
-            EventBody::IterationEnded { iteration, signals, .. } => {
-                story.iterations.extend(state.history.back().cloned());
-                if wanted == Some(iteration) {
-                    story.signals = Some(signals);
-                }
-            }
-            EventBody::Checkpointed { iteration, files, files_total, .. } if wanted == Some(iteration) => {
-                story.files = files;
-                story.files_total = files_total;
-            }
-            _ => {}
-        }
-    }
-    Ok(story)
 }
 
 /// Prints one file of an iteration as it is.

@@ -1,15 +1,9 @@
 //! `ralph status`: where a run stands, in a few milliseconds and without asking the process that drives it.
 
-pub mod facts;
-pub mod now;
-pub mod view;
-pub mod words;
-
 use crate::error::CommandError;
-use crate::find;
 use crate::output::Out;
-use facts::Facts;
-use serde_json::{Value, json};
+use crate::run_text;
+use ralph_app::{App, status};
 use std::path::Path;
 
 /// Is it alive, is it getting closer, does it need you, what has it cost: in this order.
@@ -24,83 +18,13 @@ pub struct StatusArgs {
 }
 
 /// Runs the command.
-pub fn run(args: StatusArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: StatusArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let StatusArgs { run } = args;
-    let facts = Facts::load(find::run(folder, run.as_deref())?)?;
+    let facts = app.facts(folder, run.as_deref())?;
     if out.json {
-        out.value(&object(&facts));
+        out.value(&status::object(&facts));
     } else {
-        view::print(&facts, out);
+        run_text::print(&facts, out);
     }
     Ok(0)
-}
-
-/// The run as one JSON object.
-pub fn object(facts: &Facts) -> Value {
-    let state = &facts.state;
-    let settings = &state.spec.settings;
-    let checks: Vec<Value> = settings
-        .verifiers
-        .iter()
-        .map(|verifier| {
-            let result = state.checks.get(&verifier.name);
-            json!({
-                "name": verifier.name,
-                "command": verifier.command_line(),
-                "required": settings.required_verifiers.contains(&verifier.name),
-                "passed": result.map(|r| r.passed),
-                "why": result.and_then(|r| r.why.as_deref()),
-                "exit_code": result.and_then(|r| r.exit_code),
-                "duration_ms": result.map(|r| r.duration_ms),
-                "tests": result.and_then(|r| r.tests),
-                "current_tree": result.is_some_and(|r| view::is_current(facts, r)),
-                "at": result.and_then(|r| facts.written_at(Path::new(&r.log))),
-                "log": result.map(|r| r.log.as_str()),
-            })
-        })
-        .collect();
-    let cooldowns: serde_json::Map<String, Value> = state
-        .cooldowns
-        .iter()
-        .filter(|(_, rest)| rest.until > facts.now)
-        .map(|(name, rest)| (name.to_string(), json!({ "until": rest.until, "reason": rest.reason })))
-        .collect();
-    let needs = state.needs_human.as_ref().map(|need| {
-        let next = need.answer(facts.entry.run_id.as_str());
-        json!({ "reason": need.reason, "message": need.message, "next": next })
-    });
-    let finished = state
-        .finished
-        .as_ref()
-        .map(|end| json!({ "reason": end.reason, "summary": end.summary, "at": end.at }));
-    json!({
-        "run_id": facts.entry.run_id,
-        "title": state.spec.task.title,
-        "status": state.status(),
-        "now": now::line(facts).1,
-        "driven": facts.driver.is_some(),
-        "pid": facts.driver.as_ref().map(|d| d.pid),
-        "iteration": facts.iteration(),
-        "iterations_done": state.iterations,
-        "max_iterations": settings.budgets.max_iterations,
-        "agent": state.current.as_ref().map(|c| &c.agent),
-        "loop_score": facts.loop_score(),
-        "cost_usd": state.totals.cost,
-        "cost_basis": state.totals.basis,
-        "max_cost_usd": settings.budgets.max_cost,
-        "compute_usd": state.compute.known_cost(),
-        "sandboxes": state.compute.sandboxes,
-        "tokens": state.totals.tokens,
-        "elapsed_seconds": state.elapsed().as_secs_f64(),
-        "working_seconds": state.spent().time.as_secs_f64(),
-        "checks": checks,
-        "cooldowns": cooldowns,
-        "dropped": state.dropped,
-        "needs": needs,
-        "branch": facts.branch(),
-        "workspace": state.spec.home(),
-        "run_dir": facts.entry.run_dir().path(),
-        "last_event_at": facts.last_event,
-        "finished": finished,
-    })
 }

@@ -1,5 +1,6 @@
 //! Cheats by the dozen: each in place (with all the rights of the user), in a worktree and in a clone (behind the fence
 //! where this machine has one). Each has an honest twin in the same scene, which passes: so a cheat fails for its own sake.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use super::RALPH;
 use ralph_testkit::{Finished, TestEnv, TestRepo};

@@ -1,5 +1,6 @@
 //! Agents that think, in sandboxes: a real CLI inside a container, whose only way to its model is the egress proxy; and models
 //! that the engine calls itself, whose commands alone go into the sandbox.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::bench::Bench;
 use crate::docker::engine;

@@ -1,4 +1,5 @@
 //! Containers of a real engine. Where none can run, these tests say so and why.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::bench::Bench;
 use crate::stories;

@@ -1,4 +1,5 @@
 //! A real Chromium on a page of our own.
+#![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::support::{Script, Stage, alive, calls, fine, refused, says};
 use ralph_domain::ports::{Agent as _, PutAway};

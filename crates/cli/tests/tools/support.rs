@@ -41,7 +41,7 @@ impl Stage {
             format!("tools-{}", dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.'));
         let options = LocalOptions {
             guard_exe: Some(PathBuf::from(env!("CARGO_BIN_EXE_ralph"))),
-            ..LocalOptions::new(run)
+            ..LocalOptions::new(run, &ralph_testkit::vars())
         };
         let sandbox = LocalSandbox::start(dir.path(), options).unwrap();
         Self {

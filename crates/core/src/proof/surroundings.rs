@@ -3,6 +3,7 @@
 
 use ralph_domain::config::Settings;
 use ralph_domain::id::Digest;
+use ralph_domain::vars::Vars;
 use ralph_evidence::test_command::simple_commands;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -34,13 +35,10 @@ const HOME_FILES: &[&str] = &[
 pub(crate) type Marks = BTreeMap<String, String>;
 
 /// Looks at what the checks of a run depend on.
-pub(crate) fn look(settings: &Settings, workspace: &Path) -> Marks {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute() && !folder.starts_with(workspace))
-        .collect();
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    marks(&wanted(settings), &folders, home.as_deref())
+pub(crate) fn look(vars: &Vars, settings: &Settings, workspace: &Path) -> Marks {
+    let mut folders = vars.path_folders();
+    folders.retain(|folder| !folder.starts_with(workspace));
+    marks(&wanted(settings), &folders, vars.get_os("HOME").map(Path::new))
 }
 
 /// The programs that checks name, and the usual ones.

@@ -107,7 +107,7 @@ impl Driver {
     fn look_around(&self, found: &mut Findings) {
         let state = &self.ctx.state;
         if !state.surroundings.is_empty() {
-            let now = surroundings::look(&state.spec.settings, &state.spec.workspace);
+            let now = surroundings::look(&self.ctx.vars, &state.spec.settings, &state.spec.workspace);
             let changed = surroundings::differences(&state.surroundings, &now);
             if !changed.is_empty() {
                 found.hint = Some(
@@ -312,11 +312,11 @@ impl Driver {
             found.fail(why);
         }
         let sandbox = self.sandbox.beside(folder)?;
-        let vars =
-            std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
         // Elsewhere the variables of this machine do not count.
         let env = match sandbox.capabilities().surroundings {
-            Surroundings::Host => environment::redirected(vars, &self.ctx.state.spec.workspace, folder),
+            Surroundings::Host => {
+                environment::redirected(self.ctx.vars.texts(), &self.ctx.state.spec.workspace, folder)
+            }
             Surroundings::Own => Vec::new(),
         };
         for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {

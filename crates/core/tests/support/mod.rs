@@ -200,6 +200,7 @@ impl Machine {
             keeper: None,
             machine: Some("m1".into()),
             version: Some("test 1".into()),
+            vars: ralph_domain::vars::Vars::default(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

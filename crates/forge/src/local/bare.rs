@@ -2,6 +2,7 @@
 
 use crate::error::{Result, refused, unavailable};
 use ralph_domain::ports::ForgeError;
+use ralph_domain::vars::Vars;
 use ralph_git::{Git, GitError};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ const PATHS_MAX: usize = 3000;
 #[derive(Debug, Clone)]
 pub(crate) struct Bare {
     pub path: PathBuf,
+    vars: Vars,
 }
 
 fn trouble(error: GitError) -> ForgeError {
@@ -23,18 +25,18 @@ fn trouble(error: GitError) -> ForgeError {
 
 impl Bare {
     /// The repo at `path`, made where there is none.
-    pub fn open(path: &Path) -> Result<Self> {
-        let bare = Self { path: path.to_owned() };
+    pub fn open(path: &Path, vars: &Vars) -> Result<Self> {
+        let bare = Self { path: path.to_owned(), vars: vars.clone() };
         if !path.join("HEAD").exists() {
             super::store::folder(path)?;
             let init = ["init", "-q", "--bare", "--template=", "-b", "main", "."];
-            Git::in_folder(path).call(init).run().map_err(trouble)?;
+            Git::in_folder(vars, path).call(init).run().map_err(trouble)?;
         }
         Ok(bare)
     }
 
     fn git(&self) -> Git {
-        Git::in_repo(&self.path, &self.path)
+        Git::in_repo(&self.vars, &self.path, &self.path)
     }
 
     /// The commit of a branch.

@@ -25,6 +25,7 @@ use ralph_domain::ports::{
     Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PrState,
     PullRequest, Review,
 };
+use ralph_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// Who acts here.
@@ -41,14 +42,14 @@ pub struct LocalForge {
 }
 
 impl LocalForge {
-    /// The forge in this folder, made where there is none.
-    pub fn open(root: &Path) -> Result<Self, ForgeError> {
+    /// The forge in this folder, made where there is none; git processes on it inherit `vars`.
+    pub fn open(root: &Path, vars: &Vars) -> Result<Self, ForgeError> {
         store::folder(root)?;
         let root =
             root.canonicalize().map_err(|e| crate::error::unavailable("cannot open the local forge", e))?;
         // Two processes must not make the same repo.
         let _held = store::lock(&root)?;
-        let bare = Bare::open(&root.join("repo.git"))?;
+        let bare = Bare::open(&root.join("repo.git"), vars)?;
         for name in ["prs", "issues", "checks", "statuses"] {
             store::folder(&root.join(name))?;
         }

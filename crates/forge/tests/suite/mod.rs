@@ -14,6 +14,11 @@ use ralph_git::{GitWorkspace, Identity, Repo, WorkspaceOptions};
 use std::path::PathBuf;
 use std::process::Command;
 
+/// The variables that a test was started with.
+pub fn vars() -> ralph_domain::vars::Vars {
+    std::env::vars_os().collect()
+}
+
 /// A code host with the people on it.
 pub trait Host {
     fn forge(&self) -> &dyn Forge;
@@ -75,7 +80,7 @@ impl Work {
 
     pub fn workspace(&self) -> GitWorkspace {
         let options = WorkspaceOptions::new(Identity::new("Ralph", "ralph@localhost"));
-        GitWorkspace::new(Repo::discover(&self.top).unwrap(), RunId::from("r1"), options).unwrap()
+        GitWorkspace::new(Repo::discover(&vars(), &self.top).unwrap(), RunId::from("r1"), options).unwrap()
     }
 
     /// Pushes `HEAD` as a branch.

@@ -17,6 +17,11 @@ pub struct Fixture {
     pub top: PathBuf,
 }
 
+/// The variables that a test was started with.
+pub fn vars() -> ralph_domain::vars::Vars {
+    std::env::vars_os().collect()
+}
+
 /// Plain git, as a user or an agent runs it.
 pub fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
     let output = Command::new("git")
@@ -91,7 +96,7 @@ impl Fixture {
         git(&self.top, args)
     }
     pub fn repo(&self) -> Repo {
-        Repo::discover(&self.top).unwrap()
+        Repo::discover(&vars(), &self.top).unwrap()
     }
     pub fn workspace(&self) -> GitWorkspace {
         self.workspace_with(|_| {})

@@ -1,5 +1,7 @@
 //! The guard without the rest of `ralph`, and a process that owns a sandbox and can be killed; for this crate's tests.
 
+#![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
+
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
@@ -23,7 +25,10 @@ fn main() -> ExitCode {
 fn own(root: &str, lock: &str, script: &str) -> Result<(), Box<dyn std::error::Error>> {
     let file = std::fs::File::create(lock)?;
     file.lock()?;
-    let options = LocalOptions { lock_fd: Some(file.into()), ..LocalOptions::new("probe") };
+    let options = LocalOptions {
+        lock_fd: Some(file.into()),
+        ..LocalOptions::new("probe", &std::env::vars_os().collect())
+    };
     let sandbox = LocalSandbox::start(Path::new(root), options)?;
     loop {
         sandbox.exec(&ExecRequest::new(["sh", "-c", script].map(String::from).to_vec()), &mut Quiet)?;

@@ -1,6 +1,7 @@
 //! How containers are set up.
 
 use super::http::Address;
+use ralph_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// The image that is built here where no other is named: everything in it comes from one file without a context.
@@ -117,11 +118,11 @@ impl DockerOptions {
 
     /// For the engine that this machine has: `DOCKER_HOST`, else Docker's socket, else podman's. `None` where there is none,
     /// or where `DOCKER_HOST` is of a kind that is not spoken here (`ssh`, TLS).
-    pub fn found() -> Option<Self> {
-        if let Some(host) = std::env::var_os("DOCKER_HOST").filter(|host| !host.is_empty()) {
+    pub fn found(vars: &Vars) -> Option<Self> {
+        if let Some(host) = vars.get_os("DOCKER_HOST").filter(|host| !host.is_empty()) {
             return Address::parse(host.to_str()?).map(Self::at);
         }
-        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let var = |name: &str| vars.get_os(name).map(PathBuf::from);
         let mut places = vec![PathBuf::from("/var/run/docker.sock")];
         places.extend(var("HOME").map(|home| home.join(".docker/run/docker.sock")));
         if let Some(run) = var("XDG_RUNTIME_DIR") {

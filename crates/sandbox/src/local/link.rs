@@ -43,7 +43,7 @@ impl GuardLink {
             // Commands get their environment with the request; the guard needs none, and keeps no secret of it.
             .env_clear();
         for name in ["LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"] {
-            if let Some(value) = std::env::var_os(name) {
+            if let Some(value) = options.vars.get_os(name) {
                 command.env(name, value);
             }
         }

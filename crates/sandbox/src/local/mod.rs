@@ -20,7 +20,8 @@ use ralph_domain::ports::{
     Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
     WriteMode,
 };
-use std::ffi::OsString;
+use ralph_domain::vars::Vars;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -40,26 +41,29 @@ pub struct LocalOptions {
     pub guard_exe: Option<PathBuf>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
     pub lock_fd: Option<OwnedFd>,
-    /// Variables of this process that commands do not get.
+    /// The variables that commands inherit, and by which programs of this machine are found.
+    pub vars: Vars,
+    /// Those of them that commands do not get.
     pub env_remove: Vec<String>,
     /// What commands may see, change and reach.
     pub fence: Fence,
 }
 
 impl LocalOptions {
-    /// The defaults for a run: this program as the guard, no lock, the whole environment.
-    pub fn new(run_id: impl Into<String>) -> Self {
+    /// The defaults for a run: this program as the guard, no lock, the whole of `vars`.
+    pub fn new(run_id: impl Into<String>, vars: &Vars) -> Self {
         Self {
             run_id: run_id.into(),
             guard_exe: None,
             lock_fd: None,
+            vars: vars.clone(),
             env_remove: Vec::new(),
             fence: Fence::None,
         }
     }
 
     /// The program that plays the helpers.
-    fn program(&self) -> Result<&Path, SandboxError> {
+    pub(super) fn program(&self) -> Result<&Path, SandboxError> {
         crate::helper::program(self.guard_exe.as_deref())
     }
 
@@ -68,6 +72,7 @@ impl LocalOptions {
             run_id: self.run_id.clone(),
             guard_exe: self.guard_exe.clone(),
             lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
+            vars: self.vars.clone(),
             env_remove: self.env_remove.clone(),
             fence: self.fence.clone(),
         })
@@ -113,12 +118,13 @@ impl LocalSandbox {
     /// (see [`LocalOptions::guard_exe`]).
     pub fn start(root: &Path, options: LocalOptions) -> Result<Self, SandboxError> {
         let root = real_folder(root)?;
-        let dropped = |name: &OsString| {
+        let dropped = |name: &OsStr| {
             options.env_remove.iter().any(|removed| name == removed.as_str())
-                || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == own)
+                || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == *own)
         };
-        let env = std::env::vars_os().filter(|(name, _)| !dropped(name)).collect();
-        let fence = Runtime::start(&options.fence, &options.run_id, options.program()?)?.map(Arc::new);
+        let kept = options.vars.iter().filter(|(name, _)| !dropped(name));
+        let env = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let fence = Runtime::start(&options)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);
         let slot = Mutex::new(Slot { busy: false, link });
         Ok(Self { root, shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }) })
@@ -250,7 +256,7 @@ impl Sandbox for LocalSandbox {
         }
         let mut options = self.shared.duplicate()?;
         options.fence = options.fence.beside();
-        let fence = Runtime::start(&options.fence, &options.run_id, options.program()?)?.map(Arc::new);
+        let fence = Runtime::start(&options)?.map(Arc::new);
         let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
         Ok(Box::new(Self {
             root,

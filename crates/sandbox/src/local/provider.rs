@@ -10,6 +10,7 @@ use ralph_domain::ports::{
     Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
     SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
+use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,13 +24,14 @@ const WORK: &str = "work";
 #[derive(Debug)]
 pub struct LocalProvider {
     base: PathBuf,
+    vars: Vars,
     guard: Option<PathBuf>,
 }
 
 impl LocalProvider {
-    /// Keeps its sandboxes in `base`, which is made where it is missing.
-    pub fn new(base: &Path) -> Self {
-        Self { base: base.to_owned(), guard: None }
+    /// Keeps its sandboxes in `base`, which is made where it is missing; commands inherit `vars`.
+    pub fn new(base: &Path, vars: &Vars) -> Self {
+        Self { base: base.to_owned(), vars: vars.clone(), guard: None }
     }
 
     /// With another program as the guard (see [`LocalOptions::guard_exe`]).
@@ -48,7 +50,7 @@ impl LocalProvider {
 
     fn open(&self, id: &str, env: &BTreeMap<String, String>) -> Result<LocalManaged, SandboxError> {
         let folder = self.base.join(id);
-        let options = LocalOptions { guard_exe: self.guard.clone(), ..LocalOptions::new(id) };
+        let options = LocalOptions { guard_exe: self.guard.clone(), ..LocalOptions::new(id, &self.vars) };
         let mut sandbox = LocalSandbox::start(&folder.join(WORK), options)?;
         if let Some(shared) = Arc::get_mut(&mut sandbox.shared) {
             shared.env.retain(|(name, _)| !env.keys().any(|given| name == given.as_str()));

@@ -1,10 +1,12 @@
 //! The command-line tool that keeps the microVMs: `sbx`, or the retired `docker sandbox`.
 
+use super::SbxOptions;
 use crate::shell::Answer;
 use crate::{LocalOptions, LocalSandbox};
 use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, Stdin, StopCause, Stream,
 };
+use ralph_domain::vars::Vars;
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -25,16 +27,16 @@ pub enum Tool {
 
 impl Tool {
     /// Looks on the `PATH`: `sbx` first, then a `docker` whose plugin answers.
-    pub fn find() -> Option<Self> {
-        let path = std::env::var_os("PATH")?;
+    pub fn find(vars: &Vars) -> Option<Self> {
+        let path = vars.get_os("PATH")?;
         let find = |name: &str| {
-            std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+            std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file())
         };
         if let Some(sbx) = find("sbx") {
             return Some(Self::Sbx(sbx));
         }
         let docker = find("docker")?;
-        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = vars.get_os("HOME").map(PathBuf::from);
         let plugins = home.into_iter().map(|home| home.join(".docker/cli-plugins")).chain(
             [
                 "/usr/local/lib/docker/cli-plugins",
@@ -64,14 +66,9 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn start(
-        tool: &Tool,
-        folder: &Path,
-        run: &str,
-        guard: Option<&Path>,
-    ) -> Result<Self, SandboxError> {
-        let options = LocalOptions { guard_exe: guard.map(Path::to_owned), ..LocalOptions::new(run) };
-        Ok(Self { tool: tool.clone(), local: LocalSandbox::start(folder, options)? })
+    pub(super) fn start(options: &SbxOptions, folder: &Path, run: &str) -> Result<Self, SandboxError> {
+        let local = LocalOptions { guard_exe: options.guard.clone(), ..LocalOptions::new(run, &options.vars) };
+        Ok(Self { tool: options.tool.clone(), local: LocalSandbox::start(folder, local)? })
     }
 
     /// One call to its end.

@@ -25,15 +25,15 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes one that commands of this sandbox can use.
-    pub(super) fn new(sandbox: &dyn Sandbox) -> std::io::Result<Self> {
+    /// Makes one that commands of this sandbox can use; in `temp`, where it shares the whole machine.
+    pub(super) fn new(sandbox: &dyn Sandbox, temp: &Path) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("ralph-browser-{}-{number}", std::process::id());
         let exchange = sandbox.exchange();
         let (base, inside) = match &exchange {
             Some(exchange) => (exchange.outside.clone(), exchange.inside.join(&name)),
-            None => (std::env::temp_dir(), std::env::temp_dir().join(&name)),
+            None => (temp.to_owned(), temp.join(&name)),
         };
         let outside = base.join(&name);
         // One that a killed process of the same number left behind.

@@ -5,6 +5,7 @@ use super::folder::Folder;
 use crate::tools::process::Background;
 use ralph_domain::ports::{ExecRequest, Sandbox};
 use std::fs::File;
+use std::path::Path;
 use std::time::Duration;
 
 /// What is said where there is no Chromium.
@@ -74,12 +75,12 @@ pub(super) struct Chromium {
 }
 
 /// Starts one.
-pub(super) fn launch(sandbox: &dyn Sandbox) -> Result<Chromium, String> {
+pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, String> {
     if sandbox.exchange().is_some_and(|exchange| !exchange.sockets) {
         return Err(NO_SOCKETS.to_owned());
     }
-    let folder =
-        Folder::new(sandbox).map_err(|error| format!("no folder for the browser's profile: {error}"))?;
+    let folder = Folder::new(sandbox, temp)
+        .map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let pipe =
         |name: &str| folder.pipe(name).map_err(|errno| format!("no pipe for the browser: {}", errno.desc()));
     let (to_path, to) = pipe("to")?;

@@ -14,6 +14,7 @@ use crate::tools::halt::Halt;
 use page::Page;
 use ralph_domain::ports::Sandbox;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wire::Wire;
 
@@ -26,9 +27,17 @@ const MOST: usize = 3;
 const TRIES: u32 = 5;
 
 /// All browsers of an agent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Browsers {
     all: Mutex<BTreeMap<String, Page>>,
+    /// Where profiles are kept, where the sandbox has no folder for that.
+    pub(crate) temp: PathBuf,
+}
+
+impl Default for Browsers {
+    fn default() -> Self {
+        Self { all: Mutex::default(), temp: PathBuf::from("/tmp") }
+    }
 }
 
 /// What a look at a page gives.
@@ -65,7 +74,7 @@ impl Browsers {
                     names.join(", ")
                 ));
             }
-            let page = Page::take(Wire::new(launch::launch(sandbox)?), halt)?;
+            let page = Page::take(Wire::new(launch::launch(sandbox, &self.temp)?), halt)?;
             all.insert(name.to_owned(), page);
         }
         let page = all.get_mut(name).ok_or("the browser is gone")?;

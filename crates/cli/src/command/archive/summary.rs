@@ -1,9 +1,9 @@
 //! What a plan came to: stories, dates, runs, money.
 
-use crate::command::status::facts::Facts;
 use crate::error::CommandError;
-use crate::{find, host};
 use jiff::Timestamp;
+use ralph_app::facts::Facts;
+use ralph_app::{Environment, find};
 use ralph_domain::dialect::prd_tasks::TasksJson;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::text::one_line;
@@ -35,7 +35,13 @@ pub struct Summary {
 
 impl Summary {
     /// Counts.
-    pub fn of(tasks: &TasksJson, progress: &str, top: &Path, now: Timestamp) -> Result<Self, CommandError> {
+    pub fn of(
+        env: &Environment,
+        tasks: &TasksJson,
+        progress: &str,
+        top: &Path,
+        now: Timestamp,
+    ) -> Result<Self, CommandError> {
         let started = progress.lines().find_map(|line| line.strip_prefix("Started:")).and_then(date);
         let mut out = Self {
             title: tasks.project.clone(),
@@ -54,12 +60,12 @@ impl Summary {
             cost: Usd::ZERO,
             basis: CostBasis::Reported,
         };
-        for run in find::runs_of(&host::state_home()?, top) {
+        for run in find::runs_of(&env.state_home()?, top) {
             // A run of an earlier plan is in that plan's summary.
             if started.is_some_and(|at| run.created_at < at) {
                 continue;
             }
-            let Ok(facts) = Facts::load(run) else { continue };
+            let Ok(facts) = Facts::load(env, run) else { continue };
             if !facts.state.spec.task.source.starts_with("ralph/") {
                 continue;
             }

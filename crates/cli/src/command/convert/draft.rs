@@ -2,8 +2,8 @@
 
 use super::markdown;
 use crate::error::CommandError;
-use crate::task_source::TaskSource;
-use crate::{find, settings};
+use ralph_app::task_source::TaskSource;
+use ralph_app::{Environment, find, settings};
 use ralph_domain::config::{CommandLine, ConfigFile};
 use ralph_domain::criterion::{Check, Criterion, Span};
 use ralph_domain::dialect::{Dialect, TaskFile, prd_tasks};
@@ -32,7 +32,7 @@ pub struct Draft {
 
 impl Draft {
     /// Takes a task that was read. Verifiers and budgets of dialects without their own come from the configuration.
-    pub fn new(mut task: TaskFile, source: &TaskSource) -> Result<Self, CommandError> {
+    pub fn new(env: &Environment, mut task: TaskFile, source: &TaskSource) -> Result<Self, CommandError> {
         let text = match task.dialect {
             Dialect::Plan => match source.files.beside("prd.md") {
                 Some((_, prd)) if !prd.trim().is_empty() => prd.replace("\r\n", "\n"),
@@ -48,7 +48,7 @@ impl Draft {
             _ => text,
         };
         if matches!(task.dialect, Dialect::Plan | Dialect::PromptMd) {
-            configured(&mut task, source)?;
+            configured(env, &mut task, source)?;
         }
         let text = match task.dialect {
             Dialect::PromptMd => accepted(&mut task, text),
@@ -195,8 +195,8 @@ impl Draft {
 }
 
 /// Verifiers and budgets of the configuration that a run of this task would take.
-fn configured(task: &mut TaskFile, source: &TaskSource) -> Result<(), CommandError> {
-    let loaded = settings::load(&find::top(&source.folder))?.file;
+fn configured(env: &Environment, task: &mut TaskFile, source: &TaskSource) -> Result<(), CommandError> {
+    let loaded = settings::load(env, &find::top(&source.folder))?.file;
     let said = &mut task.settings;
     said.max_iterations = said.max_iterations.or(loaded.max_iterations);
     said.max_wall_time_minutes = said.max_wall_time_minutes.or(loaded.max_wall_time_minutes);

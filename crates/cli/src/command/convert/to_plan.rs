@@ -2,9 +2,9 @@
 
 use super::Written;
 use super::draft::Draft;
-use crate::command::init::detect::ProjectCommands;
-use crate::command::init::task_files::{NewTask, pretty};
 use crate::error::CommandError;
+use crate::project::ProjectCommands;
+use crate::task_files::{NewTask, pretty};
 use ralph_core::clock::SystemClock;
 use ralph_domain::criterion::Check;
 use ralph_domain::dialect::prd_tasks::{Story, TasksJson};

@@ -2,8 +2,8 @@
 
 use super::Written;
 use super::draft::Draft;
-use crate::command::init::task_files::pretty;
 use crate::error::CommandError;
+use crate::task_files::pretty;
 use ralph_domain::config::CommandLine;
 use ralph_domain::criterion::Check;
 use ralph_domain::dialect::ralph_json::{BudgetSection, Entry, GitSection, RalphJson, Repository};

@@ -2,7 +2,7 @@
 
 use super::Written;
 use super::draft::Draft;
-use crate::command::init::task_files::NO_TESTS;
+use crate::task_files::NO_TESTS;
 use ralph_domain::budget::Budgets;
 use ralph_domain::config::{CommandLine, join_argv};
 use ralph_domain::criterion::{Check, Criterion};

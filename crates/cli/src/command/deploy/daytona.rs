@@ -4,7 +4,7 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, host};
+use ralph_app::{App, Environment, find};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
@@ -78,10 +78,9 @@ tail -n 20 serve.log; exit 5
 "#;
 
 /// Runs the command.
-pub fn run(args: &DaytonaArgs, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    host::load_dotenv(&find::top(folder));
-    let vars = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let options = DaytonaOptions::from_env(&vars).map_err(|error| {
+pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let env = &app.environment().with_dotenv(&find::top(folder));
+    let options = DaytonaOptions::from_env(&env.lookup_filled()).map_err(|error| {
         CommandError::environment("Daytona cannot be asked")
             .cause(error.to_string())
             .hint("set DAYTONA_API_KEY")
@@ -91,7 +90,7 @@ pub fn run(args: &DaytonaArgs, folder: &Path, out: &Out) -> Result<u8, CommandEr
         return remove(&provider, out);
     }
     let binary = binary(args)?;
-    let given = given(args)?;
+    let given = given(env, args)?;
     let mut spec = SandboxSpec::of_run(RunId::from(RUN));
     spec.image.clone_from(&args.image);
     // Nobody may look at it for a while: it stays until it is removed.
@@ -120,9 +119,9 @@ fn binary(args: &DaytonaArgs) -> Result<Vec<u8>, CommandError> {
     })
 }
 
-fn given(args: &DaytonaArgs) -> Result<Vec<(String, String)>, CommandError> {
+fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>, CommandError> {
     let value = |name: &String| {
-        let value = std::env::var(name).map_err(|_| {
+        let value = env.vars().get(name).ok_or_else(|| {
             CommandError::usage(format!("the variable `{name}` is not set"))
                 .hint("`--env` names variables that are")
         })?;

@@ -2,11 +2,11 @@
 //! Keys are named, never shown; login files are looked for, never opened.
 
 use super::{Area, Check};
-use crate::command::probe::scratch::Scratch;
-use crate::command::run::thinking;
-use crate::command::status::words::home_path;
-use crate::models;
+use crate::scratch::Scratch;
+use crate::words::home_path;
 use ralph_agents::{Route, presets};
+use ralph_app::Environment;
+use ralph_app::{model_access, models};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_domain::text::one_line;
@@ -35,8 +35,8 @@ fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
 }
 
 /// Everything about agents.
-pub fn checks(top: &Path, file: &ConfigFile) -> Vec<Check> {
-    let path = std::env::var("PATH").unwrap_or_default();
+pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<Check> {
+    let path = env.path();
     let configured = file.agents.as_deref().unwrap_or_default();
     let mut checks = Vec::new();
     let mut usable = 0;
@@ -47,7 +47,7 @@ pub fn checks(top: &Path, file: &ConfigFile) -> Vec<Check> {
             .iter()
             .map(|(name, program)| {
                 let program = program.as_deref()?;
-                Some(scope.spawn(move || installed(name, program)))
+                Some(scope.spawn(move || installed(env, name, program)))
             })
             .collect();
         asked.into_iter().map(|thread| thread?.join().ok()).collect()
@@ -56,11 +56,7 @@ pub fn checks(top: &Path, file: &ConfigFile) -> Vec<Check> {
         match version {
             Some(check) => {
                 checks.push(check);
-                checks.push(login(
-                    name,
-                    &|key| std::env::var_os(key).is_some_and(|v| !v.is_empty()),
-                    home_dir().as_deref(),
-                ));
+                checks.push(login(name, &|key| env.vars().is_filled(key), env.vars().home()));
                 usable += 1;
             }
             None => {
@@ -70,7 +66,7 @@ pub fn checks(top: &Path, file: &ConfigFile) -> Vec<Check> {
         }
     }
     for agent in configured {
-        checks.push(command_of(agent, top, &path));
+        checks.push(command_of(env, agent, top, &path));
     }
     if let Some(unknown) =
         file.agent_priority.iter().flatten().find(|n| !configured.iter().any(|a| a.name == **n))
@@ -95,14 +91,10 @@ pub fn checks(top: &Path, file: &ConfigFile) -> Vec<Check> {
     checks
 }
 
-fn home_dir() -> Option<PathBuf> {
-    std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from)
-}
-
-fn installed(name: &str, program: &Path) -> Check {
+fn installed(env: &Environment, name: &str, program: &Path) -> Check {
     let place = home_path(program);
     // Where none can be made, the machine's checks say so.
-    let Ok(scratch) = Scratch::new(&format!("doctor-{name}")) else {
+    let Ok(scratch) = Scratch::new(env, &format!("doctor-{name}")) else {
         return Check::ok(Area::Agents, name, place);
     };
     let mut request = ExecRequest::new(vec![program.display().to_string(), "--version".into()]);
@@ -155,7 +147,7 @@ fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> Chec
     .fix(presets::login_hint(name).unwrap_or_default())
 }
 
-fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
+fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) -> Check {
     let what = format!("configured: {}", agent.name);
     if agent.kind == AgentKind::Scripted {
         let script = agent.script.clone().unwrap_or_default();
@@ -166,7 +158,7 @@ fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
         };
     }
     if agent.kind.calls_model() {
-        return model_of(agent, what, top);
+        return model_of(env, agent, what, top);
     }
     let program = agent.command_argv.first().map_or("", String::as_str);
     match locate(program, top, path) {
@@ -181,17 +173,17 @@ fn command_of(agent: &AgentConfig, top: &Path, path: &str) -> Check {
 }
 
 /// The model of an agent that needs no command: its profile, its server, its key.
-fn model_of(agent: &AgentConfig, what: String, top: &Path) -> Check {
-    let loaded = match models::load(top) {
+fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) -> Check {
+    let loaded = match models::load(env, top) {
         Ok(loaded) => loaded,
         Err(error) => return Check::missing(Area::Agents, what, error.message).fix("mend that file"),
     };
-    let name = thinking::profile_name(agent, &loaded.models);
+    let name = model_access::profile_name(agent, &loaded.models);
     let Some(profile) = loaded.models.get(name) else {
         return Check::missing(Area::Agents, what, format!("there is no model profile `{name}`"))
             .fix("`ralph models` shows the profiles");
     };
-    let route = match Route::of(&profile, &models::variable) {
+    let route = match Route::of(&profile, &env.lookup()) {
         Ok(route) => route,
         Err(error) => {
             let fix = error.hint.clone().unwrap_or_else(|| "`ralph models` shows the profiles".into());
@@ -199,7 +191,7 @@ fn model_of(agent: &AgentConfig, what: String, top: &Path) -> Check {
         }
     };
     let model = format!("{} at {}", profile.litellm_model, route.server());
-    match thinking::has_key(&profile) {
+    match model_access::has_key(env, &profile) {
         true => Check::ok(Area::Agents, what, model),
         false => {
             let keys = route.key_vars.join(" or ");
@@ -261,11 +253,12 @@ mod tests {
     #[test]
     fn a_configured_command_that_is_not_there_is_missing_with_its_mend() {
         let top = tempfile::tempdir().unwrap();
-        let check = command_of(&AgentConfig::command("fast", &["codex", "exec"]), top.path(), "");
+        let nothing = Environment::new(Default::default(), "/");
+        let check = command_of(&nothing, &AgentConfig::command("fast", &["codex", "exec"]), top.path(), "");
         assert_eq!(check.status, Status::Missing);
         assert_eq!(check.fix.as_deref(), Some("npm install -g @openai/codex"));
         std::fs::write(top.path().join("agent.sh"), "").unwrap();
-        let own = command_of(&AgentConfig::command("own", &["./agent.sh"]), top.path(), "");
+        let own = command_of(&nothing, &AgentConfig::command("own", &["./agent.sh"]), top.path(), "");
         assert_eq!(own.status, Status::Ok);
     }
 }

@@ -1,19 +1,19 @@
 //! The code host: is one known behind the remote, are the credentials good, may they push.
 
 use super::{Area, Check};
-use crate::handover;
+use ralph_app::{Environment, handover};
 use ralph_domain::config::ConfigFile;
 use ralph_git::Repo;
 use std::path::Path;
 
 /// Whom a run could hand over to; nothing where nobody asks for that.
-pub fn checks(folder: &Path, file: &ConfigFile) -> Vec<Check> {
-    let Ok(repo) = Repo::discover(folder) else { return Vec::new() };
+pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Check> {
+    let Ok(repo) = Repo::discover(env.vars(), folder) else { return Vec::new() };
     let settings = file.clone().resolve();
     let remote = &settings.handover.remote;
     let url = handover::remote_url(&repo, remote);
     let local = handover::local_folder(&settings, &repo.top);
-    let forge = match handover::forge(url.as_deref(), local.as_deref()) {
+    let forge = match handover::forge(env, url.as_deref(), local.as_deref()) {
         Ok(Some(forge)) => forge,
         Ok(None) => {
             let what = match &url {

@@ -2,17 +2,17 @@
 
 use super::agents::locate;
 use super::{Area, Check};
-use crate::command::status::words::{home_path, size};
-use crate::host;
+use crate::words::{home_path, size};
+use ralph_app::Environment;
 use ralph_domain::config::{ConfigFile, Isolation};
 use ralph_domain::spec::Task;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
 /// Reads both files; each is judged by itself, so that one bad file does not hide the other.
-pub fn files(top: &Path) -> (Vec<Check>, ConfigFile) {
+pub fn files(env: &Environment, top: &Path) -> (Vec<Check>, ConfigFile) {
     let mut checks = Vec::new();
-    let user = host::user_config().and_then(|path| file(&path, "your config", false, &mut checks));
+    let user = env.user_config().and_then(|path| file(&path, "your config", false, &mut checks));
     let user_isolation = user.as_ref().and_then(|u| u.isolation);
     let repo = file(&RalphDir::of(top).config(), "repo config", true, &mut checks);
     if repo.as_ref().is_some_and(|r| r.isolation == Some(Isolation::None))
@@ -74,10 +74,10 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<Check>) -> Optio
 }
 
 /// The checks that a run would make, and its task.
-pub fn checks(top: &Path, folder: &Path, file: ConfigFile) -> Vec<Check> {
+pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) -> Vec<Check> {
     let mut checks = Vec::new();
     let settings = file.resolve();
-    let path = std::env::var("PATH").unwrap_or_default();
+    let path = env.path();
     for verifier in &settings.verifiers {
         let program = verifier.command_argv.first().map_or("", String::as_str);
         let name = format!("verifier {}", verifier.name);
@@ -155,7 +155,12 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let text =
             r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
-        let found = checks(top.path(), top.path(), ConfigFile::parse(text).unwrap());
+        let found = checks(
+            &Environment::new(Default::default(), "/"),
+            top.path(),
+            top.path(),
+            ConfigFile::parse(text).unwrap(),
+        );
         let missing: Vec<&str> =
             found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
         assert_eq!(missing, ["verifier a", "required_verifiers", "task"]);

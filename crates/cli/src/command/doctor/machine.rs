@@ -1,9 +1,9 @@
 //! The machine: git, temporary folders and the guard, the state folder, disk space, isolation.
 
 use super::{Area, Check};
-use crate::command::status::words::{home_path, size};
 use crate::error::CommandError;
-use crate::host;
+use crate::words::{home_path, size};
+use ralph_app::Environment;
 use ralph_domain::config::Isolation;
 use ralph_git::Git;
 use ralph_sandbox::fence::detect::LANDLOCK_GAPS;
@@ -17,10 +17,10 @@ const GIT_MIN: (u32, u32) = (2, 30);
 const SPACE_LOW: u64 = 1 << 30;
 
 /// Everything that does not depend on the repo.
-pub fn checks(folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
-    let mut checks = vec![git(folder), processes(scratch), state_home()];
+pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
+    let mut checks = vec![git(env, folder), processes(scratch), state_home(env)];
     checks.extend(space(folder));
-    checks.push(isolation(&detect()));
+    checks.push(isolation(&detect(env.vars())));
     checks
 }
 
@@ -45,10 +45,14 @@ fn isolation(report: &FenceReport) -> Check {
     }
 }
 
-fn git(folder: &Path) -> Check {
+fn git(env: &Environment, folder: &Path) -> Check {
     let why = "every iteration is recorded with git";
     let fix = "install git 2.30 or newer: apt install git, dnf install git, brew install git";
-    let text = match Git::in_folder(folder).with_timeout(Duration::from_secs(10)).call(["version"]).run() {
+    let text = match Git::in_folder(env.vars(), folder)
+        .with_timeout(Duration::from_secs(10))
+        .call(["version"])
+        .run()
+    {
         Ok(output) => output.text(),
         Err(error) => {
             return Check::missing(Area::Machine, "git", error.to_string())
@@ -87,9 +91,9 @@ fn processes(failed: Option<&CommandError>) -> Check {
     }
 }
 
-fn state_home() -> Check {
+fn state_home(env: &Environment) -> Check {
     let why = "runs are registered and journals are sealed outside the repo";
-    let home = match host::state_home() {
+    let home = match env.state_home() {
         Ok(home) => home,
         Err(error) => {
             return Check::missing(Area::Machine, "state", error.message)

@@ -1,12 +1,13 @@
 //! The repo: is there one, has it a commit, on which branch, who signs.
 
 use super::{Area, Check};
+use ralph_app::Environment;
 use ralph_git::{GitFailure, Repo, RepoError};
 use std::path::Path;
 
 /// Everything about the repo around a folder.
-pub fn checks(folder: &Path) -> Vec<Check> {
-    let repo = match Repo::discover(folder) {
+pub fn checks(env: &Environment, folder: &Path) -> Vec<Check> {
+    let repo = match Repo::discover(env.vars(), folder) {
         Ok(repo) => repo,
         // That git itself is not there is said once, under the machine.
         Err(RepoError::Git(error)) if error.kind == GitFailure::NotInstalled => return Vec::new(),

@@ -1,10 +1,11 @@
 //! Writing a new task: all of its files, or none where one is in the way.
 
-use super::detect::project_commands;
-use super::task_files::{self, NewTask};
 use super::{InitArgs, draft, set_up_state, tell_next, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
+use crate::project::project_commands;
+use crate::task_files::{self, NewTask};
+use ralph_app::Environment;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::join_argv;
 use ralph_domain::describe::Tone;
@@ -21,6 +22,7 @@ const PLAN_ITERATIONS: u32 = 10;
 
 /// Writes the files of a new task, and a configuration where there is none.
 pub fn write(
+    env: &Environment,
     dialect: Dialect,
     args: &InitArgs,
     top: &Path,
@@ -43,7 +45,7 @@ pub fn write(
     let config = RalphDir::of(top).config();
     let has_config = config.exists();
     // Everything that can be refused is refused before the first file is written.
-    let draft = if has_config { None } else { Some(draft(args.profile, top)?) };
+    let draft = if has_config { None } else { Some(draft(env, args.profile, top)?) };
     for (name, text) in &files {
         write_atomic(&top.join(name), text.as_bytes())?;
     }

@@ -2,11 +2,15 @@
 
 use super::*;
 
+fn nothing() -> Environment {
+    Environment::new(Default::default(), "/")
+}
+
 #[test]
 fn a_profile_is_written_with_the_tests_that_are_found_and_can_be_read_again() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
-    let draft = draft(Profile::Claude, folder.path()).unwrap();
+    let draft = draft(&nothing(), Profile::Claude, folder.path()).unwrap();
     let text = serde_json::to_string_pretty(&draft.file).unwrap();
     assert_eq!(ConfigFile::parse(&text).unwrap(), draft.file);
     insta::assert_snapshot!(text, @r#"
@@ -60,7 +64,7 @@ fn a_profile_is_written_with_the_tests_that_are_found_and_can_be_read_again() {
 #[test]
 fn without_tests_the_key_is_left_out_and_the_next_step_says_how() {
     let folder = tempfile::tempdir().unwrap();
-    let draft = draft(Profile::Command, folder.path()).unwrap();
+    let draft = draft(&nothing(), Profile::Command, folder.path()).unwrap();
     assert!(draft.file.verifiers.is_none());
     let object = object(
         Profile::Command,
@@ -95,14 +99,14 @@ fn the_older_format_is_taken_over_under_its_new_names() {
     let old = r#"{"modals":[{"name":"mine","command_argv":["mine"]}],"modal_priority":["mine"],"max_iterations":7,
         "verifiers":[{"name":"lint","command_argv":["lint"]}]}"#;
     std::fs::write(folder.path().join(".ralf/config.json"), old).unwrap();
-    let kept = draft(Profile::Auto, folder.path()).unwrap();
+    let kept = draft(&nothing(), Profile::Auto, folder.path()).unwrap();
     assert_eq!(agent_names(&kept.file), ["mine"]);
     assert_eq!(kept.file.max_iterations, Some(7));
     let text = serde_json::to_string(&kept.file).unwrap();
     assert!(text.contains("\"agent_priority\"") && !text.contains("modal"), "{text}");
-    let named = draft(Profile::Codex, folder.path()).unwrap();
+    let named = draft(&nothing(), Profile::Codex, folder.path()).unwrap();
     assert_eq!(agent_names(&named.file), ["codex"]);
     assert_eq!(named.file.agent_priority, None);
     std::fs::write(folder.path().join(".ralf/config.json"), "{\n  \"modal\": 1\n}").unwrap();
-    assert!(draft(Profile::Auto, folder.path()).unwrap_err().message.contains("config.json:2:"));
+    assert!(draft(&nothing(), Profile::Auto, folder.path()).unwrap_err().message.contains("config.json:2:"));
 }

@@ -2,7 +2,8 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::{find, signals};
+use crate::signals;
+use ralph_app::{Environment, find};
 use ralph_core::CancelFlag;
 use ralph_domain::config::CommandLine;
 use ralph_domain::criterion::Check;
@@ -18,14 +19,21 @@ use std::time::Duration;
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
 
 /// Ids of the criteria whose own check passes now.
-pub fn passing(task: &TaskFile, folder: &Path, seconds: u64, out: &Out) -> Result<Vec<String>, CommandError> {
+pub fn passing(
+    env: &Environment,
+    task: &TaskFile,
+    folder: &Path,
+    seconds: u64,
+    out: &Out,
+) -> Result<Vec<String>, CommandError> {
     if task.git.repo_url.is_some() {
         out.say("the checks are not tried: the task works in a clone that is yet to be made");
         return Ok(Vec::new());
     }
     let top = find::top(folder);
     let cancel = signals::install();
-    let sandbox = LocalSandbox::start(&top, LocalOptions::new(format!("lint-{}", std::process::id())))?;
+    let sandbox =
+        LocalSandbox::start(&top, LocalOptions::new(format!("lint-{}", std::process::id()), env.vars()))?;
     let cwd = task.git.working_dir.as_ref().map(PathBuf::from).unwrap_or_default();
     let probe =
         Probe { sandbox, top: top.join(&cwd), cwd, timeout: Duration::from_secs(seconds.max(1)), cancel };

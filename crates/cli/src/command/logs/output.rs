@@ -1,9 +1,10 @@
 //! What an agent printed: `output.log` of an iteration, as it stands or as it grows.
 
-use crate::command::logs::Watch;
-use crate::command::status::facts::Facts;
 use crate::error::CommandError;
+use crate::follow::Watch;
 use crate::output::Out;
+use ralph_app::App;
+use ralph_app::facts::Facts;
 use ralph_domain::event::EventBody;
 use ralph_domain::text::count;
 use ralph_journal::JournalError;
@@ -25,7 +26,7 @@ pub struct Wanted {
 }
 
 /// Prints it.
-pub fn print(facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
+pub fn print(app: &App, facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
     if !wanted.follow {
@@ -46,7 +47,7 @@ pub fn print(facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandErro
         return Err(CommandError::usage("raw output cannot be followed as JSON")
             .hint("leave out `--json`, or follow the events with `--events`"));
     }
-    follow(facts, number, wanted, out)
+    follow(app, facts, number, wanted, out)
 }
 
 fn log_of(facts: &Facts, number: u32) -> PathBuf {
@@ -66,10 +67,10 @@ fn no_output(facts: &Facts, number: u32) -> CommandError {
 }
 
 /// Goes from iteration to iteration until the run is over; a wanted iteration is followed to its own end.
-fn follow(facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
+fn follow(app: &App, facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
     let from = Start::From(facts.state.seq.next());
     let mut stream = RunStream::open(&facts.entry.run_dir(), from)?.events_only();
-    let mut watch = Watch::new(&facts.entry);
+    let mut watch = Watch::new(app, &facts.entry);
     let mut number = number;
     let mut path = log_of(facts, number);
     let mut at = if path.is_file() { start(&path, wanted.last)? } else { 0 };

@@ -1,11 +1,12 @@
 //! Probing an agent whose model the engine calls itself: one tiny question to its profile.
 
-use crate::command::models::tiny_question;
-use crate::command::run::thinking::profile_name;
-use crate::models::{LoadedModels, variable};
+use crate::question::tiny_question;
 use jiff::Timestamp;
 use ralph_agents::HttpModelClient;
 use ralph_agents::probe::{ProbeReport, ProbeStatus};
+use ralph_app::Environment;
+use ralph_app::model_access::profile_name;
+use ralph_app::models::LoadedModels;
 use ralph_core::CancelFlag;
 use ralph_domain::config::{AgentConfig, Profile};
 use ralph_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Asks the agent's model and says how it went.
 pub fn ask(
+    env: &Environment,
     agent: &AgentConfig,
     loaded: &LoadedModels,
     timeout: Duration,
@@ -39,7 +41,7 @@ pub fn ask(
     };
     let profile = Profile { max_retries: Some(1), ..profile };
     let mut sink = Sink { cancel, until: started + timeout };
-    match HttpModelClient::new(variable).call(&profile, &tiny_question(), &mut sink) {
+    match HttpModelClient::new(env.lookup()).call(&profile, &tiny_question(), &mut sink) {
         Ok(reply) => {
             let model = reply.model.unwrap_or(profile.litellm_model);
             report(ProbeStatus::Ok, Some("completed"), format!("{model} answered"), None)

@@ -1,11 +1,12 @@
 //! `ralph sandbox list`: the containers and machines that runs have made.
 
 use super::{Found, ask};
-use crate::command::list::table::{Cell, Table, columns};
-use crate::command::status::words::ago;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::providers::providers;
+use crate::table::{Cell, Table, columns};
+use crate::words::ago;
+use ralph_app::App;
+use ralph_app::providers::providers;
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::ports::{Clock as _, SandboxInfo};
@@ -22,8 +23,8 @@ Exit code 4 where no provider could be asked.")]
 pub struct ListArgs {}
 
 /// Runs the command.
-pub fn run(_: ListArgs, out: &Out) -> Result<u8, CommandError> {
-    let providers = providers();
+pub fn run(_: ListArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let providers = providers(app.environment());
     let Found { sandboxes, problems } = ask(&providers);
     let deaf = !providers.is_empty() && problems.len() == providers.len();
     let infos: Vec<SandboxInfo> = sandboxes.into_iter().map(|(info, _)| info).collect();

@@ -1,11 +1,11 @@
 //! `ralph sandbox rm`: removes what runs have made.
 
 use super::{Found, ask};
-use crate::command::status::facts::Facts;
 use crate::error::CommandError;
-use crate::host;
 use crate::output::Out;
-use crate::providers::providers;
+use ralph_app::facts::Facts;
+use ralph_app::providers::providers;
+use ralph_app::{App, Environment};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::SandboxInfo;
 use ralph_journal::registry;
@@ -31,8 +31,9 @@ pub struct RmArgs {
 }
 
 /// Runs the command.
-pub fn run(args: RmArgs, out: &Out) -> Result<u8, CommandError> {
-    let providers = providers();
+pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let env = app.environment();
+    let providers = providers(env);
     let Found { sandboxes, problems } = ask(&providers);
     let wanted = |info: &SandboxInfo, id: &String| {
         info.id == *id || info.run.as_ref().is_some_and(|run| ralph_sandbox::hosted::is_of_run(run, id))
@@ -51,7 +52,7 @@ pub fn run(args: RmArgs, out: &Out) -> Result<u8, CommandError> {
         if !args.all && !args.ids.iter().any(|id| wanted(info, id)) {
             continue;
         }
-        if !args.force && info.run.as_ref().is_some_and(in_use) {
+        if !args.force && info.run.as_ref().is_some_and(|run| in_use(env, run)) {
             kept.push(info.id.clone());
             continue;
         }
@@ -79,10 +80,10 @@ pub fn run(args: RmArgs, out: &Out) -> Result<u8, CommandError> {
 }
 
 /// Whether a process drives the run now.
-fn in_use(run: &RunId) -> bool {
-    let Ok(home) = host::state_home() else { return false };
+fn in_use(env: &Environment, run: &RunId) -> bool {
+    let Ok(home) = env.state_home() else { return false };
     let registered = registry::all(&home)
         .into_iter()
         .find(|entry| ralph_sandbox::hosted::is_of_run(run, entry.run_id.as_str()));
-    registered.and_then(|entry| Facts::load(entry).ok()).is_some_and(|facts| facts.driver.is_some())
+    registered.and_then(|entry| Facts::load(env, entry).ok()).is_some_and(|facts| facts.driver.is_some())
 }

@@ -1,9 +1,9 @@
 //! `ralph sandbox test`: does the fence hold on this machine.
 
-use crate::command::run::isolation;
 use crate::error::CommandError;
-use crate::host;
 use crate::output::{Out, Sign};
+use crate::parse::isolation;
+use ralph_app::{App, fence};
 use ralph_domain::config::Isolation;
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
@@ -25,14 +25,16 @@ pub struct TestArgs {
 }
 
 /// Runs the command.
-pub fn run(args: TestArgs, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: TestArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     if args.isolation == Isolation::None {
         return Err(CommandError::usage("without a fence there is nothing to test")
             .hint("use `--isolation auto`, `bwrap` or `landlock`"));
     }
-    let kind = crate::fence::settle(args.isolation)?;
-    let folder = host::state_home()?.path().join("fences").join(format!("test-{}", std::process::id()));
-    let (name, rows) = escapes::try_all(kind, &folder, Path::new("/proc/self/exe"))?;
+    let kind = fence::settle(app.environment(), args.isolation)?;
+    let folder =
+        app.environment().state_home()?.path().join("fences").join(format!("test-{}", std::process::id()));
+    let (name, rows) =
+        escapes::try_all(kind, &folder, Path::new("/proc/self/exe"), app.environment().vars())?;
     let wrong = rows.iter().filter(|row| !row.ok()).count();
     if out.json {
         let rows: Vec<_> = rows.iter().map(json).collect();

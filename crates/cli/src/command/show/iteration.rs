@@ -1,12 +1,13 @@
 //! One iteration: its receipt, checks, files, and where everything it left is.
 
-use super::{Story, require_iteration};
-use crate::command::list::table::{Cell, Table, columns, wrap};
-use crate::command::status::facts::Facts;
-use crate::command::status::words::{heading, row, short_count, size, tests, utc, verdict_sign};
+use super::require_iteration;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
+use crate::table::{Cell, Table, columns, wrap};
+use crate::words::{heading, row, short_count, size, tests, utc, verdict_sign};
 use jiff::Timestamp;
+use ralph_app::facts::Facts;
+use ralph_app::story::Story;
 use ralph_domain::describe::Tone;
 use ralph_domain::event::{CheckResult, FileChange, SessionEnd, Verdict};
 use ralph_domain::money::{CostBasis, Tokens, Usd};

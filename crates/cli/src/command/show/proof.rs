@@ -1,11 +1,11 @@
 //! `proof.json` as a table: each criterion with its command, exit code, time, tests and the digest of its log.
 
-use crate::command::list::table::{Cell, Table, columns};
-use crate::command::status::facts::Facts;
-use crate::command::status::words::{ago, heading};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
+use crate::table::{Cell, Table, columns};
+use crate::words::{ago, heading};
 use jiff::Timestamp;
+use ralph_app::facts::Facts;
 use ralph_domain::describe::Tone;
 use ralph_domain::proof::{Proof, ProofCheck};
 use ralph_domain::text::{duration, one_line};
@@ -110,7 +110,7 @@ fn table(proof: &Proof) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::list::table::tests::plain;
+    use crate::table::tests::plain;
 
     #[test]
     fn the_table_fits_80_columns_and_names_the_evidence() {
@@ -123,7 +123,7 @@ mod tests {
             "log":"proof/tests.log","log_digest":"00112233445566778899"}]}"#;
         let proof: Proof = serde_json::from_str(text).unwrap();
         let lines = table(&proof).lines(80, &plain());
-        assert!(lines.iter().all(|l| crate::command::list::table::width(l) <= 80), "{lines:#?}");
+        assert!(lines.iter().all(|l| crate::table::width(l) <= 80), "{lines:#?}");
         insta::assert_snapshot!(lines.join("\n"), @r#"
         CRITERION  COMMAND                       EXIT  TIME        TESTS  LOG DIGEST
         tests      cargo test --workspace --al…  0     3 min 12 s  44     001122334455

@@ -1,11 +1,13 @@
 //! A whole run: how it stands, what was asked for, every iteration, the proof.
 
-use super::{Story, proof};
-use crate::command::status::facts::Facts;
-use crate::command::status::words::{card, heading, home_path, row, size};
-use crate::command::status::{self, view};
+use super::proof;
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::run_text as view;
+use crate::words::{card, heading, home_path, row, size};
+use ralph_app::facts::Facts;
+use ralph_app::status;
+use ralph_app::story::Story;
 use ralph_domain::config::{AgentSelection, Completion};
 use ralph_domain::text::{count, duration};
 use serde_json::{Value, json};

@@ -13,6 +13,7 @@ use attempts::{ATTEMPTS, Attempt, Control};
 use bait::Bait;
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
+use ralph_domain::vars::Vars;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -79,17 +80,19 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// Tries every way out of a fence of this kind.
 ///
-/// `folder` is made, used and removed; it should stand where a run's own state does. `program` plays the guard.
+/// `folder` is made, used and removed; it should stand where a run's own state does. `program` plays the guard,
+/// and `vars` are what a command would inherit.
 pub fn try_all(
     isolation: Isolation,
     folder: &Path,
     program: &Path,
+    vars: &Vars,
 ) -> Result<(&'static str, Vec<Row>), SandboxError> {
     let folder = Folder::make(folder)?;
     let work = folder.0.join("work");
     let options =
-        |fence| LocalOptions { guard_exe: Some(program.to_owned()), fence, ..LocalOptions::new("escapes") };
-    let fence = detect().choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
+        |fence| LocalOptions { guard_exe: Some(program.to_owned()), fence, ..LocalOptions::new("escapes", vars) };
+    let fence = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
     let name = fence.name();
     let bait = Bait::lay(&folder.0.join("bait"), &work, options(Fence::None))?;
     let fenced = LocalSandbox::start(&work, options(fence))?;

@@ -4,6 +4,8 @@
 
 use super::{Fence, FenceSpec, limits};
 use ralph_domain::config::Isolation;
+use ralph_domain::vars::Vars;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -85,30 +87,30 @@ impl FenceReport {
 }
 
 /// Tries what this machine can do. Takes some milliseconds and leaves nothing behind.
-pub fn detect() -> FenceReport {
-    FenceReport { findings: vec![bwrap(), landlock(), seccomp(), cgroups()] }
+pub fn detect(vars: &Vars) -> FenceReport {
+    FenceReport { findings: vec![bwrap(vars), landlock(), seccomp(), cgroups()] }
 }
 
 /// Where bubblewrap is; only folders that belong to the system or to this user's PATH.
-pub(super) fn find_bwrap() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    std::env::split_paths(&path)
+pub(super) fn find_bwrap(vars: &Vars) -> Option<PathBuf> {
+    let path = vars.get_os("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    std::env::split_paths(path)
         .filter(|f| f.is_absolute())
         .map(|f| f.join("bwrap"))
         .find(|file| file.is_file())
 }
 
-fn bwrap() -> Finding {
-    let (works, detail) = match try_bwrap() {
+fn bwrap(vars: &Vars) -> Finding {
+    let (works, detail) = match try_bwrap(vars) {
         Ok(version) => (true, version),
         Err(reason) => (false, reason),
     };
     Finding { name: "bwrap", works, detail }
 }
 
-fn try_bwrap() -> Result<String, String> {
-    let program =
-        find_bwrap().ok_or("bubblewrap is not installed (apt install bubblewrap, dnf install bubblewrap)")?;
+fn try_bwrap(vars: &Vars) -> Result<String, String> {
+    let program = find_bwrap(vars)
+        .ok_or("bubblewrap is not installed (apt install bubblewrap, dnf install bubblewrap)")?;
     let output = |args: &[&str]| {
         Command::new(&program).args(args).stdin(Stdio::null()).output().map_err(|error| error.to_string())
     };

@@ -3,8 +3,10 @@
 use super::auth::Logins;
 use super::limits::Groups;
 use super::{Fence, FenceSpec, detect, hide, tools};
+use crate::local::LocalOptions;
 use crate::local::egress::{Egress, Published};
 use ralph_domain::ports::{Exchange, SandboxError};
+use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
@@ -48,13 +50,14 @@ fn broken(what: &str, reason: impl std::fmt::Display) -> SandboxError {
 }
 
 impl Runtime {
-    /// Builds what `fence` needs; `None` for no fence. `program` is the one that plays `__fence` and `__inside`.
-    pub(crate) fn start(fence: &Fence, run_id: &str, program: &Path) -> Result<Option<Self>, SandboxError> {
+    /// Builds what the fence of `options` needs; `None` for no fence. The guard's program plays `__fence` and `__inside`, too.
+    pub(crate) fn start(options: &LocalOptions) -> Result<Option<Self>, SandboxError> {
+        let LocalOptions { fence, run_id, vars, .. } = options;
         let (kind, spec) = match fence {
             Fence::None => return Ok(None),
             Fence::Bwrap(spec) => {
-                let bwrap =
-                    detect::find_bwrap().ok_or_else(|| broken("bubblewrap", "`bwrap` is not on the PATH"))?;
+                let bwrap = detect::find_bwrap(vars)
+                    .ok_or_else(|| broken("bubblewrap", "`bwrap` is not on the PATH"))?;
                 (Kind::Bwrap(bwrap), spec.clone())
             }
             Fence::Landlock(spec) => (Kind::Landlock, spec.clone()),
@@ -71,13 +74,13 @@ impl Runtime {
         if kind == Kind::Landlock {
             folder(&temporary)?;
         }
-        let home = user_home();
+        let home = user_home(vars);
         let logins =
             Logins::copy_in(&home, &run_home, &spec.auth).map_err(|error| broken("logins", error))?;
         let mut more = spec.hidden.clone();
         more.push(spec.folder.clone());
         let hidden = hide::folders(&home, &more);
-        let tools = tools::visible(&home, std::env::var_os("PATH").as_deref(), &hidden);
+        let tools = tools::visible(&home, vars.get_os("PATH"), &hidden);
         let egress = match &spec.egress {
             None => None,
             Some(policy) => Some(
@@ -85,7 +88,7 @@ impl Runtime {
                     .map_err(|error| broken("the proxy", error))?,
             ),
         };
-        let program = real_program(program, &spec.folder).map_err(|error| broken("this program", error))?;
+        let program = real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
         let groups = Groups::make(&group_name(run_id), &spec.limits);
         let published = Mutex::default();
         Ok(Some(Self {
@@ -177,8 +180,8 @@ fn group_name(run_id: &str) -> String {
 }
 
 /// This user's home, without links.
-fn user_home() -> PathBuf {
-    let named = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+fn user_home(vars: &Vars) -> PathBuf {
+    let named = vars.get_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let own = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir);
     let home = named.or_else(own).unwrap_or_else(|| PathBuf::from("/root"));
     let home = home.canonicalize().unwrap_or(home);

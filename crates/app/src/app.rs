@@ -1,0 +1,173 @@
+//! The face of this crate: one value through which every caller starts, continues, opens and lists runs.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::facts::Facts;
+use crate::list::{self, ListEntry};
+use crate::report::{Notice, Reporter};
+use crate::request::{NotifyRequest, RunRequest};
+use crate::resume::{self, Begun};
+use crate::run::{self, Plan};
+use crate::{find, spawn, wiring};
+use ralph_core::handle::RunHandle;
+use ralph_core::{CancelFlag, Driver};
+use ralph_domain::config::Isolation;
+use ralph_domain::control::BudgetChange;
+use ralph_domain::id::RunId;
+use ralph_journal::journal::Places;
+use ralph_journal::registry::Registration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Starts, continues, opens and lists runs, in the surroundings that it was given.
+#[derive(Debug, Clone)]
+pub struct App {
+    env: Environment,
+}
+
+/// A run that somebody looks at and may steer; nothing of it is changed by that.
+#[derive(Debug)]
+pub struct OpenRun {
+    /// Where it is.
+    pub entry: Registration,
+    /// The way to its journal and its inbox.
+    pub handle: RunHandle,
+}
+
+/// Who reads a run that gets nowhere.
+#[derive(Debug, Clone, Copy)]
+pub enum Doctor<'a> {
+    /// The model of the run's settings.
+    Configured,
+    /// This model profile.
+    Profile(&'a str),
+    /// No model: rules only.
+    Rules,
+}
+
+impl App {
+    /// In these surroundings.
+    pub fn new(env: Environment) -> Self {
+        Self { env }
+    }
+
+    /// The surroundings.
+    pub fn environment(&self) -> &Environment {
+        &self.env
+    }
+
+    /// Settles everything about a run that can be settled before anything is made, and refuses what cannot work.
+    pub fn prepare(&self, request: &RunRequest, report: &dyn Reporter) -> Result<Plan, AppError> {
+        run::prepare(&self.env, request, report)
+    }
+
+    /// Makes what a plan needs. Where an unfinished run of the same task lies, that one goes on.
+    pub fn start(
+        &self,
+        plan: Plan,
+        cancel: Arc<CancelFlag>,
+        report: &dyn Reporter,
+    ) -> Result<Begun, AppError> {
+        let Some(run) = plan.goes_on() else {
+            return Ok(Begun::Ready(Box::new(run::start(plan, cancel, report)?)));
+        };
+        report.notice(&Notice::GoingOn { run });
+        let entry = find::run(plan.environment(), plan.top(), Some(run.as_str()))?;
+        let request = plan.request();
+        resume::go_on(plan.environment(), &entry, &request.notify, &request.overrides.budgets(), cancel, report)
+    }
+
+    /// Starts a run in a detached process of the `ralph` binary, which outlives this one, and returns its id once it has
+    /// journalled its start; what that process refused is the error. Whoever is not `ralph` itself names the binary with
+    /// [`Environment::with_program`].
+    pub fn spawn(&self, request: &RunRequest) -> Result<RunId, AppError> {
+        spawn::spawn(&self.env, request)
+    }
+
+    /// Goes on with a run: a living one is told so, a dead one is continued from its journal, and so is one that a budget
+    /// ended, where `budgets` leave room.
+    pub fn resume(
+        &self,
+        folder: &Path,
+        name: Option<&str>,
+        notify: &[NotifyRequest],
+        budgets: &BudgetChange,
+        cancel: Arc<CancelFlag>,
+        report: &dyn Reporter,
+    ) -> Result<Begun, AppError> {
+        let entry = find::run(&self.env, folder, name)?;
+        resume::go_on(&self.env, &entry, notify, budgets, cancel, report)
+    }
+
+    /// Brings a run of another machine here, from the state that it pushed to a remote.
+    pub fn bring(
+        &self,
+        folder: &Path,
+        run: &str,
+        remote: &str,
+        isolation: Option<Isolation>,
+        report: &dyn Reporter,
+    ) -> Result<(), AppError> {
+        resume::bring(&self.env, remote, run, isolation, folder, report)
+    }
+
+    /// The run that `name` means; without a name the one that is driven now in this folder, else its latest.
+    pub fn open(&self, folder: &Path, name: Option<&str>) -> Result<OpenRun, AppError> {
+        let entry = find::run(&self.env, folder, name)?;
+        let handle = self.handle(&entry);
+        Ok(OpenRun { entry, handle })
+    }
+
+    /// A handle on a run.
+    pub fn handle(&self, entry: &Registration) -> RunHandle {
+        find::handle(&self.env, entry)
+    }
+
+    /// What is known of a run at this moment.
+    pub fn facts(&self, folder: &Path, name: Option<&str>) -> Result<Facts, AppError> {
+        Facts::load(&self.env, find::run(&self.env, folder, name)?)
+    }
+
+    /// The runs of a folder, or of every folder, oldest first.
+    pub fn list(&self, folder: &Path, everywhere: bool) -> Result<Vec<ListEntry>, AppError> {
+        list::runs(&self.env, folder, everywhere)
+    }
+
+    /// A journal that was edited while nobody drove its run: the sealed copy counts again. Returns where the edited one was
+    /// put, where there was one.
+    pub fn accept_sealed(&self, entry: &Registration) -> Result<Option<PathBuf>, AppError> {
+        let home = self.env.state_home()?;
+        let places =
+            Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
+        Ok(resume::accept_sealed(&places)?)
+    }
+
+    /// Lets a doctor read a run that nobody drives, under its lock, so that what it costs is in its journal.
+    pub fn diagnose(
+        &self,
+        entry: &Registration,
+        doctor: Doctor<'_>,
+        cancel: Arc<CancelFlag>,
+        report: &dyn Reporter,
+    ) -> Result<(), AppError> {
+        let taken = resume::take(&self.env, entry)?;
+        let spec = &taken.spec;
+        let mut parts =
+            wiring::parts(&taken.env, &taken.home, spec, taken.repo, &taken.lock, cancel, report)?;
+        let profile = match doctor {
+            Doctor::Configured => None,
+            Doctor::Rules => {
+                parts.helpers.asker = None;
+                None
+            }
+            Doctor::Profile(name) if spec.settings.models.get(name).is_none() => {
+                let known: Vec<&str> = spec.settings.models.profiles.keys().map(String::as_str).collect();
+                return Err(AppError::usage(format!("there is no model profile `{name}` in this run"))
+                    .hint(format!("it knows: {}", known.join(", "))));
+            }
+            Doctor::Profile(name) => Some(name),
+        };
+        Driver::resume(parts)?.consult_doctor(profile)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! One error type for every face: what failed, on what; the likely cause; the command that mends it; the exit code.
+
+use ralph_core::DriveError;
+use ralph_domain::outcome::{ErrorCode, RunError};
+use ralph_domain::ports::{ForgeError, SandboxError, WorkspaceError};
+use ralph_git::RepoError;
+use ralph_journal::JournalError;
+use ralph_journal::lock::LockError;
+
+/// How an error ends the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Wrong use or bad input.
+    Usage,
+    /// A person must decide.
+    NeedsPerson,
+    /// This machine cannot do it.
+    Environment,
+}
+
+impl ErrorKind {
+    /// The exit code.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::NeedsPerson => 3,
+            Self::Environment => 4,
+        }
+    }
+}
+
+/// An error for a person.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct AppError {
+    /// How it ends the process.
+    pub kind: ErrorKind,
+    /// What failed, on what.
+    pub message: String,
+    /// The likely cause or the last lines of evidence.
+    pub cause: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl AppError {
+    /// Wrong use or bad input.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Usage, message: message.into(), cause: None, hint: None }
+    }
+    /// The environment cannot do it.
+    pub fn environment(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Environment, ..Self::usage(message) }
+    }
+    /// A person must decide.
+    pub fn needs_person(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::NeedsPerson, ..Self::usage(message) }
+    }
+    /// With what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+    /// With the likely cause.
+    #[must_use]
+    pub fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+    /// What to do, where nothing better is known by the kind of error alone.
+    pub fn next(&self) -> &str {
+        let known = match self.kind {
+            ErrorKind::Usage => "`ralph --help` and `ralph COMMAND --help` show how it is used",
+            ErrorKind::NeedsPerson => "`ralph status` shows what is asked",
+            ErrorKind::Environment => {
+                "mend what the message names, then start again; `ralph doctor` checks this machine and repo"
+            }
+        };
+        self.hint.as_deref().unwrap_or(known)
+    }
+    /// The error as JSON results carry it.
+    pub fn to_run_error(&self) -> RunError {
+        let code = match self.kind {
+            ErrorKind::Usage => ErrorCode::InvalidInput,
+            ErrorKind::NeedsPerson => ErrorCode::NeedsHuman,
+            ErrorKind::Environment => ErrorCode::SandboxInitFailed,
+        };
+        RunError {
+            code,
+            message: match &self.cause {
+                Some(cause) => format!("{}: {cause}", self.message),
+                None => self.message.clone(),
+            },
+            hint: Some(self.next().to_owned()),
+            recoverable: self.kind != ErrorKind::Usage,
+            iteration: None,
+        }
+    }
+}
+
+impl From<JournalError> for AppError {
+    fn from(error: JournalError) -> Self {
+        let kind = match &error {
+            JournalError::NoRun(_) => ErrorKind::Usage,
+            JournalError::Tampered { .. } => ErrorKind::NeedsPerson,
+            _ => ErrorKind::Environment,
+        };
+        Self { kind, hint: error.hint(), message: error.to_string(), cause: None }
+    }
+}
+
+impl From<LockError> for AppError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::File(error) => error.into(),
+            held => Self::environment(held.to_string()).cause("one run at a time per folder").hint(
+                "`ralph status` shows it, `ralph cancel` ends it; `ralph run --worktree` works beside it",
+            ),
+        }
+    }
+}
+
+impl From<DriveError> for AppError {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Journal(error) => error.into(),
+            DriveError::Sandbox(error) => error.into(),
+            DriveError::Workspace(error) => error.into(),
+            DriveError::Wiring(message) => Self::environment(message),
+        }
+    }
+}
+
+impl From<SandboxError> for AppError {
+    fn from(error: SandboxError) -> Self {
+        Self::environment(error.to_string()).hint("`ralph doctor` shows what this machine can do")
+    }
+}
+
+impl From<WorkspaceError> for AppError {
+    fn from(error: WorkspaceError) -> Self {
+        let hint = error.hint.clone();
+        Self { hint, ..Self::environment(error.to_string()) }
+    }
+}
+
+impl From<ForgeError> for AppError {
+    fn from(error: ForgeError) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self { hint, ..Self::environment(error.to_string()) }
+    }
+}
+
+impl From<RepoError> for AppError {
+    fn from(error: RepoError) -> Self {
+        let hint = error.hint();
+        Self { hint, ..Self::usage(error.to_string()) }
+    }
+}
+
+impl From<ralph_git::Error> for AppError {
+    fn from(error: ralph_git::Error) -> Self {
+        let hint = error.hint();
+        Self { hint, ..Self::environment(error.to_string()) }
+    }
+}

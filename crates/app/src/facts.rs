@@ -1,0 +1,147 @@
+//! What is known of a run at this moment: its state, who drives it, the time. Reads files only; starts nothing.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::find;
+use jiff::Timestamp;
+use ralph_core::clock::SystemClock;
+use ralph_domain::event::CheckResult;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::state::{RunState, Stage};
+use ralph_domain::status::Status;
+use ralph_domain::text::one_line;
+use ralph_journal::lock::{self, Holder};
+use ralph_journal::registry::Registration;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+/// A run as a reader sees it now.
+#[derive(Debug)]
+pub struct Facts {
+    /// Where it is.
+    pub entry: Registration,
+    /// Its state.
+    pub state: RunState,
+    /// The process that drives it.
+    pub driver: Option<Holder>,
+    /// The current time.
+    pub now: Timestamp,
+    /// When something last happened.
+    pub last_event: Timestamp,
+}
+
+impl Facts {
+    /// Looks at a run.
+    pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
+        if !entry.run_dir().spec().is_file() {
+            let message =
+                format!("the folder of run {} is gone: `{}`", entry.run_id, entry.run_dir().path().display());
+            return Err(
+                AppError::usage(message).hint("bring the folder back, or start a new run with `ralph run`")
+            );
+        }
+        let mut state = find::handle(env, &entry).state()?;
+        let driver = lock::holder(&entry.ralph_dir().lock()).filter(|h| h.run_id == entry.run_id);
+        let now = SystemClock::default().now();
+        let last_event = state.finished.as_ref().map_or(state.now, |end| end.at);
+        // A run that nobody drives does not grow older by itself.
+        if driver.is_some() {
+            state.tick(now);
+        }
+        Ok(Self { entry, state, driver, now, last_event })
+    }
+
+    /// Unfinished, and neither a process nor a person's answer is at work on it.
+    pub fn is_orphaned(&self) -> bool {
+        self.state.finished.is_none() && self.state.needs_human.is_none() && self.driver.is_none()
+    }
+
+    /// The status for people: a run that nobody drives is paused, whatever it was doing.
+    pub fn status(&self) -> Status {
+        if self.is_orphaned() { Status::Paused } else { self.state.status() }
+    }
+
+    /// The number of the iteration under way, or of the last one.
+    pub fn iteration(&self) -> u32 {
+        self.state.current.as_ref().map_or(self.state.iterations, |c| c.iteration)
+    }
+
+    /// The score of the last iteration.
+    pub fn loop_score(&self) -> f64 {
+        self.state.history.back().map_or(0.0, |h| h.loop_score)
+    }
+
+    /// The branch or ref that holds the work.
+    pub fn branch(&self) -> Option<String> {
+        let state = &self.state;
+        let published = state.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
+        published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work {
+            Some(_) => Some(format!("refs/ralph/{}/work", self.entry.run_id)),
+            None => state.baseline.as_ref().and_then(|b| b.branch.clone()),
+        })
+    }
+
+    /// Whether a result holds for the tree that was recorded last.
+    pub fn is_current(&self, result: &CheckResult) -> bool {
+        self.state.tree.as_ref() == Some(&result.tree)
+    }
+
+    /// When a file of the run's folder was last written.
+    pub fn written_at(&self, path: &Path) -> Option<Timestamp> {
+        Timestamp::try_from(std::fs::metadata(self.entry.run_dir().path().join(path)).ok()?.modified().ok()?)
+            .ok()
+    }
+
+    /// What the agent does now, where its output tells: the last file it named.
+    pub fn activity(&self) -> Option<String> {
+        let current = self.state.current.as_ref().filter(|c| c.stage == Stage::Working)?;
+        let path = self.entry.run_dir().iteration(current.iteration).join("actions.jsonl");
+        // An agent that died long ago does nothing now.
+        self.driver.as_ref()?;
+        last_action(&read_end(&path, 16 * 1024)?)
+    }
+}
+
+/// The last action that names a file or a command, in a few words.
+fn last_action(jsonl: &str) -> Option<String> {
+    jsonl.lines().rev().find_map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).ok()?;
+        let input = value.get("input")?;
+        let text = |key: &str| input.get(key).and_then(serde_json::Value::as_str);
+        let file = ["file_path", "path", "filename"].into_iter().find_map(text);
+        let said = match (file, text("command")) {
+            (Some(file), _) => format!("at {file}"),
+            (None, Some(command)) => format!("running `{command}`"),
+            (None, None) => return None,
+        };
+        Some(one_line(&said, 60))
+    })
+}
+
+/// The last `max` bytes of a file as text, without the line that was cut.
+fn read_end(path: &Path, max: u64) -> Option<String> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(max))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    match text.find('\n') {
+        Some(cut) if length > max => Some(text[cut + 1..].to_owned()),
+        _ => Some(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_action_that_names_something_is_told() {
+        let lines = "{\"name\":\"Edit\",\"input\":{\"file_path\":\"src/a.rs\"}}\n{\"name\":\"Think\",\"input\":{}}\n{\"torn";
+        assert_eq!(last_action(lines).as_deref(), Some("at src/a.rs"));
+        let command = r#"{"input":{"command":"cargo test"}}"#;
+        assert_eq!(last_action(command).as_deref(), Some("running `cargo test`"));
+        assert_eq!(last_action(""), None);
+    }
+}

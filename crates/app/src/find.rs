@@ -1,0 +1,85 @@
+//! Which run is meant: by id, by the beginning or end of one, or the latest of this folder.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use ralph_core::handle::RunHandle;
+use ralph_domain::id::RunId;
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::lock;
+use ralph_journal::registry::{self, Registration};
+use std::path::{Path, PathBuf};
+
+/// The folder whose `.ralph/` counts: the top of the repo that `folder` is in, or the folder itself.
+pub fn top(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|p| p.join(".git").exists()).unwrap_or(folder).to_owned()
+}
+
+/// All runs that belong to a folder: in it, or started from it.
+pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
+    let mut found: Vec<Registration> =
+        registry::all(home).into_iter().filter(|r| r.origin == folder || r.workspace == folder).collect();
+    // Runs of a copied or restored folder that this machine's registry does not know.
+    let dir = RalphDir::of(folder);
+    for id in dir.runs() {
+        if found.iter().any(|r| r.run_id == id) {
+            continue;
+        }
+        if let Ok(spec) = ralph_journal::snapshot::read_spec(&dir.run(&id)) {
+            found.push(Registration {
+                run_id: id,
+                title: spec.task.title,
+                origin: folder.to_owned(),
+                workspace: folder.to_owned(),
+                created_at: spec.created_at,
+                spare: None,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+    found
+}
+
+/// The run that `name` means; without a name the one that is driven now in this folder, else its latest.
+pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Registration, AppError> {
+    let home = env.state_home()?;
+    let top = top(folder);
+    let here = runs_of(&home, &top);
+    let Some(name) = name else {
+        let driven = lock::holder(&RalphDir::of(&top).lock()).map(|h| h.run_id);
+        let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(|| here.last());
+        return chosen.cloned().ok_or_else(|| {
+            AppError::usage(format!("there is no run in `{}`", top.display()))
+                .hint("`ralph run` starts one; `ralph list --all` shows those of other folders")
+        });
+    };
+    if RunId::parse(name).is_err() {
+        return Err(AppError::usage(format!("`{name}` is not a run id")).hint("`ralph list` shows the ids"));
+    }
+    let mut all = registry::all(&home);
+    all.extend(here);
+    all.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+    all.dedup_by(|a, b| a.run_id == b.run_id);
+    let exact = all.iter().find(|r| r.run_id.as_str() == name);
+    let near: Vec<&Registration> = all
+        .iter()
+        .filter(|r| r.run_id.as_str().starts_with(name) || r.run_id.as_str().ends_with(name))
+        .collect();
+    match (exact, near.as_slice()) {
+        (Some(run), _) => Ok(run.clone()),
+        (None, [run]) => Ok((*run).clone()),
+        (None, []) => {
+            Err(AppError::usage(format!("there is no run `{name}`"))
+                .hint("`ralph list --all` shows every run"))
+        }
+        (None, many) => {
+            let ids: Vec<&str> = many.iter().map(|r| r.run_id.as_str()).collect();
+            Err(AppError::usage(format!("`{name}` could be any of {}", ids.join(", ")))
+                .hint("give more of the id"))
+        }
+    }
+}
+
+/// A handle on a run.
+pub fn handle(env: &Environment, registration: &Registration) -> RunHandle {
+    RunHandle::new(registration.ralph_dir(), &registration.run_id, env.actor())
+}

@@ -1,0 +1,234 @@
+//! Where a run hands its result over: which code host, which remote, which branch there. Settled before a cent is spent.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::report::{Notice, Reporter};
+use ralph_domain::config::Settings;
+use ralph_domain::dialect::Publish;
+use ralph_domain::ports::{Forge, GitRemote};
+use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_git::{Repo, place};
+use std::path::{Path, PathBuf};
+
+/// The other side of a handover.
+#[derive(Default)]
+pub struct Counterpart {
+    /// The code host.
+    pub forge: Option<Box<dyn Forge>>,
+    /// The remote, where no code host is known behind it.
+    pub push_to: Option<GitRemote>,
+}
+
+/// The address of a remote as git has it: it may hold a password, so it is shown to nobody as it is.
+pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
+    let call = repo.git().call(["remote", "get-url", "--push", name]);
+    Some(call.run().ok()?.text()).filter(|url| !url.is_empty())
+}
+
+/// The code host behind a remote, or the folder that stands in for one.
+pub fn forge(
+    env: &Environment,
+    url: Option<&str>,
+    local: Option<&Path>,
+) -> Result<Option<Box<dyn Forge>>, AppError> {
+    Ok(ralph_forge::find(url, local, env.vars())?)
+}
+
+/// The folder of a local forge, as the settings of a run in `origin` mean it.
+pub fn local_folder(settings: &Settings, origin: &Path) -> Option<PathBuf> {
+    settings.handover.local_forge.as_ref().map(|path| origin.join(path))
+}
+
+/// Whether a code host is known for a repo, without asking it anything.
+pub fn is_known(env: &Environment, settings: &Settings, repo: &Repo) -> bool {
+    let url = remote_url(repo, &settings.handover.remote);
+    let local = settings.handover.local_forge.is_some();
+    local || forge(env, url.as_deref(), None).is_ok_and(|found| found.is_some())
+}
+
+/// Settles what is published, and refuses what cannot be done. `wanted` says that a person or file asked for it by name;
+/// a dialect's own default gives way where there is no code host.
+pub fn settle(
+    env: &Environment,
+    settings: &mut Settings,
+    task: &Task,
+    url: Option<&str>,
+    origin: &Repo,
+    wanted: bool,
+    report: &dyn Reporter,
+) -> Result<(), AppError> {
+    let needs = task.criteria.iter().find(|c| c.check.needs_forge());
+    if settings.handover.publish == Publish::None {
+        return match needs {
+            None => Ok(()),
+            Some(criterion) => Err(AppError::usage(format!(
+                "{}:{}: criterion `{}` needs a pull request, but nothing is published",
+                task.source, criterion.place.line, criterion.id
+            ))
+            .hint("`--publish pr`, or take the criterion out")),
+        };
+    }
+    let asked = wanted || needs.is_some();
+    let local = local_folder(settings, &origin.top);
+    let found = match forge(env, url, local.as_deref()) {
+        Ok(found) => found,
+        Err(error) if asked => return Err(error),
+        Err(error) => {
+            report.notice(&Notice::StaysHere { reason: &error.message });
+            settings.handover.publish = Publish::None;
+            return Ok(());
+        }
+    };
+    match (found, url) {
+        (Some(forge), _) => {
+            if let Some(folder) = &local {
+                let own = ralph_forge::LocalForge::open(folder, env.vars())?;
+                let base = settings.handover.pr.base.as_deref();
+                for branch in [base, origin.branch.as_deref()].into_iter().flatten() {
+                    own.seed(&origin.top, branch)?;
+                }
+            }
+            match forge.access() {
+                Ok(access) if !access.push => {
+                    return Err(AppError::environment(format!(
+                        "`{}` may not push to {}",
+                        access.login,
+                        forge.repo()
+                    ))
+                    .hint("use a token that may write contents and pull requests, or `--publish none`"));
+                }
+                Err(error) if !error.is_temporary() => return Err(error.into()),
+                // It may be back by the time there is something to push.
+                Err(error) => report.notice(&Notice::CodeHostSilent { reason: error.to_string() }),
+                Ok(_) => {}
+            }
+        }
+        (None, Some(_)) if settings.handover.publish == Publish::Push => {}
+        (None, url) if asked => {
+            let what = match url {
+                Some(url) => format!("there is no known code host behind `{}`", place::shown(url)),
+                None => format!("the repo has no remote `{}`", settings.handover.remote),
+            };
+            return Err(AppError::environment(format!("no pull request can be opened: {what}")).hint(
+                "GitHub is known by its remote and `GITHUB_TOKEN`; `local_forge` in `.ralph/config.json` names a folder that stands in for one; `--publish push` or `none` does without",
+            ));
+        }
+        (None, _) => {
+            report.notice(&Notice::StaysHere {
+                reason: "no code host is known (`--publish push` pushes the branch)",
+            });
+            settings.handover.publish = Publish::None;
+        }
+    }
+    Ok(())
+}
+
+/// A free name for the branch on the other side: `-v2` and so on where somebody has one of that name.
+pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Result<String, AppError> {
+    let taken = ralph_git::remote_branches(env.vars(), remote)?;
+    let is_free = |name: &str| {
+        !taken
+            .iter()
+            .any(|t| t == name || t.starts_with(&format!("{name}/")) || name.starts_with(&format!("{t}/")))
+    };
+    let names = std::iter::once(wanted.to_owned()).chain((2..1000).map(|n| format!("{wanted}-v{n}")));
+    let mut names = names.filter(|name| is_free(name));
+    names.next().ok_or_else(|| {
+        AppError::usage(format!("the code host has no room for a branch `{wanted}`"))
+            .hint("another branch is in its way; choose another name with `--branch`")
+    })
+}
+
+/// Names the branch on the other side.
+pub fn name_branch(
+    env: &Environment,
+    spec: &mut RunSpec,
+    repo: &Repo,
+    task_branch: Option<&str>,
+) -> Result<(), AppError> {
+    if !spec.settings.handover.pushes() {
+        return Ok(());
+    }
+    let wanted = spec.branch.clone().or_else(|| task_branch.map(str::to_owned));
+    let wanted = wanted.unwrap_or_else(|| format!("ralph/{}", spec.run_id));
+    let other = connect(env, spec, repo)?;
+    let remote = match (&other.forge, other.push_to) {
+        (Some(forge), _) => match forge.remote() {
+            Ok(remote) => Some(remote),
+            Err(error) if error.is_temporary() => None,
+            Err(error) => return Err(error.into()),
+        },
+        (None, remote) => remote,
+    };
+    spec.settings.handover.branch = Some(match remote {
+        Some(remote) => free_branch(env, &wanted, &remote).or_else(|error| match other.forge {
+            // Unreachable for now: the first push will tell.
+            Some(_) => Ok(wanted.clone()),
+            None => Err(error),
+        })?,
+        None => wanted,
+    });
+    Ok(())
+}
+
+fn counterpart(
+    env: &Environment,
+    settings: &Settings,
+    origin: &Path,
+    url: Option<&str>,
+) -> Result<Counterpart, AppError> {
+    if !settings.handover.pushes() {
+        return Ok(Counterpart::default());
+    }
+    let found = forge(env, url, local_folder(settings, origin).as_deref())?;
+    let push_to = match &found {
+        Some(_) => None,
+        None => url.map(place::remote),
+    };
+    Ok(Counterpart { forge: found, push_to })
+}
+
+/// The address that a run hands over to: of the user's own repo, or of what was cloned from elsewhere.
+fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
+    let remote = &spec.settings.handover.remote;
+    let own = || remote_url(repo, remote);
+    match &spec.place {
+        Place::Clone { from, .. } if is_elsewhere(from) => own(),
+        _ => Repo::discover(env.vars(), &spec.origin)
+            .ok()
+            .and_then(|origin| remote_url(&origin, remote))
+            .or_else(own),
+    }
+}
+
+/// Whether a place to clone from is no folder of this machine.
+pub fn is_elsewhere(from: &str) -> bool {
+    from.contains("://") || (from.contains(':') && !Path::new(from).exists())
+}
+
+/// An address to clone from, with the login of its code host where there is one: private repos need it. The login goes no
+/// further than git's environment.
+pub fn with_login(remote: &GitRemote) -> String {
+    match (&remote.login, remote.url.split_once("://")) {
+        (Some((user, secret)), Some((scheme, rest))) => format!("{scheme}://{user}:{secret}@{rest}"),
+        _ => remote.url.clone(),
+    }
+}
+
+/// What `--clone` is to read from: as it was given, or with the login of its code host.
+pub fn clone_source(env: &Environment, from: &str) -> String {
+    if !from.contains("://") || from.contains('@') {
+        return from.to_owned();
+    }
+    match forge(env, Some(from), None).ok().flatten().map(|forge| forge.remote()) {
+        Some(Ok(remote)) => with_login(&remote),
+        // A public repo needs none; what else is wrong, git will say.
+        _ => from.to_owned(),
+    }
+}
+
+/// The other side of a run, as its spec says.
+pub fn connect(env: &Environment, spec: &RunSpec, repo: &Repo) -> Result<Counterpart, AppError> {
+    let url = url_of(env, spec, repo);
+    counterpart(env, &spec.settings, &spec.origin, url.as_deref())
+}

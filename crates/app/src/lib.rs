@@ -1,0 +1,46 @@
+//! From a request and an environment to a run: the room that every face of `ralph` shares.
+//!
+//! An [`App`] is made of an [`Environment`], captured once at the border of the program. [`App::prepare`] turns a plain
+//! [`RunRequest`] into a [`Plan`] and refuses whatever is wrong with it before a cent is spent; [`App::start`] makes the
+//! place, takes the lock, registers the run and puts a backend behind each port; what comes out is a [`ReadyRun`] whose
+//! driver only has to be run. [`App::spawn`] lets a process of its own do all that, which outlives its starter. [`App::resume`] does the same for a run that exists, [`App::open`] and [`App::list`] only
+//! look. Nothing here prints, exits, or reads the environment of the process anywhere but in [`Environment::capture`]:
+//! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
+
+mod app;
+mod environment;
+mod error;
+pub mod facts;
+pub mod fence;
+pub mod find;
+pub mod handover;
+pub mod lint;
+pub mod list;
+pub mod model_access;
+pub mod models;
+pub mod notify;
+pub mod now;
+pub mod phrases;
+pub mod providers;
+mod report;
+mod request;
+mod resume;
+mod run;
+mod sandboxes;
+pub mod settings;
+pub mod side_by_side;
+mod spawn;
+pub mod state_files;
+pub mod status;
+pub mod story;
+pub mod task_source;
+pub mod variables;
+mod wiring;
+
+pub use app::{App, Doctor, OpenRun};
+pub use environment::Environment;
+pub use error::{AppError, ErrorKind};
+pub use report::{Notice, Reporter, Silent};
+pub use request::{NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished};
+pub use resume::Begun;
+pub use run::{Finished, Plan, ReadyRun};

@@ -1,0 +1,27 @@
+//! Everything that can be found wrong with a task without running anything.
+
+mod facts;
+
+use crate::environment::Environment;
+use crate::task_source::TaskSource;
+use ralph_domain::lint::{Facts, Report};
+
+/// Lints with everything that can be found out without running anything.
+pub fn look(env: &Environment, source: &TaskSource, passing_before: &[String]) -> Report {
+    let mut configured = facts::configuration(env, source);
+    let known = |missing_programs| Facts {
+        missing_programs,
+        passing_before: passing_before.to_vec(),
+        verifiers: configured.verifiers.clone(),
+        budget_set: configured.budget_set,
+        has_forge: configured.has_forge,
+    };
+    let mut report = ralph_domain::lint::lint(source.dialect, &source.files, &known(Vec::new()));
+    let missing =
+        report.task.as_ref().map(|task| facts::missing_programs(env, task, source)).unwrap_or_default();
+    if !missing.is_empty() {
+        report = ralph_domain::lint::lint(source.dialect, &source.files, &known(missing));
+    }
+    report.diagnostics.append(&mut configured.diagnostics);
+    report
+}

@@ -1,0 +1,110 @@
+//! What the linter cannot know by itself: which programs exist here, and what the configuration says.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::find;
+use crate::handover;
+use crate::settings;
+use crate::task_source::TaskSource;
+use ralph_domain::config::ConfigFile;
+use ralph_domain::criterion::Span;
+use ralph_domain::dialect::diagnostic::Lines;
+use ralph_domain::dialect::{Dialect, TaskFile};
+use ralph_domain::lint::{Diagnostic, programs};
+use ralph_git::Repo;
+use ralph_journal::layout::RalphDir;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// What the configuration says about a task.
+#[derive(Debug, Default)]
+pub struct Configured {
+    /// Names of the required verifiers.
+    pub verifiers: Option<Vec<String>>,
+    /// Whether it sets a budget.
+    pub budget_set: Option<bool>,
+    /// Whether a code host is known that could be asked.
+    pub has_forge: bool,
+    /// What is wrong with the configuration itself.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the configuration that a run of this task would take.
+pub fn configuration(env: &Environment, source: &TaskSource) -> Configured {
+    let top = find::top(&source.folder);
+    let loaded = match settings::load(env, &top) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            return Configured { diagnostics: vec![refused(&top, &error)], ..Configured::default() };
+        }
+    };
+    let file = &loaded.file;
+    let budget_set = file.max_iterations.is_some()
+        || file.max_cost_usd_estimate.is_some()
+        || file.max_tokens_total.is_some()
+        || file.max_wall_time_minutes.is_some();
+    let resolved = file.clone().resolve();
+    let has_forge =
+        Repo::discover(env.vars(), &top).is_ok_and(|repo| handover::is_known(env, &resolved, &repo));
+    let mut diagnostics = Vec::new();
+    if source.dialect == Dialect::PromptMd {
+        let text = std::fs::read_to_string(RalphDir::of(&top).config()).unwrap_or_default();
+        for verifier in &resolved.verifiers {
+            let Some(program) = verifier.command_argv.first() else { continue };
+            if !exists(env, program, &top) {
+                let quoted = serde_json::to_string(program).unwrap_or_default();
+                let place = text.find(&quoted).map_or(Span::START, |at| Lines::new(&text).place(at));
+                diagnostics.push(Diagnostic::warning(
+                    "missing-program",
+                    ".ralph/config.json",
+                    place,
+                    format!("`{program}` of the verifier `{}` does not exist here", verifier.name),
+                    "install it, or correct `command_argv`",
+                ));
+            }
+        }
+    }
+    Configured {
+        verifiers: Some(resolved.required_verifiers),
+        budget_set: Some(budget_set),
+        has_forge,
+        diagnostics,
+    }
+}
+
+/// What is wrong with a configuration, at its place where it is the repo's own.
+fn refused(top: &Path, error: &AppError) -> Diagnostic {
+    let name = ".ralph/config.json";
+    let text = std::fs::read_to_string(RalphDir::of(top).config()).unwrap_or_default();
+    match ConfigFile::parse(&text) {
+        Err(e) if !text.is_empty() => {
+            let place = Span { line: e.line.max(1), column: e.column.max(1) };
+            Diagnostic::error("bad-config", name, place, e.message, e.hint)
+        }
+        // Then it is the user's own file, which the message names.
+        _ => Diagnostic::error("bad-config", name, Span::START, &error.message, error.next()),
+    }
+}
+
+/// Programs of the task's checks that exist neither on the path nor in the repo.
+pub fn missing_programs(env: &Environment, task: &TaskFile, source: &TaskSource) -> Vec<String> {
+    let top = find::top(&source.folder);
+    let folder = task.git.working_dir.as_ref().map_or_else(|| top.clone(), |dir| top.join(dir));
+    let is_cloned = task.git.repo_url.is_some();
+    programs(task)
+        .into_iter()
+        // What lies in a repo that is yet to be cloned is not known.
+        .filter(|program| !(is_cloned && program.contains('/') && !program.starts_with('/')))
+        .filter(|program| !exists(env, program, &folder))
+        .collect()
+}
+
+fn exists(env: &Environment, program: &str, folder: &Path) -> bool {
+    if program.contains('/') {
+        return folder.join(program).exists();
+    }
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    let path = env.vars().get_os("PATH").unwrap_or_default();
+    std::env::split_paths(path).any(|dir| is_program(&dir.join(program)))
+}

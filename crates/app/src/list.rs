@@ -1,0 +1,98 @@
+//! The runs of a folder, or of every folder on this machine, as lists show them.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::facts::Facts;
+use crate::find;
+use jiff::Timestamp;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_journal::registry::{self, Registration};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// One run in the list.
+#[derive(Debug, Serialize)]
+pub struct ListEntry {
+    /// Its id.
+    pub run_id: String,
+    /// The title of its task.
+    pub title: String,
+    /// The status word; `gone` where the folder is, `unreadable` where its journal is.
+    pub status: String,
+    /// Whether a process drives it.
+    pub driven: bool,
+    /// The iteration under way, or the last one.
+    pub iteration: Option<u32>,
+    /// Most iterations.
+    pub max_iterations: Option<u32>,
+    /// What it has cost.
+    pub cost_usd: Option<Usd>,
+    /// How that is known.
+    pub cost_basis: Option<CostBasis>,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When something last happened.
+    pub last_event_at: Option<Timestamp>,
+    /// The folder that it was started from.
+    pub folder: PathBuf,
+    /// The folder that it works in.
+    pub workspace: PathBuf,
+    /// What is wrong, where something is.
+    pub problem: Option<String>,
+    /// Unfinished, and nobody is at work on it.
+    #[serde(skip)]
+    pub orphaned: bool,
+}
+
+/// The runs of `folder`, or of every folder, oldest first.
+pub fn runs(env: &Environment, folder: &Path, everywhere: bool) -> Result<Vec<ListEntry>, AppError> {
+    let home = env.state_home()?;
+    let mut found = find::runs_of(&home, &find::top(folder));
+    if everywhere {
+        let here = std::mem::take(&mut found);
+        found = registry::all(&home);
+        found.extend(here);
+        found.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+        found.dedup_by(|a, b| a.run_id == b.run_id);
+    }
+    Ok(found.into_iter().map(|registration| look(env, registration)).collect())
+}
+
+/// Looks at one run.
+pub fn look(env: &Environment, registration: Registration) -> ListEntry {
+    let entry = ListEntry {
+        run_id: registration.run_id.to_string(),
+        title: registration.title.clone(),
+        status: "gone".into(),
+        driven: false,
+        iteration: None,
+        max_iterations: None,
+        cost_usd: None,
+        cost_basis: None,
+        created_at: registration.created_at,
+        last_event_at: None,
+        folder: registration.origin.clone(),
+        workspace: registration.workspace.clone(),
+        problem: None,
+        orphaned: false,
+    };
+    if !registration.run_dir().spec().is_file() {
+        let problem = format!("`{}` is gone", registration.run_dir().path().display());
+        return ListEntry { problem: Some(problem), ..entry };
+    }
+    match Facts::load(env, registration) {
+        Err(error) => ListEntry { status: "unreadable".into(), problem: Some(error.message), ..entry },
+        Ok(facts) => ListEntry {
+            title: facts.state.spec.task.title.clone(),
+            status: facts.status().to_string(),
+            driven: facts.driver.is_some(),
+            iteration: Some(facts.iteration()),
+            max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),
+            cost_usd: Some(facts.state.totals.cost),
+            cost_basis: Some(facts.state.totals.basis),
+            last_event_at: Some(facts.last_event),
+            orphaned: facts.is_orphaned(),
+            ..entry
+        },
+    }
+}

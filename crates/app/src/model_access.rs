@@ -1,0 +1,137 @@
+//! The models of a run: which profiles it is frozen with, who helps when it circles, and whether every model that an agent
+//! needs can be reached and paid for, before a cent is spent.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::models::LoadedModels;
+use ralph_agents::Route;
+use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile, Settings};
+use ralph_domain::dialect::ModelChoice;
+use ralph_domain::price::PriceTable;
+
+/// The agent of a folder where no CLI is installed and none is configured: JSON actions with the default profile, where its
+/// key is there.
+pub fn default_agent(env: &Environment, loaded: &LoadedModels) -> Option<AgentConfig> {
+    let name = loaded.models.default_name().to_owned();
+    let profile = loaded.models.get(&name)?;
+    has_key(env, &profile).then(|| AgentConfig::model("actions", AgentKind::Actions, &name))
+}
+
+/// Freezes the profiles into the settings, with the task's own choice on top and helpers that can be asked.
+pub fn settle(env: &Environment, settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoice) {
+    let mut models = loaded.models.clone();
+    if choice.default_profile.is_some() {
+        models.default.clone_from(&choice.default_profile);
+    }
+    if choice.fallback_profile.is_some() {
+        models.fallback.clone_from(&choice.fallback_profile);
+    }
+    let usable = |tag: &str| models.tagged(tag).filter(|profile| has_key(env, profile)).map(|p| p.name);
+    settings.doctor.profile = match settings.doctor.profile.take() {
+        None => usable("doctor"),
+        Some(name) if name == "none" => None,
+        named => named,
+    };
+    if settings.critic.profile.is_none() && settings.critic.agent.is_none() {
+        settings.critic.profile = usable("critic").or_else(|| usable("doctor"));
+    }
+    settings.models = models;
+}
+
+/// Whether every profile that the run names exists, and the keys of those that its agents need are set.
+pub fn check(env: &Environment, settings: &Settings) -> Result<(), AppError> {
+    let models = &settings.models;
+    let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
+    let find = |name: &str, by: String| {
+        models.get(name).ok_or_else(|| {
+            let near = ralph_domain::text::nearest(name, known.iter().copied());
+            AppError::usage(format!("{by} names the model profile `{name}`, but there is none")).hint(
+                match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("`ralph models` shows them: {}", known.join(", ")),
+                },
+            )
+        })
+    };
+    for (name, by) in [(&settings.doctor.profile, "`doctor`"), (&settings.critic.profile, "`critic`")] {
+        if let Some(name) = name {
+            find(name, by.to_owned())?;
+        }
+    }
+    for agent in settings.agents.iter().filter(|a| a.kind.calls_model()) {
+        let by = format!("agent `{}`", agent.name);
+        let profile = find(profile_of(agent, settings), by.clone())?;
+        if let Some(fallback) = agent.fallback_profile.as_deref().or(models.fallback.as_deref()) {
+            find(fallback, by.clone())?;
+        }
+        let route = Route::of(&profile, &env.lookup()).map_err(|error| AppError {
+            hint: error.hint.clone(),
+            ..AppError::usage(format!("{by}: {error}"))
+        })?;
+        if !has_key(env, &profile) {
+            return Err(AppError::environment(format!(
+                "{by} needs a key for `{}`: {} is not set",
+                profile.litellm_model,
+                route.key_vars.join(" or ")
+            ))
+            .hint(format!(
+                "set it, in the environment or in `.env`; or choose another profile (`ralph models`); or install an agent CLI ({} is asked at {})",
+                profile.litellm_model,
+                route.server()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Agents whose cost nobody can know.
+pub fn unpriced<'a>(settings: &'a Settings, prices: &PriceTable) -> Vec<&'a AgentConfig> {
+    let priced = |model: &str| prices.price(model).is_some();
+    settings
+        .agents
+        .iter()
+        .filter(|agent| match agent.kind {
+            AgentKind::Scripted => false,
+            AgentKind::Cli => {
+                !agent.output_format.reports_cost() && !agent.model.as_deref().is_some_and(priced)
+            }
+            AgentKind::Actions | AgentKind::Tools => {
+                let profile = settings.models.get(profile_of(agent, settings));
+                !profile.is_some_and(|p| p.prices.is_some() || priced(&p.litellm_model))
+            }
+        })
+        .collect()
+}
+
+/// Variables with keys that only this process needs: no command of an agent is to see them. Where an agent is a CLI, it
+/// brings its own key, and they stay.
+pub fn own_keys(env: &Environment, settings: &Settings) -> Vec<String> {
+    if settings.agents.iter().any(|a| a.kind == AgentKind::Cli) {
+        return Vec::new();
+    }
+    let mut names: Vec<String> = settings
+        .models
+        .profiles
+        .keys()
+        .filter_map(|name| Route::of(&settings.models.get(name)?, &env.lookup()).ok())
+        .flat_map(|route| route.key_vars)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn profile_of<'a>(agent: &'a AgentConfig, settings: &'a Settings) -> &'a str {
+    profile_name(agent, &settings.models)
+}
+
+/// The profile, or model, that an agent works with.
+pub fn profile_name<'a>(agent: &'a AgentConfig, models: &'a Models) -> &'a str {
+    agent.model.as_deref().or(agent.profile.as_deref()).unwrap_or_else(|| models.default_name())
+}
+
+/// Whether a profile needs no key, or has it.
+pub fn has_key(env: &Environment, profile: &Profile) -> bool {
+    let vars = env.lookup();
+    Route::of(profile, &vars).is_ok_and(|r| r.key_vars.is_empty() || r.key_var(&vars).is_some())
+}

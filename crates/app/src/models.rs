@@ -1,0 +1,273 @@
+//! The model profiles of a folder: built in, the user's own `models.yaml`, the repo's, then the environment. A repo
+//! never gets to send a user's key to a server of its choice.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use ralph_agents::models::Route;
+use ralph_agents::models::provider::is_well_known_key;
+use ralph_domain::config::{Models, ModelsFile, Profile};
+use ralph_domain::price::PriceTable;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The longest list of prices that is read; LiteLLM's own has 3 MB.
+const PRICES_MAX: u64 = 32 * 1024 * 1024;
+
+/// Where a profile comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// `ralph` itself.
+    BuiltIn,
+    /// The user's own file.
+    User(PathBuf),
+    /// A file of the repo.
+    Repo(PathBuf),
+}
+
+impl Origin {
+    /// As lists show it.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::BuiltIn => "built in".into(),
+            Self::User(path) | Self::Repo(path) => path.display().to_string(),
+        }
+    }
+    /// The word for programs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::User(_) => "user",
+            Self::Repo(_) => "repo",
+        }
+    }
+}
+
+/// All layers in one.
+#[derive(Debug, Clone)]
+pub struct LoadedModels {
+    /// The profiles.
+    pub models: Models,
+    /// What they cost: the built-in list, `prices_file`, the profiles' own prices.
+    pub prices: PriceTable,
+    /// Where each profile comes from.
+    pub origins: BTreeMap<String, Origin>,
+}
+
+/// Reads all layers for the repo at `top`.
+pub fn load(env: &Environment, top: &Path) -> Result<LoadedModels, AppError> {
+    let user = env.user_config().map(|path| path.with_file_name("models.yaml"));
+    load_from(top, user.as_deref(), &env.lookup())
+}
+
+fn load_from(
+    top: &Path,
+    user: Option<&Path>,
+    vars: &(dyn Fn(&str) -> Option<String> + Send + Sync),
+) -> Result<LoadedModels, AppError> {
+    let models = Models::builtin();
+    let origins = models.profiles.keys().map(|name| (name.clone(), Origin::BuiltIn)).collect();
+    let mut loaded = LoadedModels { models, prices: PriceTable::builtin(), origins };
+    if let Some(path) = user {
+        layer(&mut loaded, path, Origin::User(path.to_owned()))?;
+    }
+    for name in ["config/models.yaml", ".ralph/models.yaml"] {
+        layer(&mut loaded, &top.join(name), Origin::Repo(name.into()))?;
+    }
+    let set = |name: &str| vars(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+    let over = Models {
+        default: set("RALPH_DEFAULT_MODEL_PROFILE"),
+        fallback: set("RALPH_FALLBACK_MODEL_PROFILE"),
+        ..Models::default()
+    };
+    loaded.models = loaded.models.overlaid(over);
+    loaded.models.check().map_err(|(message, hint)| {
+        AppError::usage(message)
+            .cause("it is set in a models.yaml, in RALPH_DEFAULT_MODEL_PROFILE or in RALPH_FALLBACK_MODEL_PROFILE")
+            .hint(hint)
+    })?;
+    loaded.prices = loaded.prices.with_profiles(&loaded.models);
+    Ok(loaded)
+}
+
+/// Puts one file on top.
+fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin) -> Result<(), AppError> {
+    let text = match std::fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+            AppError::usage(format!("`{}` is not UTF-8 text", path.display())).hint("save it as UTF-8")
+        })?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(AppError::environment(format!("cannot read `{}`: {e}", path.display()))),
+    };
+    // Other programs keep a `config/models.yaml` too.
+    if path.ends_with("config/models.yaml") && matches!(origin, Origin::Repo(_)) && !is_ours(&text) {
+        return Ok(());
+    }
+    let file = ModelsFile::parse(&text).map_err(|error| {
+        AppError::usage(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.message))
+            .hint(error.hint)
+    })?;
+    for (name, profile) in file.profiles.iter().flatten() {
+        if matches!(origin, Origin::Repo(_))
+            && let Some(variable) = exposed_key(profile)
+        {
+            return Err(AppError::usage(format!(
+                "{}: profile `{name}` would send {variable} to {}",
+                path.display(),
+                profile.base_url.as_deref().unwrap_or_default()
+            ))
+            .cause("a file of the repo may not send your keys to a server of its choice")
+            .hint(
+                "if you trust it, put this profile into your own models.yaml; or use another `api_key_env`",
+            ));
+        }
+        loaded.origins.insert(name.clone(), origin.clone());
+    }
+    if let Some(list) = &file.prices_file {
+        loaded.prices =
+            std::mem::take(&mut loaded.prices).with_litellm(&prices(path, list, &origin)?).map_err(|e| {
+                AppError::usage(format!("`{list}`: {e}")).hint("`prices_file` wants LiteLLM's format")
+            })?;
+    }
+    loaded.models = std::mem::take(&mut loaded.models).overlaid(file.models());
+    Ok(())
+}
+
+/// Whether a file that others use as well speaks of profiles.
+fn is_ours(text: &str) -> bool {
+    text.lines().any(|line| line.trim_end().starts_with("profiles:"))
+}
+
+/// The key of the user that a repo's profile would send to a server which is neither on this machine nor the provider's
+/// own, encrypted.
+fn exposed_key(profile: &Profile) -> Option<String> {
+    profile.base_url.as_deref()?;
+    let nothing = |_: &str| None;
+    let Ok(route) = Route::of(profile, &nothing) else { return None };
+    if route.is_loopback() || route.is_own_server() {
+        return None;
+    }
+    route.key_vars.iter().find(|name| is_well_known_key(name)).cloned()
+}
+
+fn prices(file: &Path, list: &str, origin: &Origin) -> Result<String, AppError> {
+    let inside = Path::new(list).components().all(|c| matches!(c, std::path::Component::Normal(_)));
+    if matches!(origin, Origin::Repo(_)) && !inside {
+        return Err(AppError::usage(format!("`prices_file: {list}` leaves its folder"))
+            .hint("a repo names a file beside its models.yaml"));
+    }
+    let path = file.parent().unwrap_or(Path::new("")).join(list);
+    let cannot = |e: std::io::Error| {
+        AppError::usage(format!("`prices_file`: cannot read `{}`: {e}", path.display()))
+            .hint("the path is relative to models.yaml; leave the key out for the built-in prices")
+    };
+    let size = std::fs::metadata(&path).map_err(cannot)?.len();
+    if size > PRICES_MAX {
+        return Err(AppError::usage(format!("`{}` has {} MB", path.display(), size / 1_000_000))
+            .hint("a list of prices has at most 32 MB"));
+    }
+    std::fs::read_to_string(&path).map_err(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+        fn put(&self, path: &str, text: &str) -> &Self {
+            let path = self.0.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+            self
+        }
+        fn load(&self, vars: &[(&str, &str)]) -> Result<LoadedModels, AppError> {
+            let vars: BTreeMap<String, String> =
+                vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            let user = self.0.path().join("home/models.yaml");
+            load_from(&self.0.path().join("repo"), Some(&user), &move |name| vars.get(name).cloned())
+        }
+    }
+
+    #[test]
+    fn layers_lie_on_each_other_and_know_where_they_come_from() {
+        let place = Place::new();
+        place
+            .put("home/models.yaml", "default: mine\nprofiles:\n  mine: {litellm_model: openai/gpt-5.5}\n  both: {litellm_model: zai/glm-5}\n")
+            .put("repo/config/models.yaml", "profiles:\n  both: {litellm_model: zai/glm-4.7}\n")
+            .put("repo/.ralph/models.yaml", "fallback: both\n");
+        let loaded = place.load(&[]).unwrap();
+        assert_eq!(loaded.models.default_name(), "mine");
+        assert_eq!(loaded.models.fallback.as_deref(), Some("both"));
+        assert_eq!(loaded.models.get("both").unwrap().litellm_model, "zai/glm-4.7");
+        let words = ["default-cheap", "mine", "both"].map(|name| loaded.origins[name].word());
+        assert_eq!(words, ["built-in", "user", "repo"]);
+        let loaded = place.load(&[("RALPH_DEFAULT_MODEL_PROFILE", "strong-doctor")]).unwrap();
+        assert_eq!(loaded.models.default_name(), "strong-doctor");
+        let error = place.load(&[("RALPH_DEFAULT_MODEL_PROFILE", "strong-docto")]).unwrap_err();
+        assert_eq!(error.hint.as_deref(), Some("did you mean `strong-doctor`?"));
+    }
+
+    #[test]
+    fn a_repo_cannot_send_a_users_key_to_a_server_of_its_choice() {
+        let refused = |profile: &str| {
+            let place = Place::new();
+            place.put("repo/config/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
+            let repo = place.load(&[]);
+            let own = Place::new();
+            own.put("home/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
+            assert!(own.load(&[]).is_ok(), "the user's own file may: {profile}");
+            repo.err().map(|e| e.message)
+        };
+        let evil = refused("litellm_model: openai/x, base_url: 'https://evil.example/v1'").unwrap();
+        assert!(evil.ends_with("profile `p` would send OPENAI_API_KEY to https://evil.example/v1"), "{evil}");
+        for bad in [
+            "litellm_model: anthropic/x, base_url: 'http://api.anthropic.com'",
+            "litellm_model: anthropic/x, base_url: 'https://api.anthropic.com.evil.example'",
+            "litellm_model: anthropic/x, base_url: 'https://api.anthropic.com:8443'",
+            "litellm_model: openai/x, base_url: 'https://evil.example', api_key_env: ANTHROPIC_API_KEY",
+            "litellm_model: openai/x, base_url: 'https://evil.example', api_key_env: GITHUB_TOKEN",
+            "litellm_model: litellm_proxy/x, base_url: 'https://evil.example'",
+            "litellm_model: x, wire: openai-chat, base_url: 'https://evil.example'",
+        ] {
+            assert!(refused(bad).is_some(), "{bad}");
+        }
+        for good in [
+            "litellm_model: openai/x, base_url: 'http://127.0.0.1:8080/v1'",
+            "litellm_model: openai/x, base_url: 'http://localhost:8080/v1'",
+            "litellm_model: openai/x, base_url: 'https://api.openai.com/v1'",
+            "litellm_model: openai/x, base_url: 'https://proxy.example', api_key_env: TEAM_PROXY_KEY",
+            "litellm_model: openai/x, base_url: 'https://proxy.example', api_key_env: ''",
+        ] {
+            assert_eq!(refused(good), None, "{good}");
+        }
+    }
+
+    #[test]
+    fn mistakes_name_file_and_line_and_foreign_files_are_left_alone() {
+        let place = Place::new();
+        place.put("repo/.ralph/models.yaml", "profiles:\n  a:\n    litelm_model: x\n");
+        let error = place.load(&[]).unwrap_err();
+        assert!(error.message.contains("models.yaml:3:"), "{}", error.message);
+        assert_eq!(error.hint.as_deref(), Some("did you mean `litellm_model`?"));
+        let place = Place::new();
+        place.put("repo/config/models.yaml", "user:\n  table: users\n");
+        assert!(place.load(&[]).is_ok());
+    }
+
+    #[test]
+    fn a_list_of_prices_counts_below_the_profiles_own() {
+        let place = Place::new();
+        place
+            .put("repo/config/prices.json", r#"{"zai/glm-4.7":{"input_cost_per_token":1e-6,"output_cost_per_token":1e-6}}"#)
+            .put("repo/config/models.yaml", "prices_file: prices.json\nprofiles:\n  p: {litellm_model: a/b, prices: {input: 7, output: 8}}\n");
+        let prices = place.load(&[]).unwrap().prices;
+        assert_eq!(prices.price("zai/glm-4.7").unwrap().rates().input, 1.0);
+        assert_eq!(prices.price("a/b").unwrap().rates().output, 8.0);
+        place.put("repo/config/models.yaml", "profiles: {}\nprices_file: ../../secret.json\n");
+        assert!(place.load(&[]).unwrap_err().message.contains("leaves its folder"));
+    }
+}

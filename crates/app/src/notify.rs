@@ -1,0 +1,68 @@
+//! Who is told of a run: the user's own configuration, the environment, flags. Never the repo: what stands in it comes from
+//! whoever wrote it, and a notification runs programs and sends words elsewhere.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::request::NotifyRequest;
+use crate::settings;
+use ralph_domain::config::{NotifyConfig, NotifyKind, SLACK_VARIABLE};
+use ralph_domain::ports::Notifier;
+use ralph_notify::{Herald, heralds};
+
+/// Reads one way to tell people: `slack`, `desktop`, `command:LINE` or `none`.
+pub fn parse(text: &str) -> Result<NotifyRequest, String> {
+    let also = |config| NotifyRequest::Also(Box::new(config));
+    match text.split_once(':') {
+        None if text == "none" => Ok(NotifyRequest::Nobody),
+        None if text == "slack" => Ok(also(NotifyConfig::of(NotifyKind::Slack))),
+        None if text == "desktop" => Ok(also(NotifyConfig::of(NotifyKind::Desktop))),
+        Some(("command", line)) if !line.trim().is_empty() => Ok(also(NotifyConfig {
+            command_argv: vec!["sh".into(), "-c".into(), line.to_owned()],
+            ..NotifyConfig::of(NotifyKind::Command)
+        })),
+        _ => Err(
+            "one of slack, desktop, command:LINE, none; other ways stand under `notify` in your own config"
+                .into(),
+        ),
+    }
+}
+
+/// All who are to be told.
+pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Herald>, AppError> {
+    if requests.contains(&NotifyRequest::Nobody) {
+        return Ok(Vec::new());
+    }
+    let vars = env.vars();
+    let slack = || vars.filled(SLACK_VARIABLE).map(|_| NotifyConfig::of(NotifyKind::Slack));
+    let mut configs = match settings::user_notify(env)? {
+        Some(configs) => configs,
+        None => slack().into_iter().collect(),
+    };
+    for request in requests {
+        if let NotifyRequest::Also(config) = request
+            && !configs.iter().any(|known| *known == **config)
+        {
+            configs.push((**config).clone());
+        }
+    }
+    Ok(heralds(&configs, vars))
+}
+
+/// The same, as a run takes them.
+pub fn notifiers(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Box<dyn Notifier>>, AppError> {
+    Ok(chosen(env, requests)?.into_iter().map(|herald| Box::new(herald) as Box<dyn Notifier>).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_read_by_name() {
+        assert_eq!(parse("none"), Ok(NotifyRequest::Nobody));
+        let Ok(NotifyRequest::Also(command)) = parse("command:echo a:b") else { panic!("a command") };
+        assert_eq!(command.command_argv, ["sh", "-c", "echo a:b"]);
+        assert!(parse("slack").is_ok() && parse("desktop").is_ok());
+        assert!(parse("command:").is_err() && parse("pigeon").is_err());
+    }
+}

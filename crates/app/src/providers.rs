@@ -1,0 +1,81 @@
+//! Who makes sandboxes on this machine: the one list that every command asks.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use ralph_domain::config::ProviderName;
+use ralph_domain::ports::SandboxProvider;
+use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Prices, Vercel, VercelOptions};
+use ralph_sandbox::docker::{DockerOptions, DockerProvider};
+use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
+
+/// A way to sandboxes that is configured here. Nothing was asked of it yet.
+#[derive(Debug, Clone)]
+pub enum Configured {
+    /// A container engine whose address is known.
+    Docker(Box<DockerOptions>),
+    /// A tool for microVMs on the `PATH`.
+    Sbx(SbxOptions),
+    /// A cloud whose key is set.
+    Daytona(DaytonaOptions),
+    /// The same.
+    E2b(E2bOptions),
+    /// The same.
+    Vercel(VercelOptions),
+}
+
+impl Configured {
+    /// The one of this name; the error says what to set. There is none for `local`.
+    pub fn find(env: &Environment, name: ProviderName) -> Result<Option<Self>, AppError> {
+        let vars = env.lookup_filled();
+        let no_key = |error: ralph_providers::ProviderError| {
+            AppError::environment(error.to_string())
+                .hint(format!("set it for `--provider {0}`, in the environment or in `.env`; `--provider local` works on this machine", name.as_str()))
+        };
+        Ok(Some(match name {
+            ProviderName::Local => return Ok(None),
+            ProviderName::Docker => {
+                let found = DockerOptions::found(env.vars()).ok_or_else(|| {
+                    AppError::environment("no container engine was found on this machine")
+                        .hint("start Docker or podman, or set DOCKER_HOST to its socket (`unix:///…`) or address (`tcp://…`)")
+                })?;
+                Self::Docker(Box::new(found))
+            }
+            ProviderName::Sbx => {
+                let tool = Tool::find(env.vars()).ok_or_else(|| {
+                    AppError::environment("neither `sbx` nor `docker sandbox` is installed")
+                        .hint("install Docker Sandboxes (`sbx`), then sign in with `sbx login`")
+                })?;
+                Self::Sbx(SbxOptions::new(tool, env.vars()))
+            }
+            ProviderName::Daytona => {
+                let mut options = DaytonaOptions::from_env(&vars).map_err(no_key)?;
+                options.prices = Some(Prices::DAYTONA);
+                Self::Daytona(options)
+            }
+            ProviderName::E2b => {
+                let mut options = E2bOptions::from_env(&vars).map_err(no_key)?;
+                options.prices = Some(Prices::E2B);
+                Self::E2b(options)
+            }
+            ProviderName::Vercel => Self::Vercel(VercelOptions::from_env(&vars).map_err(no_key)?),
+        }))
+    }
+
+    /// The provider, without a folder to work on.
+    pub fn provider(self) -> Box<dyn SandboxProvider> {
+        match self {
+            Self::Docker(options) => Box::new(DockerProvider::new(*options)),
+            Self::Sbx(options) => Box::new(SbxProvider::new(options)),
+            Self::Daytona(options) => Box::new(Daytona::new(options)),
+            Self::E2b(options) => Box::new(E2b::new(options)),
+            Self::Vercel(options) => Box::new(Vercel::new(options)),
+        }
+    }
+}
+
+/// Every provider that is configured here, whether it answers or not; half a configuration is as good as none.
+pub fn providers(env: &Environment) -> Vec<Box<dyn SandboxProvider>> {
+    use ProviderName::{Daytona, Docker, E2b, Sbx, Vercel};
+    let found = [Docker, Sbx, Daytona, E2b, Vercel].map(|name| Configured::find(env, name).ok().flatten());
+    found.into_iter().flatten().map(Configured::provider).collect()
+}

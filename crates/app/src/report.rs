@@ -1,0 +1,79 @@
+//! What happens on the way to a run, for whoever shows it: this crate itself says nothing to anybody.
+
+use ralph_core::{Live, Observer};
+use ralph_domain::event::Event;
+use ralph_domain::id::{AgentName, RunId};
+use ralph_domain::ports::Stream;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use ralph_git::LeftOut;
+use std::path::Path;
+
+/// Something that a person should know.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// A copy of the user's tree is made for the agent; a large one takes a while.
+    CopyingTree,
+    /// An unfinished run of the same task goes on instead of a new one.
+    GoingOn {
+        /// The run.
+        run: &'a RunId,
+    },
+    /// The work stays on its branch here, although something would publish it.
+    StaysHere {
+        /// Why.
+        reason: &'a str,
+    },
+    /// The code host does not answer now; it may be back by the time there is something to push.
+    CodeHostSilent {
+        /// What it said.
+        reason: String,
+    },
+    /// What this machine has of a run reaches as far as what was pushed elsewhere.
+    HasItAlready,
+    /// A run was brought here.
+    Brought {
+        /// The run.
+        run: &'a RunId,
+        /// Where it is now.
+        folder: &'a Path,
+        /// How many iterations it has behind it.
+        iterations: u32,
+    },
+    /// A run is about to start.
+    Starting {
+        /// The run.
+        spec: &'a RunSpec,
+        /// What the repo's configuration asks for and only the user could give.
+        unheard: &'a [String],
+        /// Agents whose cost nobody can know.
+        unpriced: &'a [AgentName],
+    },
+    /// What of the user's tree the agent does not get.
+    LeftOut(&'a LeftOut),
+}
+
+/// Shows what happens. Whoever starts runs has one.
+pub trait Reporter {
+    /// Something that a person should know.
+    fn notice(&self, notice: &Notice<'_>);
+    /// Who watches the run itself.
+    fn observer(&self) -> Box<dyn Observer>;
+}
+
+/// Shows nothing: for programs that read the journal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Reporter for Silent {
+    fn notice(&self, _: &Notice<'_>) {}
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(Self)
+    }
+}
+
+impl Observer for Silent {
+    fn event(&mut self, _: &RunState, _: &Event) {}
+    fn live(&mut self, _: &RunState, _: &Live<'_>) {}
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}

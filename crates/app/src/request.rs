@@ -1,0 +1,177 @@
+//! What somebody wants run: a plain value that any face can make, keep and hand to another process.
+
+use ralph_domain::config::{Isolation, NotifyConfig, ProviderName};
+use ralph_domain::control::BudgetChange;
+use ralph_domain::dialect::Publish;
+use ralph_domain::money::Usd;
+use ralph_domain::spec::Task;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// One run that is wanted. What is left out comes from the task, the configuration and the environment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunRequest {
+    /// The folder that it is asked for in: paths of task files are relative to it.
+    pub folder: PathBuf,
+    /// What is to be done.
+    pub task: TaskInput,
+    /// The ticket that `{{ticket_id}}` in a task stands for.
+    pub ticket: Option<String>,
+    /// What becomes of an unfinished run in the same folder.
+    pub unfinished: Unfinished,
+    /// Settings over those of files.
+    pub overrides: Overrides,
+    /// Where the agent works.
+    pub place: PlaceRequest,
+    /// The branch that each iteration is committed on.
+    pub branch: Option<String>,
+    /// How strongly the agent is fenced off on this machine.
+    pub isolation: Option<Isolation>,
+    /// Who makes the sandbox.
+    pub provider: Option<ProviderName>,
+    /// Whether the sandbox of a provider stays when the run ends.
+    pub keep_sandbox: bool,
+    /// What becomes of the proven work.
+    pub publish: Option<Publish>,
+    /// Who is told, beside those of the user's own configuration.
+    pub notify: Vec<NotifyRequest>,
+}
+
+impl RunRequest {
+    /// A run of the task that lies in `folder`.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), ..Self::default() }
+    }
+
+    /// The task file that is named, where one is.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.task {
+            TaskInput::File(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// Where a task comes from.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskInput {
+    /// The only task file of the folder.
+    #[default]
+    Found,
+    /// This file.
+    File(PathBuf),
+    /// A text as a task file would have it; it is kept below `.ralph/`.
+    Text(String),
+    /// A task that was read already.
+    Value(Box<Task>),
+    /// An issue of the code host, by address or number.
+    Issue(String),
+}
+
+/// What becomes of an unfinished run in the same folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unfinished {
+    /// It goes on where it has the same task and settings.
+    #[default]
+    GoOn,
+    /// It stays as it is: a new one starts.
+    StartAnew,
+}
+
+/// Where the agent works.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceRequest {
+    /// In the user's own folder.
+    #[default]
+    InPlace,
+    /// In a git worktree of its own.
+    Worktree,
+    /// In a fresh clone.
+    Clone {
+        /// An address or a path.
+        from: String,
+        /// Only the last commits.
+        #[serde(default)]
+        depth: Option<u32>,
+        /// Only these folders, and the files beside and above them.
+        #[serde(default)]
+        sparse: Vec<String>,
+    },
+}
+
+/// Settings that lie over those of files.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Overrides {
+    /// Most iterations.
+    pub max_iterations: Option<u32>,
+    /// Most working time in seconds.
+    pub max_seconds: Option<u64>,
+    /// Most money in USD.
+    pub max_cost: Option<f64>,
+    /// Most tokens in all.
+    pub max_tokens: Option<u64>,
+    /// Refuse to start where the money cap cannot hold.
+    pub strict_budget: bool,
+    /// Only these agents, in this order.
+    pub agents: Vec<String>,
+    /// The model for every agent that takes one.
+    pub model: Option<String>,
+    /// Checks that must pass, as shell commands, instead of the configured ones.
+    pub verify: Vec<String>,
+    /// Paths that must not change.
+    pub protect: Vec<String>,
+    /// Hosts that commands may reach, beside the usual ones.
+    pub allow_host: Vec<String>,
+    /// Variables of the user that commands may see.
+    pub pass_env: Vec<String>,
+}
+
+impl Overrides {
+    /// The limits among them.
+    pub fn budgets(&self) -> BudgetChange {
+        BudgetChange {
+            max_iterations: self.max_iterations,
+            max_seconds: self.max_seconds,
+            max_cost: self.max_cost.map(Usd::from_dollars),
+            max_tokens: self.max_tokens,
+        }
+    }
+}
+
+/// Who is told of a run, as a request says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotifyRequest {
+    /// Nobody, whatever the configuration says.
+    Nobody,
+    /// One more.
+    Also(Box<NotifyConfig>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_survives_the_way_to_another_process() {
+        let request = RunRequest {
+            task: TaskInput::Text("# Do it".into()),
+            place: PlaceRequest::Clone { from: "../x".into(), depth: Some(1), sparse: vec!["a".into()] },
+            isolation: Some(Isolation::None),
+            publish: Some(Publish::Push),
+            notify: vec![NotifyRequest::Nobody],
+            overrides: Overrides { max_cost: Some(1.5), ..Overrides::default() },
+            ..RunRequest::in_folder("/repo")
+        };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), request);
+        let small: RunRequest = serde_json::from_str(r#"{"folder":"/repo"}"#).unwrap();
+        assert_eq!(small, RunRequest::in_folder("/repo"));
+        assert!(serde_json::from_str::<RunRequest>(r#"{"foldr":"/repo"}"#).is_err());
+    }
+}

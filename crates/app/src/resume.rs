@@ -1,0 +1,210 @@
+//! A run that exists: unpaused where a process drives it, continued from its journal where none does.
+
+mod elsewhere;
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::report::Reporter;
+use crate::request::NotifyRequest;
+use crate::run::ReadyRun;
+use crate::{find, notify, wiring};
+pub(crate) use elsewhere::bring;
+use ralph_core::clock::SystemClock;
+use ralph_core::{CancelFlag, Driver};
+use ralph_domain::control::{BudgetChange, Control};
+use ralph_domain::id::RunId;
+use ralph_domain::outcome::EndReason;
+use ralph_domain::ports::Notifier;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::{Finished, RunState};
+use ralph_domain::text::{count, duration};
+use ralph_git::Repo;
+use ralph_journal::journal::Places;
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::lock::RunLock;
+use ralph_journal::registry::Registration;
+use ralph_journal::{JournalError, snapshot};
+use std::sync::Arc;
+
+/// What came of the wish that a run goes on, or starts.
+pub enum Begun {
+    /// This process drives it.
+    Ready(Box<ReadyRun>),
+    /// Another process drives it, and was told to go on.
+    Told {
+        /// The run.
+        run: RunId,
+    },
+    /// It is over; people who had not heard of that were told now.
+    CaughtUp {
+        /// The run.
+        run: RunId,
+        /// How many were told.
+        told: usize,
+    },
+}
+
+/// A run that nobody drives, locked for this process.
+pub(crate) struct Taken {
+    /// The surroundings of the run, with its repo's `.env`.
+    pub env: Environment,
+    /// Where this machine keeps what is not in the repo.
+    pub home: StateHome,
+    /// The run.
+    pub spec: RunSpec,
+    /// Its repo.
+    pub repo: Repo,
+    /// Its files.
+    pub places: Places,
+    /// Its lock.
+    pub lock: RunLock,
+}
+
+/// Takes the lock of a run and reads what it is.
+pub(crate) fn take(env: &Environment, entry: &Registration) -> Result<Taken, AppError> {
+    let env = env.with_dotenv(&entry.origin);
+    let home = env.state_home()?;
+    if !entry.workspace.is_dir() {
+        return Err(AppError::environment(format!("the folder of run {} is gone: `{}`", entry.run_id, entry.workspace.display()))
+            .hint("bring it back (a worktree or clone can be made again from `refs/ralph/…/work`), or start a new run"));
+    }
+    let repo = Repo::discover(env.vars(), &entry.workspace)?;
+    let places = Places {
+        dir: entry.run_dir(),
+        seal: Some(home.seal(&entry.run_id)),
+        spare: Some(repo.run_folder(&entry.run_id)),
+    };
+    let spec = match snapshot::read_spec(&places.dir) {
+        Ok(spec) => spec,
+        Err(error) => match &places.spare {
+            Some(spare) => {
+                snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error)?
+            }
+            None => return Err(error.into()),
+        },
+    };
+    let lock = wiring::lock(&spec)?;
+    // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
+    ralph_sandbox::sweep(spec.run_id.as_str());
+    Ok(Taken { env, home, spec, repo, places, lock })
+}
+
+/// Goes on with a run.
+pub(crate) fn go_on(
+    env: &Environment,
+    entry: &Registration,
+    requests: &[NotifyRequest],
+    budgets: &BudgetChange,
+    cancel: Arc<CancelFlag>,
+    report: &dyn Reporter,
+) -> Result<Begun, AppError> {
+    let handle = find::handle(env, entry);
+    if handle.is_driven() {
+        if !budgets.is_empty() {
+            handle.send(Control::Budget(*budgets))?;
+        }
+        handle.send(Control::Resume)?;
+        return Ok(Begun::Told { run: entry.run_id.clone() });
+    }
+    let Taken { env, home, spec, repo, places, mut lock } = take(env, entry)?;
+    let notifiers = notify::notifiers(&env, requests)?;
+    if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
+        if let Some(end) = &state.finished {
+            if ralph_core::is_outstanding(&state, &notifiers) {
+                return tell_of_the_end(&env, spec, places, notifiers);
+            }
+            may_go_on(&state, end, budgets)?;
+        }
+        if let Some(need) = state.needs_human.as_ref().filter(|n| n.reason.needs_approval())
+            && !inbox_has_approval(&places, state.inbox)
+        {
+            return Err(AppError::needs_person(format!(
+                "run {} waits for your approval: {}",
+                spec.run_id, need.message
+            ))
+            .hint(format!(
+                "look at it, then `ralph approve {}` and `ralph resume {}`",
+                spec.run_id, spec.run_id
+            )));
+        }
+    }
+    if spec.hands_back() && !spec.workspace.is_dir() {
+        return Err(AppError::environment(format!(
+            "the agent's folder of run {} is gone: `{}`",
+            spec.run_id,
+            spec.workspace.display()
+        ))
+        .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
+    }
+    if !budgets.is_empty() {
+        ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
+    }
+    ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Resume)?;
+    wiring::register(&home, &spec, &repo)?;
+    let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
+    parts.notifiers = notifiers;
+    let driver = Driver::resume(parts)?;
+    lock.tell(driver.lease())?;
+    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone() })))
+}
+
+/// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
+fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result<(), AppError> {
+    let id = &state.spec.run_id;
+    let over = AppError::usage(format!("run {id} is over: {}", end.summary));
+    if !end.reason.is_budget() {
+        return Err(over.hint("`ralph run --new` starts another one"));
+    }
+    let flag = match end.reason {
+        EndReason::MaxIterations => "--max-iterations N",
+        EndReason::MaxCost => "--max-cost USD",
+        EndReason::MaxTokens => "--max-tokens N",
+        _ => "--max-seconds N",
+    };
+    if budgets.is_empty() {
+        return Err(over.hint(format!(
+            "`ralph resume {id} {flag}` goes on with a larger budget, `ralph run --new` starts another run"
+        )));
+    }
+    let spent = state.spent();
+    match state.spec.settings.budgets.changed(budgets, state.now).exhausted(spent) {
+        None => Ok(()),
+        Some(kind) => Err(AppError::usage(format!(
+            "run {id} has used up that budget for {} already: {}, {}, {} and {} tokens",
+            kind.as_str(),
+            count(spent.iterations as usize, "iteration"),
+            duration(spent.time),
+            spent.cost,
+            spent.tokens
+        ))
+        .hint(format!("give more than that: `ralph resume {id} {flag}`"))),
+    }
+}
+
+/// The last process ended a run and died before it could tell anybody.
+fn tell_of_the_end(
+    env: &Environment,
+    spec: RunSpec,
+    places: Places,
+    notifiers: Vec<Box<dyn Notifier>>,
+) -> Result<Begun, AppError> {
+    let run = spec.run_id.clone();
+    let (dir, redactor) = (RalphDir::of(&spec.workspace), Arc::new(env.redactor(&spec.origin)));
+    let clock = Arc::new(SystemClock::default());
+    let told = ralph_core::catch_up(places, dir, spec, redactor, clock, notifiers)?;
+    Ok(Begun::CaughtUp { run, told })
+}
+
+fn inbox_has_approval(places: &Places, from: u64) -> bool {
+    let letters = ralph_journal::inbox::read(&places.dir, from).unwrap_or_default();
+    letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| l.control == Control::Approve))
+}
+
+/// A journal that was edited while nobody drove it: `approve` keeps the sealed copy.
+pub(crate) fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
+    let redactor = std::sync::Arc::new(ralph_domain::redact::Redactor::default());
+    match ralph_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
+        Err(JournalError::Tampered { .. }) => ralph_journal::repair::restore_from_seal(places).map(Some),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,329 @@
+//! A new run: from a request to a plan that nothing is wrong with, and from there to a driver that only has to be run.
+
+mod issue;
+mod options;
+mod place;
+pub(crate) mod task;
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::report::{Notice, Reporter};
+use crate::request::{PlaceRequest, RunRequest, TaskInput, Unfinished};
+use crate::settings::Loaded;
+use crate::{find, handover, model_access, models, notify, sandboxes, settings, state_files, wiring};
+use ralph_core::clock::SystemClock;
+use ralph_core::{CancelFlag, Driver};
+use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::dialect::Publish;
+use ralph_domain::id::{AgentName, Digest, RunId};
+use ralph_domain::outcome::RunResult;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
+use ralph_git::{Extent, Repo};
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::lock::RunLock;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A run that could start: everything that can be wrong with it was looked at, and nothing is made yet.
+pub struct Plan {
+    /// What was asked for, with the place settled.
+    request: RunRequest,
+    /// The surroundings of this run, with the repo's `.env`.
+    env: Environment,
+    home: StateHome,
+    origin: Repo,
+    task: Task,
+    settings: Settings,
+    chosen: task::Chosen,
+    extent: Extent,
+    unheard: Vec<String>,
+    unpriced: Vec<AgentName>,
+    config_digest: Option<Digest>,
+    /// An unfinished run of the same task and settings, which goes on instead.
+    goes_on: Option<RunId>,
+}
+
+impl Plan {
+    /// The task.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+    /// The settings that the run would be frozen with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+    /// The unfinished run that would go on instead of a new one.
+    pub fn goes_on(&self) -> Option<&RunId> {
+        self.goes_on.as_ref()
+    }
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.env
+    }
+    pub(crate) fn request(&self) -> &RunRequest {
+        &self.request
+    }
+    pub(crate) fn top(&self) -> &Path {
+        &self.origin.top
+    }
+}
+
+/// Settles everything about a run that can be settled before anything is made.
+pub(crate) fn prepare(
+    env: &Environment,
+    request: &RunRequest,
+    report: &dyn Reporter,
+) -> Result<Plan, AppError> {
+    let folder = &request.folder;
+    let top = find::top(folder);
+    let env = env.with_dotenv(&top);
+    let home = env.state_home()?;
+    let origin = Repo::discover(env.vars(), &top)?;
+    let loaded = settings::load(&env, &origin.top)?;
+    let issue = match &request.task {
+        TaskInput::Issue(named) => Some(issue::fetch(&env, named, &origin, &loaded.file)?),
+        _ => None,
+    };
+    let mut chosen = choose_task(&env, request, &top, issue.as_ref())?;
+    let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
+    let sandbox = sandboxes::choose(&env, request, &loaded, chosen.settings.sandbox.as_ref())?;
+    let mut request = request.clone();
+    let isolation = if sandbox.provider().is_elsewhere() {
+        // The user's own tree is no place for a sandbox to work in.
+        if request.place == PlaceRequest::InPlace {
+            request.place = PlaceRequest::Worktree;
+        }
+        Isolation::Auto
+    } else {
+        options::isolation(&env, &request, &loaded)?
+    };
+    chosen.settings.sandbox = Some(sandbox);
+    let models = models::load(&env, &origin.top)?;
+    let mut settings = options::resolve(
+        &env,
+        &request,
+        loaded.clone(),
+        std::mem::take(&mut chosen.settings),
+        (&models, &chosen.model),
+        (isolation, &origin.top),
+    )?;
+    if let Some(issue) = &issue {
+        settings.handover.issue = Some(issue.number);
+        if request.publish.is_none() && loaded.file.publish.is_none() {
+            settings.handover.publish = Publish::Pr;
+        }
+        if chosen.branch.is_none() {
+            chosen.branch = Some(issue.branch());
+        }
+    }
+    settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report)?;
+    let goes_on = unfinished(&request, &origin, &task, &settings)?;
+    let extent = place::extent(&request, loaded.file.clone.as_ref(), &chosen)?;
+    let unpriced =
+        model_access::unpriced(&settings, &models.prices).into_iter().map(|a| a.name.clone()).collect();
+    let in_place = request.place == PlaceRequest::InPlace;
+    Ok(Plan {
+        request,
+        env,
+        home,
+        origin,
+        task,
+        settings,
+        chosen,
+        extent,
+        unheard: loaded.unheard,
+        unpriced,
+        config_digest: loaded.repo_digest.filter(|_| in_place),
+        goes_on,
+    })
+}
+
+fn choose_task(
+    env: &Environment,
+    request: &RunRequest,
+    top: &Path,
+    issue: Option<&issue::Issue>,
+) -> Result<task::Chosen, AppError> {
+    let ticket = request.ticket.clone().or_else(|| issue.map(|issue| issue.number.to_string()));
+    let choose =
+        |folder: &Path, named: Option<&Path>| task::choose(env, folder, top, named, ticket.as_deref());
+    match &request.task {
+        TaskInput::Found => choose(&request.folder, None),
+        TaskInput::File(file) => choose(&request.folder, Some(file)),
+        TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
+        TaskInput::Text(text) => choose(top, Some(&task::keep_text(top, text)?)),
+        TaskInput::Value(task) => Ok(task::plain((**task).clone())),
+    }
+}
+
+fn settle_handover(
+    env: &Environment,
+    request: &RunRequest,
+    settings: &mut Settings,
+    (task, origin, loaded): (&Task, &Repo, &Loaded),
+    report: &dyn Reporter,
+) -> Result<(), AppError> {
+    let by_issue = matches!(request.task, TaskInput::Issue(_));
+    let wanted = request.publish.is_some() || by_issue || loaded.file.publish.is_some();
+    let url = match &request.place {
+        PlaceRequest::Clone { from, .. } if handover::is_elsewhere(from) => Some(from.clone()),
+        _ => handover::remote_url(origin, &settings.handover.remote),
+    };
+    handover::settle(env, settings, task, url.as_deref(), origin, wanted, report)
+}
+
+/// Makes what a plan needs, and puts a backend behind each port.
+pub(crate) fn start(
+    plan: Plan,
+    cancel: Arc<CancelFlag>,
+    report: &dyn Reporter,
+) -> Result<ReadyRun, AppError> {
+    let now = SystemClock::default().now();
+    let run_id = ralph_core::run_id::new(now);
+    if plan.settings.isolation != Isolation::None && plan.request.place == PlaceRequest::InPlace {
+        report.notice(&Notice::CopyingTree);
+    }
+    let placed = place::make(&plan, &run_id)?;
+    let Plan { request, env, home, origin, task, settings, chosen, .. } = plan;
+    let in_place = placed.place == Place::InPlace;
+    let repo = if in_place { origin.clone() } else { Repo::discover(env.vars(), &placed.workspace)? };
+    repo.exclude_ralph_dir()?;
+    let mut spec = RunSpec {
+        version: 1,
+        spec_version: 1,
+        run_id,
+        created_at: now,
+        task,
+        settings,
+        place: placed.place,
+        workspace: placed.workspace,
+        origin: origin.top,
+        branch: placed.branch,
+        config_digest: plan.config_digest,
+        forked_from: None,
+    };
+    handover::name_branch(&env, &mut spec, &repo, chosen.branch.as_deref())?;
+    let mut lock = match placed.lock {
+        Some(lock) => lock,
+        None => wiring::lock(&spec)?,
+    };
+    fresh_state_files(&env, &spec)?;
+    wiring::register(&home, &spec, &repo)?;
+    report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
+    report.notice(&Notice::LeftOut(&placed.left_out));
+    let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)
+        .inspect_err(|_| sandboxes::undo(&env, &home, &spec))?;
+    parts.notifiers = notify::notifiers(&env, &request.notify)?;
+    let driver = Driver::create(spec, parts)?;
+    lock.tell(driver.lease())?;
+    Ok(ReadyRun { driver, lock, vars: env.vars().clone() })
+}
+
+/// A run whose driver only has to be run. It holds the lock of the run's folder.
+pub struct ReadyRun {
+    pub(crate) driver: Driver,
+    pub(crate) lock: RunLock,
+    pub(crate) vars: Vars,
+}
+
+impl ReadyRun {
+    /// What the run is.
+    pub fn spec(&self) -> &RunSpec {
+        &self.driver.state().spec
+    }
+
+    /// Drives the run to its end.
+    pub fn run(self) -> Finished {
+        let spec = self.driver.state().spec.clone();
+        let result = self.driver.run();
+        let state = handed_state(&spec);
+        Finished { result, spec, state, vars: self.vars, _lock: self.lock }
+    }
+}
+
+/// A run that this process has driven to its end, or to where a person is needed.
+pub struct Finished {
+    /// How it went.
+    pub result: RunResult,
+    /// What it was.
+    pub spec: RunSpec,
+    /// What is known of a run whose agent works on a twin.
+    pub state: Option<RunState>,
+    vars: Vars,
+    _lock: RunLock,
+}
+
+impl Finished {
+    /// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+    /// version of a file was kept, the twin stays, too, and where a larger budget lets the run go on. A large tree takes
+    /// its time, so this comes last.
+    pub fn tidy_up(self) {
+        let ended = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
+        let over = |state: &RunState| ended(state) && state.kept_back.is_empty();
+        if self.state.as_ref().is_some_and(over) {
+            ralph_git::twin::remove(&self.vars, &self.spec.origin, &self.spec.run_id, &self.spec.workspace);
+        }
+    }
+}
+
+/// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
+/// old one is kept with its run.
+fn fresh_state_files(env: &Environment, spec: &RunSpec) -> Result<(), AppError> {
+    let dir = RalphDir::of(spec.home());
+    if let Some(last) = dir.runs().pop() {
+        // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
+        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last))
+            && handed_state(&last).is_some_and(|state| state.finished.is_some())
+        {
+            ralph_git::twin::remove(env.vars(), &last.origin, &last.run_id, &last.workspace);
+        }
+        let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
+    }
+    state_files::write_missing(&dir)?;
+    Ok(())
+}
+
+/// What is known of a run whose agent works on a twin.
+fn handed_state(spec: &RunSpec) -> Option<RunState> {
+    let dir = RalphDir::of(spec.home());
+    spec.hands_back().then(|| ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()).flatten()
+}
+
+/// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.
+fn unfinished(
+    request: &RunRequest,
+    origin: &Repo,
+    task: &Task,
+    settings: &Settings,
+) -> Result<Option<RunId>, AppError> {
+    if request.unfinished == Unfinished::StartAnew || request.place != PlaceRequest::InPlace {
+        return Ok(None);
+    }
+    let dir = RalphDir::of(&origin.top);
+    if ralph_journal::lock::holder(&dir.lock()).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
+        // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
+        return Ok(None);
+    }
+    let Some(id) = dir.runs().pop() else { return Ok(None) };
+    let Ok(state) = ralph_journal::snapshot::load(&dir, &dir.run(&id)) else { return Ok(None) };
+    if state.finished.is_some() {
+        return Ok(None);
+    }
+    let mut before = state.spec.settings.clone();
+    before.handover.branch = None;
+    // Limits can be changed at any time.
+    before.budgets = settings.budgets;
+    if ralph_core::is_same_task(&state.spec.task, task) && before == *settings {
+        return Ok(Some(id));
+    }
+    Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
+        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
+}
+
+/// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.
+fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Task {
+    let clean = |text: &str| redactor.text(text).into_owned();
+    Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }
+}

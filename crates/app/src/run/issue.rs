@@ -1,0 +1,69 @@
+//! A task from an issue: its text becomes a task file beside the other state of the folder.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::handover;
+use ralph_domain::config::ConfigFile;
+use ralph_domain::dialect::names;
+use ralph_git::Repo;
+use ralph_journal::artifacts;
+use ralph_journal::layout::RalphDir;
+use std::path::PathBuf;
+
+/// An issue that a run works on.
+pub struct Issue {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    title: String,
+    /// The task file, relative to the folder of the run.
+    pub file: PathBuf,
+}
+
+impl Issue {
+    /// The branch of a run on it.
+    pub fn branch(&self) -> String {
+        names::branch(&format!("issue-{}", self.number), &names::slug(&self.title))
+    }
+}
+
+/// Reads the issue from its code host and writes the task file.
+pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile) -> Result<Issue, AppError> {
+    let settings = config.clone().resolve();
+    let own = handover::remote_url(origin, &settings.handover.remote);
+    let (number, url) = match named.trim_start_matches('#').parse::<u64>() {
+        Ok(number) => (number, own),
+        Err(_) => match ralph_forge::parse_issue_url(named) {
+            Some(place) => {
+                let repo = place.repo;
+                (place.number, Some(format!("https://{}/{}/{}", repo.host, repo.owner, repo.name)))
+            }
+            None => {
+                return Err(AppError::usage(format!("`{named}` names no issue"))
+                    .hint("give its address (`https://github.com/OWNER/REPO/issues/7`) or its number"));
+            }
+        },
+    };
+    let local = handover::local_folder(&settings, &origin.top);
+    let Some(forge) = handover::forge(env, url.as_deref(), local.as_deref())? else {
+        return Err(AppError::environment("no code host is known here, so there is no issue to read")
+            .hint("GitHub is known by its remote and `GITHUB_TOKEN`"));
+    };
+    let issue = forge.issue(number)?;
+    if issue.closed {
+        return Err(AppError::usage(format!("issue {number} is closed: {}", issue.title))
+            .hint("open it again, or name another one"));
+    }
+    let body = issue.body.replace("\r\n", "\n");
+    // An issue may hold a whole task with its criteria; else its words are the task.
+    let text = match body.trim_start().starts_with("---\n") {
+        true => body.trim_start().to_owned(),
+        false => format!("# {}\n\n{}\n\n(from {})\n", issue.title.trim(), body.trim(), issue.url),
+    };
+    let file = PathBuf::from(format!(".ralph/issues/{number}.md"));
+    let dir = RalphDir::of(&origin.top).join("issues");
+    std::fs::create_dir_all(&dir)
+        .map_err(|e| AppError::environment(format!("cannot make the folder `{}`: {e}", dir.display())))?;
+    artifacts::write_atomic(&origin.top.join(&file), text.as_bytes())?;
+    Ok(Issue { number, title: issue.title, file })
+}

@@ -1,0 +1,189 @@
+//! The settings of a run: files, then the task, then flags; and everything that can be wrong with them, before a cent is
+//! spent.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::model_access;
+use crate::models::LoadedModels;
+use crate::request::RunRequest;
+use crate::settings::{self, Loaded};
+use ralph_agents::presets;
+use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
+use ralph_domain::dialect::ModelChoice;
+use ralph_domain::id::AgentName;
+use ralph_domain::money::Usd;
+use ralph_domain::price::PriceTable;
+use std::path::Path;
+
+/// The fence of this run. Running without one needs the user's own word: a flag or the user's own configuration.
+pub fn isolation(env: &Environment, request: &RunRequest, loaded: &Loaded) -> Result<Isolation, AppError> {
+    let own = request.isolation.or(loaded.user_isolation);
+    let repo_says_none = loaded.repo_isolation == Some(Isolation::None);
+    let wanted = own.or(loaded.repo_isolation.filter(|_| !repo_says_none)).unwrap_or_default();
+    if wanted == Isolation::None {
+        return Ok(Isolation::None);
+    }
+    crate::fence::settle(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
+        true => error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config"),
+        false => error,
+    })
+}
+
+/// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
+pub fn resolve(
+    env: &Environment,
+    request: &RunRequest,
+    loaded: Loaded,
+    task: ConfigFile,
+    (models, choice): (&LoadedModels, &ModelChoice),
+    (isolation, top): (Isolation, &Path),
+) -> Result<Settings, AppError> {
+    let wanted = &request.overrides;
+    let mut file = loaded.file;
+    if file.agents.as_ref().is_none_or(Vec::is_empty) {
+        let mut found = settings::detected_agents(env);
+        if found.is_empty() {
+            found.extend(model_access::default_agent(env, models));
+        }
+        file.agents = Some(found);
+    }
+    let flags = ConfigFile {
+        max_iterations: wanted.max_iterations,
+        max_wall_time_minutes: wanted.max_seconds.map(|s| s as f64 / 60.0),
+        max_cost_usd_estimate: wanted.max_cost.map(Usd::from_dollars),
+        max_tokens_total: wanted.max_tokens,
+        strict_budget: wanted.strict_budget.then_some(true),
+        agent_priority: (!wanted.agents.is_empty())
+            .then(|| wanted.agents.iter().map(|a| AgentName::from(a.as_str())).collect()),
+        protected_paths: (!wanted.protect.is_empty()).then(|| wanted.protect.clone()),
+        verifiers: (!wanted.verify.is_empty()).then(|| verifiers_of(&wanted.verify)),
+        required_verifiers: (!wanted.verify.is_empty())
+            .then(|| verifiers_of(&wanted.verify).into_iter().map(|v| v.name).collect()),
+        isolation: Some(isolation),
+        publish: request.publish,
+        allowed_hosts: added(&file.allowed_hosts, &wanted.allow_host),
+        pass_env: added(&file.pass_env, &wanted.pass_env),
+        ..ConfigFile::default()
+    };
+    if wanted.max_iterations == Some(0) {
+        return Err(AppError::usage("`--max-iterations` must be at least 1").hint("leave it out for 30"));
+    }
+    let priority = flags.agent_priority.clone().or_else(|| file.agent_priority.clone());
+    let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
+    if let Some(unknown) = priority.iter().flatten().find(|name| !known.contains(name)) {
+        let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
+        return Err(AppError::usage(format!("there is no agent `{unknown}`")).hint(match names.as_slice() {
+            [] => "no agent is configured or installed: `ralph doctor` shows what is missing".to_owned(),
+            names => format!("configured or installed: {}", names.join(", ")),
+        }));
+    }
+    let mut settings = file.overlaid(task).overlaid(flags).resolve();
+    if let Some(model) = &wanted.model {
+        settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
+    }
+    model_access::settle(env, &mut settings, models, choice);
+    check_settings(env, &settings, &models.prices, top)?;
+    Ok(settings)
+}
+
+/// A list of the user's own file with what the flags add.
+fn added(file: &Option<Vec<String>>, flags: &[String]) -> Option<Vec<String>> {
+    (!flags.is_empty()).then(|| file.iter().flatten().chain(flags).cloned().collect())
+}
+
+fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
+    commands
+        .iter()
+        .enumerate()
+        .map(|(n, command)| VerifierConfig {
+            name: if n == 0 { "tests".into() } else { format!("check-{}", n + 1) },
+            command_argv: vec!["sh".into(), "-c".into(), command.clone()],
+            expect: None,
+            run_when: ralph_domain::config::RunWhen::OnChange,
+            timeout_seconds: 1800,
+        })
+        .collect()
+}
+
+fn check_settings(
+    env: &Environment,
+    settings: &Settings,
+    prices: &PriceTable,
+    top: &Path,
+) -> Result<(), AppError> {
+    if settings.agents.is_empty() {
+        return Err(AppError::environment(
+            "no agent: none is configured, no agent CLI is installed, and the default model has no key",
+        )
+        .hint("three ways out: install a CLI (`npm install -g @anthropic-ai/claude-code`); set the key of a model (`ralph models` names it), which then works by JSON actions; or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`). `ralph demo` needs none of them"));
+    }
+    for name in &settings.required_verifiers {
+        if !settings.verifiers.iter().any(|v| v.name == *name) {
+            return Err(AppError::usage(format!(
+                "`required_verifiers` names `{name}`, but there is no such verifier"
+            ))
+            .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
+        }
+    }
+    if settings.required_verifiers.is_empty() {
+        return Err(AppError::usage("nothing checks the result: there is no required verifier")
+            .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
+    }
+    crate::fence::check(settings)?;
+    if settings.sandbox.provider().is_elsewhere() {
+        // What is installed there is looked at once it is there.
+        model_access::check(env, settings)?;
+        return strict(settings, prices);
+    }
+    let path = env.path();
+    for agent in settings.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
+        let program = &agent.command_argv[0];
+        if !exists(program, &path, top) {
+            let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
+            return Err(AppError::environment(format!(
+                "the command `{program}` of agent `{}` does not exist or cannot be run",
+                agent.name
+            ))
+            .hint(install.map_or_else(
+                || "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(),
+                str::to_owned,
+            )));
+        }
+    }
+    for verifier in &settings.verifiers {
+        let Some(program) = verifier.command_argv.first() else { continue };
+        if !exists(program, &path, top) {
+            return Err(AppError::usage(format!(
+                "the command `{program}` of verifier `{}` does not exist or cannot be run",
+                verifier.name
+            ))
+            .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
+        }
+    }
+    model_access::check(env, settings)?;
+    strict(settings, prices)
+}
+
+fn strict(settings: &Settings, prices: &PriceTable) -> Result<(), AppError> {
+    if settings.strict_budget
+        && let Some(blind) = model_access::unpriced(settings, prices).first()
+    {
+        return Err(AppError::environment(format!(
+            "agent `{}` does not report its cost and has no known price, so the cap of {} cannot hold",
+            blind.name, settings.budgets.max_cost
+        ))
+        .hint("leave it out with `--agents`, or start without `--strict-budget`"));
+    }
+    Ok(())
+}
+
+fn exists(program: &str, path: &str, top: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let can_run =
+        |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    if program.contains('/') {
+        can_run(&top.join(program))
+    } else {
+        presets::find_program(program, path).is_some()
+    }
+}

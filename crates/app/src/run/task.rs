@@ -1,0 +1,146 @@
+//! Which task a run works on: the file that was named, or the one that lies in the folder; read, linted, and turned into
+//! what the engine needs.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::lint::look;
+use crate::task_source;
+use ralph_domain::config::ConfigFile;
+use ralph_domain::dialect::adopt::adopt;
+use ralph_domain::dialect::{self, Dialect, ModelChoice, TaskFile};
+use ralph_domain::id::Digest;
+use ralph_domain::lint::Diagnostic;
+use ralph_domain::spec::Task;
+use ralph_journal::artifacts;
+use ralph_journal::layout::RalphDir;
+use std::path::{Path, PathBuf};
+
+/// A task that can be run.
+pub struct Chosen {
+    /// As the spec keeps it.
+    pub task: Task,
+    /// What its file says of settings; lies between the repo's configuration and the flags.
+    pub settings: ConfigFile,
+    /// The branch that the task names.
+    pub branch: Option<String>,
+    /// The branch that it starts from.
+    pub base: Option<String>,
+    /// The model profiles that the task asks for.
+    pub model: ModelChoice,
+}
+
+/// The task in `folder`: `named`, or the only one there.
+///
+/// `ticket` fills `{{ticket_id}}`, over what the file says.
+pub fn choose(
+    env: &Environment,
+    folder: &Path,
+    top: &Path,
+    named: Option<&Path>,
+    ticket: Option<&str>,
+) -> Result<Chosen, AppError> {
+    let mut chosen = read_chosen(env, folder, named, ticket)?;
+    // Paths are kept as seen from the top of the repo, wherever in it the run was started.
+    if let Some(below) = folder.strip_prefix(top).ok().filter(|p| !p.as_os_str().is_empty()) {
+        let from_top = |path: &str| below.join(path).display().to_string();
+        chosen.task.source = from_top(&chosen.task.source);
+        for path in chosen.settings.protected_paths.iter_mut().flatten() {
+            *path = from_top(path);
+        }
+    }
+    Ok(chosen)
+}
+
+fn read_chosen(
+    env: &Environment,
+    folder: &Path,
+    named: Option<&Path>,
+    ticket: Option<&str>,
+) -> Result<Chosen, AppError> {
+    let name = match named {
+        Some(name) => name.to_owned(),
+        None => find(folder)?,
+    };
+    let text = read(folder, &name)?;
+    let shown = name.display().to_string();
+    let dialect = dialect::detect_text(&shown, &text);
+    if dialect == Dialect::PromptMd {
+        let mut task = Task::from_prompt(&text, &shown).map_err(|message| {
+            AppError::usage(message)
+                .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
+        })?;
+        task.ticket = ticket.map(str::to_owned);
+        return Ok(plain(task));
+    }
+    let report = look(env, &task_source::with_side_files(folder, dialect, &shown, text.clone())?, &[]);
+    if report.refuses() {
+        return Err(refused(&report.diagnostics));
+    }
+    let file = report.task.ok_or_else(|| refused(&report.diagnostics))?;
+    let file = match ticket {
+        Some(ticket) => TaskFile { ticket_id: Some(ticket.to_owned()), ..file },
+        None => file,
+    };
+    let vars = file.vars();
+    Ok(chosen(file.filled(&vars), &text))
+}
+
+/// A task that says nothing but what is to be done.
+pub fn plain(task: Task) -> Chosen {
+    let settings = ConfigFile::default();
+    Chosen { task, settings, branch: None, base: None, model: ModelChoice::default() }
+}
+
+/// Keeps a text below `.ralph/` of the repo at `top` as a task file, and returns its name there.
+pub fn keep_text(top: &Path, text: &str) -> Result<PathBuf, AppError> {
+    let kind = if text.trim_start().starts_with('{') { "json" } else { "md" };
+    let file = PathBuf::from(format!(".ralph/tasks/{}.{kind}", Digest::of(text.as_bytes()).short()));
+    let dir = RalphDir::of(top).join("tasks");
+    std::fs::create_dir_all(&dir)
+        .map_err(|e| AppError::environment(format!("cannot make the folder `{}`: {e}", dir.display())))?;
+    artifacts::write_atomic(&top.join(&file), text.as_bytes())?;
+    Ok(file)
+}
+
+/// The one task file of a folder.
+fn find(folder: &Path) -> Result<PathBuf, AppError> {
+    let names: Vec<&str> = task_source::candidates(folder).into_iter().map(Dialect::main_file).collect();
+    match names.as_slice() {
+        [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
+        [one] => Ok(PathBuf::from(one)),
+        many => Err(AppError::usage(format!("there is more than one task here: {}", many.join(", ")))
+            .hint(format!("say which one is meant, for example `ralph run {}`", many[0]))),
+    }
+}
+
+fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
+    let path = folder.join(name);
+    let bytes = std::fs::read(&path).map_err(|e| {
+        AppError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
+            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`")
+    })?;
+    String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        AppError::usage(format!("{}:{line}: the task file is not UTF-8 text", path.display()))
+            .hint("save it as UTF-8")
+    })
+}
+
+/// The first thing that is wrong, and the rest below it.
+fn refused(found: &[Diagnostic]) -> AppError {
+    let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.is_error()).collect();
+    let line = |d: &Diagnostic| format!("{}:{}:{}: {}", d.file, d.line, d.column, d.message);
+    let Some(first) = errors.first() else { return AppError::usage("the task cannot be read") };
+    let error = AppError::usage(line(first)).hint(format!("{}; `ralph lint` shows everything", first.fix));
+    match errors[1..].iter().map(|d| line(d)).collect::<Vec<_>>() {
+        rest if rest.is_empty() => error,
+        rest => error.cause(rest.join("\n")),
+    }
+}
+
+fn chosen(file: TaskFile, text: &str) -> Chosen {
+    let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
+    let model = file.model.clone();
+    let (task, settings) = adopt(file, text);
+    Chosen { task, settings, branch, base, model }
+}

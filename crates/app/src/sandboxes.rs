@@ -1,0 +1,292 @@
+//! The sandbox of a run that is not this machine: which one, how it is made, and what goes into it.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::fence;
+use crate::providers::Configured;
+use crate::request::RunRequest;
+use crate::settings::Loaded;
+use ralph_agents::presets;
+use ralph_core::Refusals;
+use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig};
+use ralph_domain::ports::{
+    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
+    StopCause, Stream,
+};
+use ralph_domain::spec::{Place, RunSpec};
+use ralph_git::Repo;
+use ralph_journal::layout::StateHome;
+use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
+use ralph_sandbox::egress::Egress;
+use ralph_sandbox::fence::GitAccess;
+use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, Maker};
+use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where a run's commands are to run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
+pub fn choose(
+    env: &Environment,
+    request: &RunRequest,
+    loaded: &Loaded,
+    task: Option<&SandboxConfig>,
+) -> Result<SandboxConfig, AppError> {
+    let mut chosen = loaded.file.sandbox.clone().unwrap_or_default();
+    if let Some(task) = task {
+        chosen = chosen.overlaid(task.clone());
+    }
+    if let Some(name) = request.provider {
+        if request.isolation.is_some() && name.is_elsewhere() {
+            return Err(AppError::usage(format!(
+                "`--isolation` is for this machine, and `--provider {}` is somewhere else",
+                name.as_str()
+            ))
+            .hint("leave one of them out"));
+        }
+        chosen.provider = Some(name);
+    } else if request.isolation.is_some() {
+        // Whoever says how this machine fences means this machine.
+        chosen.provider = Some(ProviderName::Local);
+    } else if chosen.provider.is_none()
+        && let Some(name) = env.vars().filled("RALPH_DEFAULT_PROVIDER")
+    {
+        let known = ProviderName::parse(&name);
+        chosen.provider = Some(known.map_err(|why| {
+            AppError::usage(format!("RALPH_DEFAULT_PROVIDER: {why}")).hint("correct it, or take it out")
+        })?);
+    }
+    if request.keep_sandbox {
+        chosen.keep = Some(true);
+    }
+    if chosen.provider().is_elsewhere() {
+        // Whatever is missing is told before anything is made.
+        Configured::find(env, chosen.provider())?;
+    }
+    Ok(chosen)
+}
+
+/// A sandbox and who looks after it.
+pub type Elsewhere = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
+
+/// The sandbox of a run; `None` where the run works on this machine.
+pub fn of_run(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+    repo: &Repo,
+    refusals: &Refusals,
+) -> Result<Option<Elsewhere>, AppError> {
+    let config = &spec.settings.sandbox;
+    let Some(configured) = Configured::find(env, config.provider())? else { return Ok(None) };
+    let needs = fence::needs(env, spec);
+    let mut asked = SandboxSpec::of_run(spec.run_id.clone());
+    asked.image.clone_from(&config.image);
+    asked.snapshot.clone_from(&config.snapshot);
+    asked.resources = config.resources();
+    asked.volumes = config.volumes.clone().into_iter().collect();
+    let maker: Box<dyn Maker> = match configured {
+        Configured::Docker(options) => Box::new(Containers::new(env, home, spec, *options, refusals)?),
+        Configured::Sbx(options) => {
+            asked.allowed_hosts = needs.hosts(&spec.workspace);
+            Box::new(MicroVms(options))
+        }
+        cloud => {
+            asked.allowed_hosts = needs.hosts(&spec.workspace);
+            Box::new(Cloud(cloud))
+        }
+    };
+    let (keys, pass) = (needs.keys.clone(), spec.settings.pass_env.clone());
+    let vars = env.vars().clone();
+    let options = HostedOptions {
+        spec: asked,
+        maker,
+        pull_every: Duration::from_secs(60),
+        keep: config.keep.unwrap_or(false),
+        hourly: config.hourly_usd,
+        variables: Arc::new(move |argv| {
+            let own = presets::preset_of(argv).and_then(|name| keys.get(name));
+            let names: BTreeSet<&String> = own.into_iter().flatten().chain(&pass).collect();
+            names.into_iter().filter_map(|name| Some((name.clone(), vars.get(name)?))).collect()
+        }),
+        logins: logins(env, config.provider(), needs.keys),
+        ignored: ignored_by(repo),
+    };
+    let name = config.provider().as_str();
+    let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
+        AppError::environment(format!("the sandbox of {name} could not be made"))
+            .cause(error.to_string())
+            .hint("mend what the message names; `--provider local` works on this machine")
+    })?;
+    if let Err(error) = check_programs(spec, &sandbox) {
+        // Nothing was done in it yet.
+        keeper.dismiss(ralph_domain::ports::Dismissal::Safe);
+        return Err(error);
+    }
+    Ok(Some((Box::new(sandbox), Box::new(keeper))))
+}
+
+/// The files that agents log in with. A machine in a cloud gets them only where no key of the agent's is in the environment.
+fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<String>>) -> Logins {
+    let here = matches!(provider, ProviderName::Docker | ProviderName::Sbx);
+    let vars = env.vars().clone();
+    let has_key = move |name: &str| {
+        let secret = |key: &&String| key.ends_with("_KEY") || key.ends_with("_TOKEN");
+        keys.get(name).into_iter().flatten().filter(secret).any(|key| vars.get_os(key).is_some())
+    };
+    Logins {
+        home: env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default(),
+        files: Arc::new(move |argv| match presets::preset_of(argv) {
+            Some(name) if here || !has_key(name) => ralph_sandbox::fence::auth_files(name),
+            _ => Vec::new(),
+        }),
+    }
+}
+
+/// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.
+pub fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
+    if !spec.settings.sandbox.provider().is_elsewhere() || spec.workspace != home.workspace(&spec.run_id) {
+        return;
+    }
+    let git = ralph_git::Git::in_folder(env.vars(), &spec.origin);
+    if spec.place == Place::Worktree {
+        let path = spec.workspace.as_os_str();
+        let _ = git.call(["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path]).run();
+        if let Some(branch) = &spec.branch {
+            let _ = git.call(["branch", "-q", "-D", branch]).run();
+        }
+    }
+    let _ = std::fs::remove_dir_all(&spec.workspace);
+    let _ = std::fs::remove_file(home.registration(&spec.run_id));
+}
+
+/// Agents and verifiers must be in there, not here.
+fn check_programs(spec: &RunSpec, sandbox: &dyn Sandbox) -> Result<(), AppError> {
+    let provider = spec.settings.sandbox.provider().as_str();
+    let agents = spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli);
+    let agents =
+        agents.filter_map(|agent| Some((agent.command_argv.first()?, format!("agent `{}`", agent.name))));
+    let verifiers = spec.settings.verifiers.iter();
+    let verifiers =
+        verifiers.filter_map(|one| Some((one.command_argv.first()?, format!("verifier `{}`", one.name))));
+    for (program, whose) in agents.chain(verifiers) {
+        let words = ["sh", "-c", "command -v \"$1\" >/dev/null", "sh", program.as_str()];
+        let mut request = ExecRequest::new(words.map(String::from).to_vec());
+        request.timeout = Some(Duration::from_secs(60));
+        let outcome = sandbox.exec(&request, &mut Quiet).map_err(|error| {
+            AppError::environment(format!("the sandbox of {provider} does not work")).cause(error.to_string())
+        })?;
+        if outcome.end == ExecEnd::Exited(0) {
+            continue;
+        }
+        let install = presets::preset_of(std::slice::from_ref(program)).and_then(presets::install_hint);
+        return Err(AppError::environment(format!(
+            "the command `{program}` of {whose} is not in the sandbox of {provider}"
+        ))
+        .hint(match install {
+            Some(how) => format!("choose an image that has it with `sandbox_image` or `sandbox.image`; in its Dockerfile: {how}"),
+            None => "choose an image that has it, with `sandbox_image` in the task or `sandbox.image` in the configuration".to_owned(),
+        }));
+    }
+    Ok(())
+}
+
+struct Quiet;
+
+impl ExecSink for Quiet {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// What git ignores in the workspace, whether it exists here or not.
+fn ignored_by(repo: &Repo) -> Ignored {
+    let git = repo.git().clone();
+    Arc::new(move |paths| {
+        let stdin: Vec<u8> = paths.iter().flat_map(|path| format!("{path}\0").into_bytes()).collect();
+        let call = git.call(["check-ignore", "--stdin", "-z"]).stdin(stdin).accept(&[0, 1]);
+        match call.run() {
+            Ok(output) => {
+                let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+                names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+            }
+            Err(_) => BTreeSet::new(),
+        }
+    })
+}
+
+/// Containers over folders of this machine, with the egress proxy as their only way out.
+struct Containers {
+    options: DockerOptions,
+    git: GitAccess,
+    /// Ends when the run does.
+    _egress: Egress,
+}
+
+impl Containers {
+    fn new(
+        env: &Environment,
+        home: &StateHome,
+        spec: &RunSpec,
+        mut options: DockerOptions,
+        refusals: &Refusals,
+    ) -> Result<Self, AppError> {
+        let folder = home.path().join("fences").join(spec.run_id.as_str()).join("egress");
+        let failed = |error: std::io::Error| {
+            AppError::environment(format!("the proxy in `{}` cannot be started: {error}", folder.display()))
+        };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let egress = Egress::start(fence::policy(env, spec, refusals), &folder, false).map_err(failed)?;
+        let program = env.program().map(Path::to_owned);
+        options.proxy = Some(ProxySocket::new(egress.socket(), &egress.local_ports(), program));
+        let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
+        Ok(Self { options, git, _egress: egress })
+    }
+}
+
+impl Maker for Containers {
+    fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+        let mut options = self.options.clone();
+        options.workspace = Some(folder.to_owned());
+        options.mounts = ralph_sandbox::fence::git_mounts(folder, self.git);
+        let provider = DockerProvider::new(options);
+        provider.ping()?;
+        Ok(Box::new(provider))
+    }
+    fn mounts(&self) -> bool {
+        true
+    }
+    fn tidy(&self, folder: &Path) {
+        ralph_sandbox::fence::tidy_git(folder);
+    }
+}
+
+/// MicroVMs over folders of this machine.
+struct MicroVms(SbxOptions);
+
+impl Maker for MicroVms {
+    fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+        Ok(Box::new(SbxProvider::new(SbxOptions { workspace: Some(folder.to_owned()), ..self.0.clone() })))
+    }
+    fn mounts(&self) -> bool {
+        true
+    }
+    fn tidy(&self, folder: &Path) {
+        ralph_sandbox::fence::tidy_git(folder);
+    }
+}
+
+/// Machines of a cloud, with copies.
+struct Cloud(Configured);
+
+impl Maker for Cloud {
+    fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+        Ok(self.0.clone().provider())
+    }
+    fn mounts(&self) -> bool {
+        false
+    }
+}

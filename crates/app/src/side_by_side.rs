@@ -1,0 +1,179 @@
+//! Several tasks side by side: one `ralph` process each, in a worktree or clone of its own, so that none can disturb another.
+//! Whoever holds the [`Batch`] only starts them, looks at them and adds up the results.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "each task is a run of its own process, with a guard of its own"
+)]
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::find;
+use crate::request::{PlaceRequest, RunRequest};
+use crate::run::task;
+use ralph_domain::state::RunState;
+use ralph_journal::layout::StateHome;
+use ralph_journal::{lock, registry};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// One task and its process.
+pub struct Lane {
+    request: RunRequest,
+    child: Option<Child>,
+    log: PathBuf,
+    since: Duration,
+    result: Option<Value>,
+    code: Option<i32>,
+}
+
+/// Several runs, at most some of them at a time.
+pub struct Batch {
+    env: Environment,
+    home: StateHome,
+    program: PathBuf,
+    jobs: usize,
+    lanes: Vec<Lane>,
+}
+
+impl Batch {
+    /// Looks at every request; nothing is started yet. One that names no place of its own gets a clone.
+    pub fn new(env: &Environment, requests: Vec<RunRequest>, jobs: usize) -> Result<Self, AppError> {
+        let home = env.state_home()?;
+        let Some(program) = env.program().map(Path::to_owned) else {
+            return Err(AppError::environment(
+                "the `ralph` binary that each run is a process of is not known",
+            ));
+        };
+        if requests.len() > 1 && requests.iter().any(|request| request.branch.is_some()) {
+            return Err(AppError::usage(
+                "one branch cannot hold several runs: `--branch` is for a single one",
+            )
+            .hint("leave it out, and each run gets a branch of its own; or start them one by one"));
+        }
+        for request in &requests {
+            // Whatever is wrong with any of them is told before the first one costs a cent.
+            let top = find::top(&request.folder);
+            task::choose(env, &request.folder, &top, request.file(), request.ticket.as_deref())?;
+        }
+        let logs = home.path().join("many").join(std::process::id().to_string());
+        std::fs::create_dir_all(&logs)
+            .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
+        let lanes = requests.into_iter().enumerate().map(|(n, request)| Lane::new(request, &logs, n));
+        let lanes = lanes.collect();
+        Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), lanes })
+    }
+
+    /// The tasks, in the order of their requests.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// Whether every run has ended.
+    pub fn is_over(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.code.is_some())
+    }
+
+    /// Looks at the running ones and starts the next where there is room. `now` is the time since the beginning.
+    pub fn step(&mut self, now: Duration) -> Result<(), AppError> {
+        let running = self.lanes.iter().filter(|lane| lane.child.is_some()).count();
+        let waiting = self.lanes.iter_mut().find(|lane| lane.child.is_none() && lane.code.is_none());
+        if let Some(next) = waiting.filter(|_| running < self.jobs) {
+            next.start(&self.env, &self.program, now)?;
+        }
+        self.lanes.iter_mut().for_each(Lane::look);
+        Ok(())
+    }
+
+    /// Tells every run to end in good order, and starts no further one.
+    pub fn cancel(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::cancel);
+    }
+
+    /// What is known of the run that a lane's process drives now.
+    pub fn state(&self, lane: &Lane) -> Option<RunState> {
+        let pid = lane.child.as_ref()?.id();
+        let entry = registry::all(&self.home).into_iter().rev().find(|entry| {
+            lock::holder(&entry.ralph_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
+        })?;
+        find::handle(&self.env, &entry).state().ok()
+    }
+}
+
+impl Lane {
+    fn new(mut request: RunRequest, logs: &Path, number: usize) -> Self {
+        if request.place == PlaceRequest::InPlace {
+            let from = find::top(&request.folder).display().to_string();
+            request.place = PlaceRequest::Clone { from, depth: None, sparse: Vec::new() };
+        }
+        let log = logs.join(format!("{number}.json"));
+        Self { request, child: None, log, since: Duration::ZERO, result: None, code: None }
+    }
+
+    /// What was asked for.
+    pub fn request(&self) -> &RunRequest {
+        &self.request
+    }
+
+    /// Whether its process runs now.
+    pub fn is_running(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// When it was started, since the beginning.
+    pub fn since(&self) -> Duration {
+        self.since
+    }
+
+    /// The result object that its run has printed.
+    pub fn result(&self) -> Option<&Value> {
+        self.result.as_ref()
+    }
+
+    /// How its process ended.
+    pub fn code(&self) -> Option<i32> {
+        self.code
+    }
+
+    fn start(&mut self, env: &Environment, program: &Path, now: Duration) -> Result<(), AppError> {
+        let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
+        let request = serde_json::to_vec(&self.request).map_err(|e| failed(e.into()))?;
+        let mut command = Command::new(program);
+        command.arg("-C").arg(&self.request.folder).args(["run", "--json", "--quiet", "--request", "-"]);
+        command.env_clear().envs(env.vars().iter());
+        command.stdin(Stdio::piped()).stdout(File::create(&self.log).map_err(failed)?).stderr(Stdio::null());
+        // A group of its own: Ctrl-C reaches this process, which tells each run to end in good order.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that is gone already says why by its end.
+            let _ = stdin.write_all(&request);
+        }
+        self.child = Some(child);
+        self.since = now;
+        Ok(())
+    }
+
+    fn look(&mut self) {
+        let Some(child) = &mut self.child else { return };
+        let Ok(Some(status)) = child.try_wait() else { return };
+        self.code = Some(status.code().unwrap_or(1));
+        self.child = None;
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        self.result = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
+    }
+
+    fn cancel(&mut self) {
+        match &self.child {
+            Some(child) => {
+                let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+            }
+            None if self.code.is_none() => self.code = Some(130),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A run that outlives whoever starts it: a process of the `ralph` binary, in a session of its own, drives it; this one only
+//! waits until it has begun, and never ends it.
+#![allow(clippy::disallowed_methods, reason = "a run is a process of its own, with a guard of its own")]
+
+use crate::environment::Environment;
+use crate::error::{AppError, ErrorKind};
+use crate::find;
+use crate::request::RunRequest;
+use ralph_core::clock::SystemClock;
+use ralph_domain::event::EventBody;
+use ralph_domain::id::{RunId, Seq};
+use ralph_domain::ports::Clock as _;
+use ralph_journal::layout::StateHome;
+use ralph_journal::lock;
+use ralph_journal::registry::{self, Registration};
+use serde_json::Value;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// A run that has not begun by then has a very large repo to copy; it goes on, but nobody waits for it here.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+/// Starts a run and returns its id once it has journalled its start.
+pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, AppError> {
+    let home = env.state_home()?;
+    let log = Log::make(&home)?;
+    let mut child = start(env, request, &log)?;
+    let clock = SystemClock::default();
+    loop {
+        if let Some(entry) = driven_by(env, &home, child.id()) {
+            log.keep(&entry);
+            let run = entry.run_id;
+            // Whoever starts many runs shall not be left with as many dead children.
+            std::thread::spawn(move || child.wait());
+            return Ok(run);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return ended(status, &home, &log);
+        }
+        if clock.elapsed() > PATIENCE {
+            let mut message = format!("process {} has not begun its run after 30 minutes", child.id());
+            message.push_str(&format!("; what it says is in `{}`", log.path.display()));
+            std::thread::spawn(move || child.wait());
+            return Err(AppError::environment(message).hint("`ralph list` shows the run once it has begun"));
+        }
+        clock.pause(LOOK);
+    }
+}
+
+fn start(env: &Environment, request: &RunRequest, log: &Log) -> Result<Child, AppError> {
+    let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
+    let Some(program) = env.program() else {
+        return Err(AppError::environment("the `ralph` binary that a run is a process of is not known"));
+    };
+    let request_text = serde_json::to_vec(request).map_err(|e| failed(e.into()))?;
+    let mut command = Command::new(program);
+    command.arg("-C").arg(&request.folder);
+    command.args(["run", "--json", "--verbose", "--detached", "--request", "-"]);
+    command.env_clear().envs(env.vars().iter());
+    let (out, err) = (log.file.try_clone().map_err(failed)?, log.file.try_clone().map_err(failed)?);
+    command.stdin(Stdio::piped()).stdout(out).stderr(err);
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that is gone already says why by its end.
+        let _ = stdin.write_all(&request_text);
+    }
+    Ok(child)
+}
+
+/// The run that a process drives, once its journal says so.
+fn driven_by(env: &Environment, home: &StateHome, pid: u32) -> Option<Registration> {
+    let entry = registry::all(home).into_iter().rev().find(|entry| {
+        lock::holder(&entry.ralph_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
+    })?;
+    let events = find::handle(env, &entry).follow(Seq(0)).poll().ok()?;
+    let begun = |body: &EventBody| matches!(body, EventBody::DriverStarted { pid: by, .. } if *by == pid);
+    events.iter().any(|event| begun(&event.body)).then_some(entry)
+}
+
+/// What came of a process that ended before its run was seen: a short run, or a refusal.
+fn ended(status: ExitStatus, home: &StateHome, log: &Log) -> Result<RunId, AppError> {
+    let text = std::fs::read_to_string(&log.path).unwrap_or_default();
+    let result = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    let result = result.unwrap_or_default();
+    if let Some(run) = result["run_id"].as_str().and_then(|run| RunId::parse(run).ok()) {
+        if let Some(entry) = registry::find(home, &run) {
+            log.keep(&entry);
+        }
+        return Ok(run);
+    }
+    let error = &result["error"];
+    let kind = match status.code() {
+        Some(2) => ErrorKind::Usage,
+        Some(3) => ErrorKind::NeedsPerson,
+        _ => ErrorKind::Environment,
+    };
+    let said = |key: &str| error[key].as_str().map(str::to_owned);
+    let message = said("message").unwrap_or_else(|| {
+        let last = text.lines().last().unwrap_or("it said nothing");
+        format!("the process of the run ended before it began ({status}): {last}")
+    });
+    let _ = std::fs::remove_file(&log.path);
+    Err(AppError { kind, message, cause: None, hint: said("hint") })
+}
+
+/// What the process of a run prints.
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    fn make(home: &StateHome) -> Result<Self, AppError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let folder = home.path().join("spawned");
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("{}-{number}.log", std::process::id()));
+        let failed =
+            |e: std::io::Error| AppError::environment(format!("cannot write `{}`: {e}", path.display()));
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        let _ = std::fs::remove_file(&path);
+        let file =
+            OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        Ok(Self { path, file })
+    }
+
+    /// Moves it to the record of its run. Where that lies on another disk, it stays where it is.
+    fn keep(&self, entry: &Registration) {
+        let _ = std::fs::rename(&self.path, log_of(entry.run_dir().path()));
+    }
+}
+
+/// Where the record of a run keeps what its process prints.
+fn log_of(run_dir: &Path) -> PathBuf {
+    run_dir.join("driver.log")
+}

@@ -1,0 +1,298 @@
+//! Every variable that the product knows: who reads it, what for, and whether its value is a secret. The documentation is
+//! made from this list, and a test fails when code names a variable that stands not in it.
+
+/// What becomes of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// It is read.
+    Read,
+    /// It is handed on to commands.
+    Inherited,
+    /// It is set for processes that are started.
+    Told,
+}
+
+/// One variable.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    /// Its name; a `*` at its end stands for anything.
+    pub name: &'static str,
+    /// Who reads it, or is told it.
+    pub by: &'static str,
+    /// What becomes of it.
+    pub usage: Use,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// Whether its value is a secret, which stands in no log, event or prompt.
+    pub secret: bool,
+    /// Whether the `.env` of a repo may set it. Others stay out: a repo must not choose `PATH` or `LD_PRELOAD` for its user.
+    pub dotenv: bool,
+}
+
+const fn variable(name: &'static str, by: &'static str, usage: Use, purpose: &'static str) -> Variable {
+    Variable { name, by, usage, purpose, secret: false, dotenv: false }
+}
+
+impl Variable {
+    const fn secret(self) -> Self {
+        Self { secret: true, ..self }
+    }
+    const fn dotenv(self) -> Self {
+        Self { dotenv: true, ..self }
+    }
+}
+
+/// All of them.
+#[rustfmt::skip]
+pub const VARIABLES: &[Variable] = &[
+    variable("HOME", "app, sandbox, core, cli", Use::Read, "where the user's own files, logins and settings are"),
+    variable("PATH", "app, sandbox, git, core, cli", Use::Read, "where programs are found"),
+    variable("TMPDIR", "git, agents, cli", Use::Read, "where temporary files go; `/tmp` without it"),
+    variable("USER", "app", Use::Read, "who acts, for the journal"),
+    variable("LOGNAME", "app", Use::Read, "the same, without `USER`"),
+    variable("XDG_CONFIG_HOME", "app", Use::Read, "where the user's own configuration is; `~/.config` without it"),
+    variable("XDG_STATE_HOME", "app", Use::Read, "where runs are registered, sealed copies, worktrees and clones are kept; `~/.local/state` without it"),
+    variable("XDG_RUNTIME_DIR", "sandbox", Use::Read, "where the sockets of container engines are looked for"),
+    variable("COLUMNS", "cli", Use::Read, "how wide texts may be"),
+    variable("TERM", "cli", Use::Read, "`dumb` means no colour and no live line"),
+    variable("NO_COLOR", "cli", Use::Read, "no colour; `--color` wins"),
+    variable("CLICOLOR_FORCE", "cli", Use::Read, "colour, also where there is no terminal; `--color` wins"),
+    variable("LC_ALL", "cli", Use::Read, "whether signs may be Unicode"),
+    variable("LC_CTYPE", "cli", Use::Read, "the same, without `LC_ALL`"),
+    variable("LANG", "cli", Use::Read, "the same, without the two"),
+    variable("RALPH_ASCII", "cli", Use::Read, "signs in plain ASCII"),
+    variable("RALPH_DEFAULT_PROVIDER", "app", Use::Read, "where commands run, where nothing else says it").dotenv(),
+    variable("RALPH_DEFAULT_MODEL_PROFILE", "app", Use::Read, "the default model profile").dotenv(),
+    variable("RALPH_FALLBACK_MODEL_PROFILE", "app", Use::Read, "the profile that takes over when the default one cannot").dotenv(),
+    variable("RALPH_DB_URL", "app", Use::Read, "the database of the dashboard").secret().dotenv(),
+    variable("RALPH_FAULT", "cli", Use::Read, "tests: die at a named boundary"),
+    variable("RALPH_TRACE", "cli", Use::Read, "tests: a file that gets the time of every boundary"),
+    variable("GITHUB_TOKEN", "forge", Use::Read, "the token for GitHub").secret().dotenv(),
+    variable("GITHUB_PAT", "forge", Use::Read, "the same, under another name").secret().dotenv(),
+    variable("GITHUB_APP_ID", "forge", Use::Read, "the GitHub App that acts").dotenv(),
+    variable("GITHUB_APP_INSTALLATION_ID", "forge", Use::Read, "its installation").dotenv(),
+    variable("GITHUB_APP_PRIVATE_KEY_PEM", "forge", Use::Read, "its key").secret().dotenv(),
+    variable("GITHUB_API_URL", "forge", Use::Read, "the API of GitHub Enterprise"),
+    variable("GITHUB_GRAPHQL_URL", "forge", Use::Read, "its GraphQL API"),
+    variable("GITHUB_SERVER_URL", "forge", Use::Read, "its address"),
+    variable("GH_HOST", "forge", Use::Read, "a host that is GitHub Enterprise"),
+    variable("SLACK_WEBHOOK_URL", "notify", Use::Read, "the webhook for notifications; one of a tracked `.env` does not count").secret().dotenv(),
+    variable("DAYTONA_API_KEY", "providers", Use::Read, "the key for Daytona").secret().dotenv(),
+    variable("DAYTONA_API_URL", "providers", Use::Read, "its API").dotenv(),
+    variable("DAYTONA_SERVER_URL", "providers", Use::Read, "the same, under its older name").dotenv(),
+    variable("DAYTONA_ORGANIZATION_ID", "providers", Use::Read, "the organization"),
+    variable("DAYTONA_TARGET", "providers", Use::Read, "the region"),
+    variable("E2B_API_KEY", "providers", Use::Read, "the key for E2B").secret().dotenv(),
+    variable("E2B_API_URL", "providers", Use::Read, "its API"),
+    variable("E2B_DOMAIN", "providers", Use::Read, "its domain"),
+    variable("E2B_SANDBOX_URL", "providers", Use::Read, "the address of its sandboxes"),
+    variable("VERCEL_TOKEN", "providers", Use::Read, "the token for Vercel").secret().dotenv(),
+    variable("VERCEL_TEAM_ID", "providers", Use::Read, "the team").dotenv(),
+    variable("VERCEL_PROJECT_ID", "providers", Use::Read, "the project").dotenv(),
+    variable("VERCEL_OIDC_TOKEN", "providers", Use::Read, "a short-lived token instead of the three").secret().dotenv(),
+    variable("VERCEL_SANDBOX_API_URL", "providers", Use::Read, "its API"),
+    variable("DOCKER_HOST", "sandbox", Use::Read, "the container engine"),
+    variable("ANTHROPIC_API_KEY", "agents", Use::Read, "the key for models of Anthropic").secret().dotenv(),
+    variable("ANTHROPIC_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("ANTHROPIC_BASE_URL", "agents", Use::Read, "another server for them"),
+    variable("OPENAI_API_KEY", "agents", Use::Read, "the key for models of OpenAI").secret().dotenv(),
+    variable("OPENAI_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("OPENAI_BASE_URL", "agents", Use::Read, "another server for them"),
+    variable("GEMINI_API_KEY", "agents", Use::Read, "the key for models of Gemini").secret().dotenv(),
+    variable("GEMINI_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("GOOGLE_GEMINI_BASE_URL", "agents", Use::Read, "another server for them"),
+    variable("ZAI_API_KEY", "agents", Use::Read, "the key for models of Z.AI").secret().dotenv(),
+    variable("ZAI_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("OPENROUTER_API_KEY", "agents", Use::Read, "the key for models of OpenRouter").secret().dotenv(),
+    variable("OPENROUTER_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("DEEPSEEK_API_KEY", "agents", Use::Read, "the key for models of DeepSeek").secret().dotenv(),
+    variable("DEEPSEEK_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("MOONSHOT_API_KEY", "agents", Use::Read, "the key for models of Moonshot").secret().dotenv(),
+    variable("MOONSHOT_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("DASHSCOPE_API_KEY", "agents", Use::Read, "the key for models of DashScope").secret().dotenv(),
+    variable("DASHSCOPE_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("GROQ_API_KEY", "agents", Use::Read, "the key for models of Groq").secret().dotenv(),
+    variable("GROQ_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("MISTRAL_API_KEY", "agents", Use::Read, "the key for models of Mistral").secret().dotenv(),
+    variable("MISTRAL_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("XAI_API_KEY", "agents", Use::Read, "the key for models of xAI").secret().dotenv(),
+    variable("XAI_API_BASE", "agents", Use::Read, "another server for them"),
+    variable("GOOGLE_API_KEY", "agents", Use::Read, "the same as `GEMINI_API_KEY`").secret().dotenv(),
+    variable("LITELLM_PROXY_API_KEY", "agents", Use::Read, "the key for a LiteLLM proxy").secret().dotenv(),
+    variable("LITELLM_PROXY_API_BASE", "agents", Use::Read, "its address"),
+    variable("OLLAMA_API_BASE", "agents", Use::Read, "the address of Ollama"),
+    variable("ANTHROPIC_AUTH_TOKEN", "agents, sandbox", Use::Read, "a bearer token for Anthropic").secret(),
+    variable("ANTHROPIC_MODEL", "sandbox", Use::Inherited, "the model of `claude`; goes to that program alone behind a fence"),
+    variable("CLAUDE_CODE_OAUTH_TOKEN", "sandbox", Use::Inherited, "a login of `claude`; goes to that program alone behind a fence").secret(),
+    variable("CODEX_API_KEY", "sandbox", Use::Inherited, "the key of `codex`; goes to that program alone behind a fence").secret(),
+    variable("GOOGLE_CLOUD_PROJECT", "sandbox", Use::Inherited, "the project of `gemini`; goes to that program alone behind a fence"),
+    variable("OPENAI_MODEL", "sandbox", Use::Inherited, "the model of `qwen`; goes to that program alone behind a fence"),
+    variable("OPENCODE_API_KEY", "sandbox", Use::Inherited, "the key of `opencode`; goes to that program alone behind a fence").secret(),
+    variable("OPENCODE_CONFIG_CONTENT", "sandbox", Use::Inherited, "the settings of `opencode`; goes to that program alone behind a fence").secret(),
+    variable("OPENCODE_DISABLE_MODELS_FETCH", "sandbox", Use::Inherited, "`opencode` asks for no list of models; goes to that program alone behind a fence"),
+    variable("OPENCODE_DISABLE_LSP_DOWNLOAD", "sandbox", Use::Inherited, "`opencode` fetches no language servers; goes to that program alone behind a fence"),
+    variable("OPENCODE_DISABLE_DEFAULT_PLUGINS", "sandbox", Use::Inherited, "`opencode` loads no plugins of its own; goes to that program alone behind a fence"),
+    variable("LANGUAGE", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("COLORTERM", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("FORCE_COLOR", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("CI", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("TZ", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("SHELL", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("JAVA_HOME", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("PYENV_ROOT", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("NVM_DIR", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("VOLTA_HOME", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("RUSTUP_HOME", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("RUSTUP_TOOLCHAIN", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("GOROOT", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("EDITOR", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("PAGER", "sandbox", Use::Inherited, "harmless, so commands behind a fence see it"),
+    variable("LD_LIBRARY_PATH", "sandbox, core", Use::Inherited, "commands behind a fence and the guard see it"),
+    variable("LLVM_PROFILE_FILE", "sandbox", Use::Inherited, "tests: where coverage is written"),
+    variable("PYTHONPATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("PYTHONHOME", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("VIRTUAL_ENV", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("NODE_PATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("NODE_OPTIONS", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("LD_PRELOAD", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("DYLD_LIBRARY_PATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("CLASSPATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("RUBYLIB", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("RUBYOPT", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("GEM_PATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("GEM_HOME", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("BUNDLE_PATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("PERL5LIB", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("GOFLAGS", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("GOPATH", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("BASH_ENV", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("ENV", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("CARGO_TARGET_DIR", "core", Use::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("GIT_CONFIG_GLOBAL", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_CONFIG_SYSTEM", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_CONFIG_NOSYSTEM", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_CONFIG_COUNT", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_EXEC_PATH", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_SSH", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_SSH_COMMAND", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_SSH_VARIANT", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_SSL_CAINFO", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_SSL_CAPATH", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_SSL_NO_VERIFY", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_PROXY_COMMAND", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_ALLOW_PROTOCOL", "git", Use::Inherited, "the user's way to reach a remote: `git` sees it"),
+    variable("GIT_CONFIG_KEY_*", "git", Use::Inherited, "the same, by the beginning of its name"),
+    variable("GIT_CONFIG_VALUE_*", "git", Use::Inherited, "the same, by the beginning of its name"),
+    variable("GIT_AUTHOR_*", "git", Use::Inherited, "the same, by the beginning of its name"),
+    variable("GIT_COMMITTER_*", "git", Use::Inherited, "the same, by the beginning of its name"),
+    variable("RALPH_RUN", "commands", Use::Told, "the run that a process belongs to"),
+    variable("RALPH_ITERATION", "commands", Use::Told, "the iteration of a session"),
+    variable("RALPH_ATTEMPT", "commands", Use::Told, "the try of a session"),
+    variable("RALPH_AGENT", "commands", Use::Told, "the agent of a session"),
+    variable("RALPH_MODEL", "commands", Use::Told, "the model of a session"),
+    variable("RALPH_PROMPT_FILE", "commands", Use::Told, "the file with the prompt of a session"),
+    variable("RALPH_VERIFIER", "commands", Use::Told, "the verifier that a check belongs to"),
+    variable("RALPH_EXEC", "commands", Use::Told, "the command that a process in a sandbox belongs to"),
+    variable("RALPH_NOTIFY_ID", "notification commands", Use::Told, "the id of a notification"),
+    variable("RALPH_NOTIFY_OCCASION", "notification commands", Use::Told, "its occasion"),
+    variable("RALPH_NOTIFY_RUN", "notification commands", Use::Told, "its run"),
+    variable("RALPH_NOTIFY_TITLE", "notification commands", Use::Told, "the title of the task"),
+    variable("RALPH_NOTIFY_HEADING", "notification commands", Use::Told, "its heading"),
+    variable("RALPH_NOTIFY_TEXT", "notification commands", Use::Told, "its text"),
+    variable("RALPH_NOTIFY_HINT", "notification commands", Use::Told, "what to do"),
+    variable("RALPH_NOTIFY_PR_URL", "notification commands", Use::Told, "the pull request"),
+    variable("RALPH_GIT_USER", "git", Use::Told, "the login for a remote, for git's own helper").secret(),
+    variable("RALPH_GIT_PASSWORD", "git", Use::Told, "its password").secret(),
+    variable("GIT_AUTHOR_NAME", "git", Use::Told, "who makes a commit"),
+    variable("GIT_AUTHOR_EMAIL", "git", Use::Told, "their address"),
+    variable("GIT_COMMITTER_NAME", "git", Use::Told, "who records it"),
+    variable("GIT_COMMITTER_EMAIL", "git", Use::Told, "their address"),
+    variable("GIT_INDEX_FILE", "git", Use::Told, "an index of the run's own"),
+    variable("GIT_OBJECT_DIRECTORY", "git", Use::Told, "where new objects go"),
+    variable("GIT_ASKPASS", "git", Use::Told, "nobody is asked"),
+    variable("SSH_ASKPASS", "git", Use::Told, "nobody is asked"),
+    variable("SSH_ASKPASS_REQUIRE", "git", Use::Told, "nobody is asked"),
+    variable("GCM_INTERACTIVE", "git", Use::Told, "nobody is asked"),
+    variable("GIT_TERMINAL_PROMPT", "git", Use::Told, "nobody is asked"),
+    variable("GIT_OPTIONAL_LOCKS", "git", Use::Told, "the user's index is not touched"),
+    variable("GIT_NO_REPLACE_OBJECTS", "git", Use::Told, "objects are what they are"),
+    variable("GIT_LITERAL_PATHSPECS", "git", Use::Told, "patterns work"),
+    variable("HTTP_PROXY", "fenced commands", Use::Told, "the only way into the network"),
+    variable("HTTPS_PROXY", "fenced commands", Use::Told, "the same"),
+    variable("ALL_PROXY", "fenced commands", Use::Told, "the same"),
+    variable("NO_PROXY", "fenced commands", Use::Told, "what is on the same machine"),
+    variable("NODE_USE_ENV_PROXY", "fenced commands", Use::Told, "Node takes the proxy, too"),
+    variable("GIT_DISCOVERY_ACROSS_FILESYSTEM", "fenced commands", Use::Told, "git finds its folder behind a fence"),
+    variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "agents", Use::Told, "`claude` sends nothing but its work"),
+    variable("GEMINI_CLI_NO_RELAUNCH", "agents", Use::Told, "`gemini` stays one process"),
+    variable("QWEN_CODE_NO_RELAUNCH", "agents", Use::Told, "`qwen` stays one process"),
+    variable("OPENCODE_DISABLE_AUTOUPDATE", "agents", Use::Told, "`opencode` stays as it is"),
+    variable("IS_SANDBOX", "agents", Use::Told, "an agent may act without asking, as root, too"),
+];
+
+/// Whether a name stands in the list.
+pub fn is_known(name: &str) -> bool {
+    VARIABLES.iter().any(|known| match known.name.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => known.name == name,
+    })
+}
+
+/// Whether the `.env` of a repo may set this one.
+pub fn is_of_dotenv(name: &str) -> bool {
+    VARIABLES.iter().any(|known| known.dotenv && known.name == name)
+}
+
+/// The list as a page of the documentation.
+pub fn markdown() -> String {
+    let mut page = String::from(
+        "<!-- Made by scripts/generate from crates/app/src/variables.rs. Edit that list, not this file. -->\n\n\
+         # Environment variables\n\n\
+         Every variable that `ralph` knows. They are read once, when it starts; a `.env` at the top of the repo completes them \
+         for one run, for the names marked below, and never overrides what is set. Values of secrets stand in no log, event or \
+         prompt.\n",
+    );
+    let sections = [
+        (Use::Read, "Read", "read by"),
+        (Use::Inherited, "Handed on to commands", "handed on by"),
+        (Use::Told, "Set for processes that ralph starts", "for"),
+    ];
+    for (usage, title, by) in sections {
+        page.push_str(&format!(
+            "\n## {title}\n\n| variable | what for | {by} | secret | `.env` |\n|---|---|---|---|---|\n"
+        ));
+        for known in VARIABLES.iter().filter(|known| known.usage == usage) {
+            let mark = |yes: bool| if yes { "yes" } else { "" };
+            let Variable { name, purpose, by, .. } = known;
+            let (secret, dotenv) = (mark(known.secret), mark(known.dotenv));
+            page.push_str(&format!("| `{name}` | {purpose} | {by} | {secret} | {dotenv} |\n"));
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_variable_stands_there_twice() {
+        let names: BTreeSet<&str> = VARIABLES.iter().map(|known| known.name).collect();
+        assert_eq!(names.len(), VARIABLES.len());
+    }
+
+    #[test]
+    fn names_that_look_like_secrets_are_secrets() {
+        let secret = |name: &str| ["_KEY", "_TOKEN", "_PAT", "_PEM"].iter().any(|end| name.ends_with(end));
+        for known in VARIABLES.iter().filter(|known| secret(known.name)) {
+            assert!(known.secret, "{}", known.name);
+        }
+    }
+
+    #[test]
+    fn the_documentation_is_made_from_the_list() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ENVIRONMENT.md");
+        assert!(std::fs::read_to_string(path).unwrap() == markdown(), "run scripts/generate");
+    }
+}

@@ -1,0 +1,242 @@
+//! Putting the pieces together: which backend stands behind each port of a run.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::report::Reporter;
+use crate::{fence, handover, model_access, models, sandboxes};
+use ralph_agents::{ActionsAgent, Asking, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
+use ralph_core::clock::SystemClock;
+use ralph_core::driver::Parts;
+use ralph_core::{CancelFlag, Helpers, Refusals};
+use ralph_domain::config::{AgentKind, Expect};
+use ralph_domain::id::RunId;
+use ralph_domain::model::{ModelClient, Pricing};
+use ralph_domain::ports::{Agent, Sandbox, Workspace};
+use ralph_domain::price::PriceTable;
+use ralph_domain::redact::Redactor;
+use ralph_domain::spec::{Place, RunSpec};
+use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions, twin};
+use ralph_journal::journal::Places;
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::lock::{Holder, RunLock};
+use ralph_journal::registry::{self, Registration};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long a dead run's guard may take to end what it left behind.
+const LOCK_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Where the journal of a run is kept.
+pub fn places(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Places {
+    Places {
+        dir: RalphDir::of(spec.home()).run(&spec.run_id),
+        seal: Some(home.seal(&spec.run_id)),
+        spare: Some(repo.run_folder(&spec.run_id)),
+    }
+}
+
+/// Takes the folder's lock for a run.
+pub fn lock(spec: &RunSpec) -> Result<RunLock, AppError> {
+    lock_folder(spec.home(), &spec.run_id)
+}
+
+/// Takes a folder's lock.
+pub fn lock_folder(folder: &Path, run_id: &RunId) -> Result<RunLock, AppError> {
+    use ralph_domain::ports::Clock as _;
+    let holder = Holder::new(std::process::id(), run_id.clone(), SystemClock::default().now());
+    Ok(RunLock::take(&RalphDir::of(folder).lock(), &holder, LOCK_PATIENCE)?)
+}
+
+/// Writes the run into the registry, so that it can be found from anywhere.
+pub fn register(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Result<(), AppError> {
+    let entry = Registration {
+        run_id: spec.run_id.clone(),
+        title: spec.task.title.clone(),
+        origin: spec.origin.clone(),
+        workspace: spec.home().to_owned(),
+        created_at: spec.created_at,
+        spare: Some(repo.run_folder(&spec.run_id)),
+    };
+    Ok(registry::register(home, &entry)?)
+}
+
+/// How the work of a run is recorded.
+pub fn workspace_options(spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
+    let settings = &spec.settings;
+    let identity = repo.identity(settings.commit_author.as_deref(), settings.commit_email.as_deref());
+    WorkspaceOptions {
+        branch: spec.branch.clone(),
+        allow_agent_commits: settings.allow_agent_commits,
+        own_tree: spec.place != Place::InPlace,
+        commit_state: settings.commit_state,
+        sparse: match &spec.place {
+            Place::Clone { sparse, .. } => sparse.clone(),
+            Place::InPlace | Place::Worktree => Vec::new(),
+        },
+        ..WorkspaceOptions::new(identity)
+    }
+}
+
+/// Everything a driver needs for this run.
+pub fn parts(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+    repo: Repo,
+    lock: &RunLock,
+    cancel: Arc<CancelFlag>,
+    report: &dyn Reporter,
+) -> Result<Parts, AppError> {
+    let places = places(home, spec, &repo);
+    let other = handover::connect(env, spec, &repo)?;
+    let redactor = Arc::new(env.redactor(&spec.origin));
+    let lock_fd = lock
+        .fd()
+        .try_clone_to_owned()
+        .map_err(|e| AppError::environment(format!("cannot share the lock with the guard: {e}")))?;
+    let refusals = Refusals::default();
+    // The twin of a run that is over is gone; whoever still reads that run needs none.
+    let twin = spec.hands_back() && spec.workspace.is_dir();
+    let folder = if twin { &spec.workspace } else { spec.home() };
+    let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals)?;
+    let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
+        Some((sandbox, keeper)) => (sandbox, Some(keeper)),
+        None => {
+            let mut options = LocalOptions::new(spec.run_id.as_str(), env.vars());
+            if let Some(program) = env.helper_program() {
+                options.guard_exe = Some(program.to_owned());
+            }
+            options.lock_fd = Some(lock_fd);
+            options.env_remove = model_access::own_keys(env, &spec.settings);
+            let shown = if twin { seen_by_twin(spec, &repo) } else { Vec::new() };
+            options.fence = fence::of_run(env, home, spec, &refusals, shown)?;
+            (Box::new(LocalSandbox::start(folder, options)?), None)
+        }
+    };
+    let options = workspace_options(spec, &repo);
+    let run_id = spec.run_id.clone();
+    let workspace: Box<dyn Workspace> = if twin {
+        let agents = Repo::discover(env.vars(), &spec.workspace)?;
+        Box::new(HandBack::new(agents, repo, run_id, options)?)
+    } else {
+        Box::new(GitWorkspace::new(repo, run_id, options)?)
+    };
+    let access = ModelAccess::new(env, spec, &redactor);
+    Ok(Parts {
+        dir: RalphDir::of(folder),
+        places,
+        proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
+        sandbox,
+        workspace,
+        agents: agents(env, spec, &access)?,
+        custom_checks: std::collections::BTreeMap::new(),
+        clock: Arc::new(SystemClock::default()),
+        redactor,
+        observers: vec![report.observer()],
+        cancel,
+        helpers: access.helpers(),
+        refusals,
+        forge: other.forge,
+        push_to: other.push_to,
+        notifiers: Vec::new(),
+        keeper,
+        machine: Some(ralph_journal::machine::id(home)?),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        vars: env.vars().clone(),
+    })
+}
+
+/// What the twin's own files lead to in the user's folder, for reading only: the objects of the repo, and the run's logs.
+fn seen_by_twin(spec: &RunSpec, user: &Repo) -> Vec<PathBuf> {
+    let mut shown = twin::object_folders(user);
+    shown.push(RalphDir::of(spec.home()).run(&spec.run_id).path().to_owned());
+    shown
+}
+
+/// What calls models for this run, and knows what they cost.
+struct ModelAccess {
+    client: Arc<dyn ModelClient>,
+    pricing: Pricing,
+    redactor: Arc<Redactor>,
+}
+
+impl ModelAccess {
+    fn new(env: &Environment, spec: &RunSpec, redactor: &Arc<Redactor>) -> Self {
+        // Nothing is read, and no connection or thread made, before somebody asks.
+        let (origin, surroundings) = (spec.origin.clone(), env.clone());
+        let models = spec.settings.models.clone();
+        let prices: OnceLock<PriceTable> = OnceLock::new();
+        let pricing: Pricing = Arc::new(move |model, tokens| {
+            let prices = prices.get_or_init(|| match models::load(&surroundings, &origin) {
+                Ok(loaded) => loaded.prices.with_profiles(&models),
+                Err(_) => PriceTable::builtin().with_profiles(&models),
+            });
+            prices.cost(model, tokens).map(|cost| (cost.cost, cost.saved))
+        });
+        Self { client: Arc::new(HttpModelClient::new(env.lookup())), pricing, redactor: redactor.clone() }
+    }
+
+    fn helpers(&self) -> Helpers {
+        let asking = Asking::new().with_client(self.client.clone()).with_pricing(self.pricing.clone());
+        Helpers { asker: Some(Arc::new(asking)), pricing: Some(self.pricing.clone()), on_stuck: None }
+    }
+}
+
+fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec<Box<dyn Agent>>, AppError> {
+    let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+    for config in &spec.settings.agents {
+        match config.kind {
+            AgentKind::Cli => agents.push(Box::new(CliAgent::new(config.clone()))),
+            AgentKind::Actions => agents.push(Box::new(
+                ActionsAgent::new(
+                    config.clone(),
+                    spec.settings.models.clone(),
+                    access.pricing.clone(),
+                    access.client.clone(),
+                )
+                .with_redactor(access.redactor.clone()),
+            )),
+            AgentKind::Tools => {
+                let mut agent = ToolsAgent::new(
+                    config.clone(),
+                    spec.settings.models.clone(),
+                    access.pricing.clone(),
+                    access.client.clone(),
+                    Vec::new(),
+                )
+                .with_redactor(access.redactor.clone())
+                .with_temp_dir(env.vars().temp_dir());
+                if let Some(path) = awaited_file(spec) {
+                    agent = agent.with_done_file(path.into());
+                }
+                agents.push(Box::new(agent));
+            }
+            AgentKind::Scripted => {
+                let name = config.script.clone().unwrap_or_default();
+                let path = spec.origin.join(&name);
+                let text = read_script(&path)?;
+                let agent = ScriptedAgent::from_json(config.clone(), &text)
+                    .map_err(|e| AppError::usage(format!("{}:{}: {}", path.display(), e.line, e.message)))?;
+                agents.push(Box::new(agent));
+            }
+        }
+    }
+    Ok(agents)
+}
+
+/// The file that this run waits for as the sign of the end, where it does.
+fn awaited_file(spec: &RunSpec) -> Option<&str> {
+    spec.settings.verifiers.iter().find_map(|verifier| match &verifier.expect {
+        Some(Expect::FileExists { path }) if path.ends_with("DONE.md") => Some(path.as_str()),
+        _ => None,
+    })
+}
+
+fn read_script(path: &Path) -> Result<String, AppError> {
+    std::fs::read_to_string(path).map_err(|e| {
+        AppError::usage(format!("cannot read the script `{}`: {e}", path.display()))
+            .hint("`script` names a file below the folder of the run")
+    })
+}

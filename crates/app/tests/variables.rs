@@ -1,0 +1,79 @@
+//! The list of variables is whole: whatever the code names that looks like one stands in it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use ralph_app::variables::is_known;
+use regex_lite::Regex;
+use std::path::{Path, PathBuf};
+
+/// Words of the same form that are no variables, or none that anybody reads.
+const OTHERS: &[&str] = &[
+    // What others call their things.
+    "CHANGES_REQUESTED",
+    "CHERRY_PICK_HEAD",
+    "GIT_AUTHOR_IDENT",
+    "GTEST_SKIP",
+    "IMAGE_SAFETY",
+    "MAX_ITERATIONS",
+    "MAX_TOKENS",
+    "MERGE_HEAD",
+    "PROHIBITED_CONTENT",
+    "RATE_LIMITED",
+    "REVERT_HEAD",
+    "SCREAMING_SNAKE_CASE",
+    // Names by which secrets are known, whoever set them.
+    "API_KEY",
+    "DATABASE_URL",
+    "MYSQL_PWD",
+    // Of this build, and of an escape test.
+    "CARGO_PKG_VERSION",
+    "BAIT_TOKEN",
+];
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, files);
+        } else if path.to_str().is_some_and(|name| name.ends_with(".rs") && !name.ends_with("tests.rs")) {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_variable_that_code_names_stands_in_the_list() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&crates).unwrap().flatten() {
+        // Tests and what they stand on have variables of their own.
+        if entry.file_name() != "testkit" {
+            sources(&entry.path().join("src"), &mut files);
+        }
+    }
+    assert!(files.len() > 300, "the sources were not found");
+    let words = Regex::new(r#""([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)_?""#).unwrap();
+    let reads = Regex::new(r#"\.(?:get|get_os|filled|is_filled)\("([A-Z][A-Z0-9_]*)"\)"#).unwrap();
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let named = words.captures_iter(line).chain(reads.captures_iter(line));
+            for name in named.map(|found| found.get(1).unwrap().as_str()) {
+                let read_of_map = name == "HEAD";
+                if !is_known(name)
+                    && !is_known(&format!("{name}_"))
+                    && !OTHERS.contains(&name)
+                    && !read_of_map
+                {
+                    wrong.push(format!("{name} in {}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "variables that crates/app/src/variables.rs does not name:\n  {}",
+        wrong.join("\n  ")
+    );
+}

@@ -1,0 +1,70 @@
+//! `ralph attach`: a run that another process drives, as if it ran here.
+
+use crate::error::CommandError;
+use crate::follow::{Printer, Watch};
+use crate::output::Out;
+use ralph_app::App;
+use ralph_domain::event::EventBody;
+use ralph_journal::registry::Registration;
+use ralph_journal::stream::{RunStream, Start, StreamItem};
+use std::path::Path;
+
+/// Shows what has happened and what comes, and ends with the run's own exit code. Ctrl-C leaves; the run goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph run --detach      prints the id of a run that goes on by itself
+  ralph attach k3f9       watch it to its end
+  ralph attach --json     raw events, one JSON object per line
+
+Exit codes: those of the run; 130 where you left it first, 1 where nobody drives it any more.")]
+pub struct AttachArgs {
+    /// The run; the one that is driven now in this folder, else its latest, if left out.
+    pub run: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let facts = app.facts(folder, args.run.as_deref())?;
+    let entry = facts.entry;
+    let mut stream = RunStream::open(&entry.run_dir(), Start::Beginning)?;
+    let mut over = false;
+    let mut printer = Printer::new(out.json);
+    let mut watch = Watch::new(app, &entry);
+    loop {
+        // Asked before the look: whatever the last driver wrote is seen then.
+        let driven = watch.is_driven();
+        loop {
+            let items = stream.poll()?;
+            for item in &items {
+                over |= matches!(item, StreamItem::Event(line) if matches!(line.event.body, EventBody::Finished { .. }));
+                printer.item(item, out);
+            }
+            if items.is_empty() {
+                break;
+            }
+        }
+        if over || !driven {
+            printer.end(out);
+            return code(app, &entry, out);
+        }
+        if watch.wait() {
+            printer.end(out);
+            out.say(format!("run {} goes on; `ralph attach {}` shows it again", entry.run_id, entry.run_id));
+            return Ok(130);
+        }
+    }
+}
+
+/// How the run ended, or stands.
+fn code(app: &App, entry: &Registration, out: &Out) -> Result<u8, CommandError> {
+    let state = app.handle(entry).state()?;
+    if let Some(end) = &state.finished {
+        return Ok(end.reason.exit_code());
+    }
+    if let Some(need) = &state.needs_human {
+        out.say(format!("needs you: {}; {}", need.message, need.answer(entry.run_id.as_str())));
+        return Ok(3);
+    }
+    out.say(format!("not running: `ralph resume {}` goes on", entry.run_id));
+    Ok(if state.suspended_by.is_some() { 130 } else { 1 })
+}

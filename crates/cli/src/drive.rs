@@ -1,0 +1,79 @@
+//! Driving a run in the foreground: what `run`, `resume`, `cancel` and `demo` have in common.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::report::{Presenter, summary};
+use crate::signals;
+use ralph_app::{App, Begun, NotifyRequest, ReadyRun, RunRequest};
+use ralph_domain::control::BudgetChange;
+use ralph_domain::outcome::RunResult;
+use std::path::Path;
+
+/// Starts a run and drives it to its end.
+pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let presenter = Presenter::new(app, out);
+    let plan = app.prepare(request, &presenter)?;
+    let begun = app.start(plan, signals::install(), &presenter)?;
+    Ok(finish(begun, out))
+}
+
+/// The same; whoever reads the last line of stdout gets the documented object, whatever happened.
+pub fn start_or_refuse(request: &RunRequest, app: &App, out: &Out) -> u8 {
+    start(request, app, out).unwrap_or_else(|error| refuse(&error, out))
+}
+
+/// Tells why there is no run.
+pub fn refuse(error: &CommandError, out: &Out) -> u8 {
+    if out.json {
+        out.value(&RunResult::refused(error.to_run_error()));
+    }
+    let mut people = *out;
+    people.json = false;
+    people.fail(error)
+}
+
+/// Goes on with a run.
+pub fn go_on(
+    name: Option<&str>,
+    notify: &[NotifyRequest],
+    budgets: &BudgetChange,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let begun = app.resume(folder, name, notify, budgets, signals::install(), &Presenter::new(app, out))?;
+    Ok(finish(begun, out))
+}
+
+fn finish(begun: Begun, out: &Out) -> u8 {
+    match begun {
+        Begun::Ready(run) => drive(*run, out),
+        Begun::Told { run } => {
+            out.say(format!("run {run} goes on (`ralph logs -f {run}` follows it)"));
+            if out.json {
+                out.value(&serde_json::json!({ "run_id": run, "sent": "resume" }));
+            }
+            0
+        }
+        Begun::CaughtUp { run, told } => {
+            out.say(format!("run {run} is over; people are told of it now (`ralph show {run}` shows it)"));
+            if out.json {
+                out.value(&serde_json::json!({ "run_id": run, "told": told }));
+            }
+            0
+        }
+    }
+}
+
+/// Runs a driver to its end and tells how it went.
+fn drive(run: ReadyRun, out: &Out) -> u8 {
+    ralph_sandbox::let_go_of_code();
+    let finished = run.run();
+    summary(&finished.result, &finished.spec, finished.state.as_ref(), out);
+    if out.json {
+        out.value(&finished.result);
+    }
+    let code = finished.result.reason.exit_code();
+    finished.tidy_up();
+    code
+}

@@ -1,0 +1,150 @@
+//! Following a run from outside: what `logs -f` and `attach` share.
+
+use crate::live_text::LivePrinter;
+use crate::output::{Out, Sign};
+use crate::signals;
+use crate::table::{columns, wrap};
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+use ralph_app::App;
+use ralph_core::CancelFlag;
+use ralph_core::clock::SystemClock;
+use ralph_core::handle::RunHandle;
+use ralph_domain::describe::{Tone, describe};
+use ralph_domain::ports::Clock as _;
+use ralph_journal::registry::Registration;
+use ralph_journal::stream::StreamItem;
+use ralph_journal::tail::Line;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time between two looks at the journal.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Prints lines; in words, with a heading for each new day.
+#[derive(Debug)]
+pub struct Printer {
+    raw: bool,
+    day: String,
+    live: LivePrinter,
+}
+
+impl Printer {
+    /// In words, or as the lines stand in the journal.
+    pub fn new(raw: bool) -> Self {
+        Self { raw, day: String::new(), live: LivePrinter::default() }
+    }
+
+    /// One thing that the run has told.
+    pub fn item(&mut self, item: &StreamItem, out: &Out) {
+        match item {
+            StreamItem::Event(line) => {
+                self.live.end(out);
+                self.print(line, out);
+            }
+            StreamItem::Live(record) if self.raw => out.value(record),
+            StreamItem::Live(record) => self.live.print(record, out),
+            StreamItem::Missed(_) if self.raw => {}
+            StreamItem::Missed(records) => self.live.missed(*records, out),
+        }
+    }
+
+    /// Ends a line of live text that is still open.
+    pub fn end(&mut self, out: &Out) {
+        self.live.end(out);
+    }
+
+    /// On stdout; nothing where there is nothing to say.
+    fn print(&mut self, line: &Line, out: &Out) {
+        if self.raw {
+            out.line(&line.text);
+            return;
+        }
+        let Some((tone, sentence)) = describe(&line.event) else { return };
+        let day = line.event.at.strftime("%Y-%m-%d").to_string();
+        if day != self.day {
+            out.line(out.out(Tone::Muted, &format!("{day} (UTC)")));
+            self.day = day;
+        }
+        let sign = match tone {
+            Tone::Good => Sign::Good,
+            Tone::Bad => Sign::Bad,
+            Tone::Attention => Sign::Wait,
+            Tone::Plain => Sign::Now,
+            Tone::Muted => Sign::Note,
+        };
+        let time = out.out(Tone::Muted, &line.event.at.strftime("%H:%M:%S").to_string());
+        let sign = out.sign(sign);
+        // Signs differ in width; the sentences still begin in one column.
+        let pad = " ".repeat(3usize.saturating_sub(crate::table::width(sign)));
+        for (n, part) in wrap(&sentence, columns().saturating_sub(12)).iter().enumerate() {
+            let part = if tone == Tone::Muted { out.out(tone, part) } else { part.clone() };
+            match n {
+                0 => out.line(format!("{time} {}{pad}{part}", out.out(tone, sign))),
+                _ => out.line(format!("            {part}")),
+            }
+        }
+    }
+}
+
+/// Waits between two looks, and knows when to stop waiting.
+pub struct Watch {
+    clock: SystemClock,
+    cancel: Arc<CancelFlag>,
+    handle: RunHandle,
+    id: String,
+    looks: u32,
+    told: bool,
+}
+
+impl Watch {
+    /// Of this run.
+    pub fn new(app: &App, entry: &Registration) -> Self {
+        Self {
+            clock: SystemClock::default(),
+            cancel: signals::install(),
+            handle: app.handle(entry),
+            id: entry.run_id.to_string(),
+            looks: 0,
+            told: false,
+        }
+    }
+
+    /// Lets a moment pass; true where nobody wants to see more.
+    pub fn pause(&mut self, out: &Out) -> bool {
+        let left = self.wait();
+        self.looks += 1;
+        // Once a second: is anybody still at work? It may go on later, so that is said and not an end.
+        if self.looks.is_multiple_of(5) {
+            let idle = !self.handle.is_driven();
+            if idle && !self.told {
+                out.say(format!(
+                    "no process drives this run; `ralph resume {}` goes on (Ctrl-C leaves)",
+                    self.id
+                ));
+            }
+            self.told = idle;
+        }
+        left
+    }
+
+    /// The same, without a word about who drives the run.
+    pub fn wait(&mut self) -> bool {
+        self.clock.pause(LOOK);
+        self.cancel.get().is_some() || reader_gone()
+    }
+
+    /// Whether a process drives the run now.
+    pub fn is_driven(&self) -> bool {
+        self.handle.is_driven()
+    }
+}
+
+/// Whether whoever read stdout has closed it (`ralph logs -f | head`).
+fn reader_gone() -> bool {
+    let stdout = std::io::stdout();
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let closed = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+    nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|n| n > 0)
+        && fds[0].revents().is_some_and(|r| r.intersects(closed))
+}

@@ -1,0 +1,197 @@
+//! What a run in the foreground tells a person before its first and after its last step.
+
+use crate::fault::Boundaries;
+use crate::output::{Out, Sign};
+use crate::present::Terminal;
+use ralph_app::{App, Notice, Reporter};
+use ralph_core::Observer;
+use ralph_domain::config::Isolation;
+use ralph_domain::describe::Tone;
+use ralph_domain::id::AgentName;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use ralph_domain::text::{count, duration};
+use ralph_git::LeftOut;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Shows runs on a terminal.
+pub struct Presenter<'a> {
+    app: &'a App,
+    out: &'a Out,
+}
+
+impl<'a> Presenter<'a> {
+    /// On this output.
+    pub fn new(app: &'a App, out: &'a Out) -> Self {
+        Self { app, out }
+    }
+}
+
+impl Reporter for Presenter<'_> {
+    fn notice(&self, notice: &Notice<'_>) {
+        let out = self.out;
+        match notice {
+            Notice::CopyingTree if out.live => out.say("making a twin of your tree for the agent"),
+            Notice::CopyingTree => {}
+            Notice::GoingOn { run } => {
+                out.say(format!(
+                    "going on with run {run}, which was not finished (`--new` starts another one)"
+                ));
+            }
+            Notice::StaysHere { reason } => out.say(format!("the result stays on its branch here: {reason}")),
+            Notice::CodeHostSilent { reason } => {
+                out.say(format!("the code host does not answer now: {reason}"));
+            }
+            Notice::HasItAlready => {
+                out.say("what this machine has of the run reaches as far: going on with that");
+            }
+            Notice::Brought { run, folder, iterations } => out.say(format!(
+                "run {run} is in `{}` now, after {}",
+                folder.display(),
+                count(*iterations as usize, "iteration")
+            )),
+            Notice::Starting { spec, unheard, unpriced } => announce(spec, unheard, unpriced, out),
+            Notice::LeftOut(left) => tell_left_out(left, out),
+        }
+    }
+
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(Terminal::new(*self.out, Boundaries::new(self.app.environment().vars())))
+    }
+}
+
+/// What a person must know before money is spent.
+fn announce(spec: &RunSpec, unheard: &[String], unpriced: &[AgentName], out: &Out) {
+    for word in unheard {
+        out.say(format!(
+            "{} the repo's config asks for {word}, which only your own config or a flag can give",
+            out.err(Tone::Attention, "note:")
+        ));
+    }
+    let provider = spec.settings.sandbox.provider();
+    if provider.is_elsewhere() && (out.live || out.verbose) {
+        out.say(format!("works in a sandbox of {}; the runs folder and git stay here", provider.as_str()));
+    }
+    if !provider.is_elsewhere() && (out.live || out.verbose) {
+        match spec.settings.isolation {
+            Isolation::Bwrap => {
+                out.say("fenced off with bubblewrap: sees the workspace, not your home; network by list")
+            }
+            Isolation::Landlock => {
+                out.say("fenced off with Landlock, which holds less than bubblewrap (`ralph doctor`)")
+            }
+            Isolation::Auto | Isolation::None => {}
+        }
+    }
+    let blind: Vec<&str> = unpriced.iter().map(AgentName::as_str).collect();
+    if !blind.is_empty() && (out.live || out.verbose) {
+        out.say(format!(
+            "{} {} {} not report cost and no price is known: the cap of {} cannot hold for {}",
+            out.err(Tone::Attention, "note:"),
+            blind.join(", "),
+            if blind.len() == 1 { "does" } else { "do" },
+            spec.settings.budgets.max_cost,
+            if blind.len() == 1 { "it" } else { "them" },
+        ));
+    }
+}
+
+/// What of the user's tree the agent does not get.
+fn tell_left_out(left: &LeftOut, out: &Out) {
+    let names = |paths: &[PathBuf]| {
+        let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
+        format!("{}{}", shown.join(", "), if paths.len() > shown.len() { ", …" } else { "" })
+    };
+    if !left.secrets.is_empty() {
+        out.say(format!(
+            "{} ignored files that look like secrets are not shown to the agent: {}",
+            out.err(Tone::Muted, "note:"),
+            names(&left.secrets)
+        ));
+    }
+    if !left.too_much.is_empty() {
+        out.say(format!(
+            "{} too much to copy, so the agent works without: {}",
+            out.err(Tone::Attention, "note:"),
+            names(&left.too_much)
+        ));
+    }
+}
+
+/// The end of a run, for people.
+pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out: &Out) {
+    let (tone, sign) = match result.reason {
+        EndReason::Completed => (Tone::Good, Sign::Good),
+        EndReason::NeedsHuman | EndReason::Suspended => (Tone::Attention, Sign::Pause),
+        _ => (Tone::Bad, Sign::Bad),
+    };
+    out.say(format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
+    let time = duration(Duration::from_secs_f64(result.elapsed_seconds.max(0.0)));
+    let cost = match result.cost_basis {
+        CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
+        basis => format!("{} ({})", result.cost_usd, basis.as_str()),
+    };
+    let row = |name: &str, value: &str| {
+        out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
+    };
+    let compute = result.compute_usd.map(|cost| format!(" · compute ~{cost}")).unwrap_or_default();
+    row(
+        "run",
+        &format!(
+            "{} · {} · {time} · {cost}{compute}",
+            spec.run_id,
+            count(result.iterations as usize, "iteration")
+        ),
+    );
+    if let Some(branch) = &result.branch {
+        row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
+    }
+    if let Some(url) = &result.pr_url {
+        row("pull req", url);
+    }
+    if spec.home() != spec.origin {
+        row("folder", &spec.workspace.display().to_string());
+    }
+    let kept = state.map(|state| state.kept_back.as_slice()).unwrap_or_default();
+    if let Some(branch) = state.and_then(|state| state.branch_kept.as_ref()) {
+        let work = format!("refs/ralph/{}/work", spec.run_id);
+        row(
+            "yours",
+            &format!("the branch `{branch}` stayed where you moved it; the run's commits: git log {work}"),
+        );
+    }
+    if let Some(first) = kept.first() {
+        let name = if kept.len() == 1 { format!("`{first}`") } else { count(kept.len(), "file") };
+        row(
+            "yours",
+            &format!(
+                "{name} kept as you changed it; the agent's: git show refs/ralph/{}/work:{first}",
+                spec.run_id
+            ),
+        );
+    }
+    if !result.sandboxes.is_empty() {
+        let ids = result.sandboxes.join(", ");
+        row("sandbox", &format!("{ids} is kept; `ralph sandbox rm {}` removes it", spec.run_id));
+    }
+    if let Some(dir) = &result.run_dir {
+        if dir.join("proof.json").is_file() {
+            row("evidence", &dir.join("proof.json").display().to_string());
+        }
+        row("logs", &dir.join("iterations").display().to_string());
+    }
+    if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
+        out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
+    } else if let Some(url) = result.pr_url.as_deref().filter(|_| result.success) {
+        out.say(format!("{} review {url}", out.err(Tone::Plain, "next:")));
+    } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
+        out.say(format!(
+            "{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them",
+            out.err(Tone::Plain, "next:"),
+            spec.run_id
+        ));
+    }
+}

@@ -1,0 +1,222 @@
+//! A run in words and lines: run line, Now line, criteria, agents, budgets, the last iterations, where things are.
+
+use crate::output::{Out, Sign};
+use crate::table::{Cell, Table, columns, fit, flow, width, wrap};
+use crate::words::{ago, bar, budget_tone, card, cost, heading, home_path, left, row, short_count, tests};
+use ralph_app::facts::Facts;
+use ralph_app::now;
+use ralph_domain::budget::BudgetKind;
+use ralph_domain::describe::Tone;
+use ralph_domain::event::CheckResult;
+use ralph_domain::money::Usd;
+use ralph_domain::text::{clock, count, duration};
+use std::path::Path;
+
+/// Iterations shown.
+const CARDS: usize = 5;
+
+/// Prints all of it.
+pub fn print(facts: &Facts, out: &Out) {
+    run_line(facts, out);
+    now_line(facts, true, out);
+    criteria(facts, out);
+    agents(facts, out);
+    budgets(facts, out);
+    iterations(facts, out);
+    places(facts, out);
+}
+
+/// Sign, status word, title and id; below it progress, money, time.
+pub fn run_line(facts: &Facts, out: &Out) {
+    let state = &facts.state;
+    let (sign, word) = status_words(facts, out);
+    let id = facts.entry.run_id.as_str();
+    let head = width(&word) + 4;
+    let room = columns().saturating_sub(head + width(id) + 2).max(10);
+    let title = fit(&state.spec.task.title, room);
+    let space = " ".repeat(room.saturating_sub(width(&title)));
+    out.line(format!("{sign} {word}  {title}{space}  {}", out.out(Tone::Muted, id)));
+    let budgets = &state.spec.settings.budgets;
+    let score = facts.loop_score();
+    let parts = [
+        format!("iteration {}/{}", facts.iteration(), budgets.max_iterations),
+        format!("loop {} {score:.1}", bar(out, score, 5)),
+        cost(state),
+        format!("worked {} of {}", clock(state.spent().time), clock(budgets.max_wall_time)),
+        format!("last event {}", ago(facts.last_event, facts.now)),
+    ];
+    for (n, line) in flow(&parts, columns(), 2).into_iter().enumerate() {
+        out.line(if n == 0 { format!("  {line}") } else { line });
+    }
+}
+
+/// The status with its sign; a run that nobody drives says so.
+pub fn status_words(facts: &Facts, out: &Out) -> (String, String) {
+    let status = facts.status().as_str();
+    if facts.is_orphaned() {
+        return (out.out(Tone::Attention, out.sign(Sign::Pause)), format!("{status}, not running"));
+    }
+    (out.status_sign(status), status.to_owned())
+}
+
+/// The Now line and, where it is wanted, what a person can do.
+pub fn now_line(facts: &Facts, with_next: bool, out: &Out) {
+    let (tone, sentence) = now::line(facts);
+    let parts: Vec<String> = sentence.split(" · ").map(str::to_owned).collect();
+    for (n, line) in flow(&parts, columns(), 2).into_iter().enumerate() {
+        let line = if n == 0 { format!("  {line}") } else { line };
+        out.line(if tone == Tone::Plain { line } else { out.out(tone, &line) });
+    }
+    if let Some(next) = now::next(facts).filter(|_| with_next) {
+        for (n, line) in wrap(&next, columns().saturating_sub(6)).into_iter().enumerate() {
+            out.line(if n == 0 {
+                format!("{} {line}", out.out(Tone::Plain, "next:"))
+            } else {
+                format!("      {line}")
+            });
+        }
+    }
+}
+
+fn criteria(facts: &Facts, out: &Out) {
+    let state = &facts.state;
+    heading(out, "Criteria");
+    let mut table = Table::new(2).indent(2);
+    for verifier in &state.spec.settings.verifiers {
+        let required = state.spec.settings.required_verifiers.contains(&verifier.name);
+        let (sign, tone, words) = match state.checks.get(&verifier.name) {
+            None => (Sign::Open, Tone::Muted, "not run yet".to_owned()),
+            Some(result) if result.passed => (Sign::Good, Tone::Good, check_words(facts, result)),
+            Some(result) => (Sign::Bad, Tone::Bad, check_words(facts, result)),
+        };
+        let name = format!("{}{}", verifier.name, if required { " (required)" } else { "" });
+        table.row([Cell::toned(tone, out.sign(sign)), name.into(), words.into()]);
+    }
+    if let Some(proof) = &state.proof {
+        let place = if proof.clean { "in a clean checkout" } else { "in place" };
+        let (sign, tone, words) = match (&proof.proof, proof.passed) {
+            (None, _) => (Sign::Now, Tone::Muted, format!("checking {} {place}", proof.commit.short())),
+            (Some(_), true) => {
+                (Sign::Good, Tone::Good, format!("proven at {} {place}", proof.commit.short()))
+            }
+            (Some(_), false) => (Sign::Bad, Tone::Bad, format!("not proven: {}", proof.failed.join("; "))),
+        };
+        table.row([Cell::toned(tone, out.sign(sign)), "final check".into(), words.into()]);
+    }
+    table.lines(columns(), out).iter().for_each(|l| out.line(l));
+}
+
+/// `passed 6 s ago, 44 tests pass, current tree`.
+pub fn check_words(facts: &Facts, result: &CheckResult) -> String {
+    let mut words = vec![match (&result.why, result.passed) {
+        (_, true) => "passed".to_owned(),
+        (Some(why), false) => why.clone(),
+        (None, false) => "failed".to_owned(),
+    }];
+    if let Some(at) = facts.written_at(Path::new(&result.log)) {
+        let comma = if result.passed { "" } else { "," };
+        words[0].push_str(&format!("{comma} {}", ago(at, facts.now)));
+    }
+    words.extend(result.tests.map(|t| tests(t, None)));
+    words.push(if facts.is_current(result) { "current tree" } else { "older tree" }.to_owned());
+    words.join(", ")
+}
+
+fn agents(facts: &Facts, out: &Out) {
+    let state = &facts.state;
+    heading(out, "Agents");
+    let mut table = Table::new(2).indent(2);
+    for agent in &state.spec.settings.agents {
+        let name = &agent.name;
+        let works = facts.driver.is_some() && state.current.as_ref().is_some_and(|c| c.agent == *name);
+        let rest = state.cooldowns.get(name).filter(|c| c.until > facts.now);
+        let (sign, tone, mut words) = if let Some(reason) = state.dropped.get(name) {
+            (Sign::Bad, Tone::Bad, format!("takes no further part: {reason}"))
+        } else if let Some(rest) = rest {
+            let words = format!("rests for {}: {}", left(rest.until, facts.now), rest.reason);
+            (Sign::Wait, Tone::Attention, words)
+        } else if works {
+            (Sign::Now, Tone::Plain, "at work".to_owned())
+        } else {
+            (Sign::Open, Tone::Muted, "free".to_owned())
+        };
+        if let Some(used) = state.by_agent.get(name) {
+            words.push_str(&format!(" · {}", count(used.sessions as usize, "session")));
+            if used.cost > Usd::ZERO {
+                words.push_str(&format!(" · {}", used.cost));
+            }
+        }
+        table.row([Cell::toned(tone, out.sign(sign)), name.as_str().into(), words.into()]);
+    }
+    table.lines(columns(), out).iter().for_each(|l| out.line(l));
+}
+
+fn budgets(facts: &Facts, out: &Out) {
+    let (state, spent) = (&facts.state, facts.state.spent());
+    let budgets = &state.spec.settings.budgets;
+    heading(out, "Budgets");
+    let mut table = Table::new(2).indent(2);
+    for (kind, share) in budgets.shares(spent) {
+        let words = match kind {
+            BudgetKind::Iterations => format!("{} of {}", spent.iterations, budgets.max_iterations),
+            BudgetKind::Time => format!("{} of {}", duration(spent.time), duration(budgets.max_wall_time)),
+            BudgetKind::Cost => cost(state),
+            BudgetKind::Tokens => {
+                format!(
+                    "{} of {}",
+                    short_count(spent.tokens),
+                    short_count(budgets.max_tokens.unwrap_or_default())
+                )
+            }
+        };
+        let shown = format!("{} {:>3.0} %", bar(out, share, 10), share * 100.0);
+        let shown = budget_tone(share)
+            .map_or_else(|| Cell::new(shown.clone()), |tone| Cell::toned(tone, shown.clone()));
+        table.row([kind.as_str().into(), shown, words.into()]);
+    }
+    if budgets.max_tokens.is_none() && spent.tokens > 0 {
+        table.row([
+            "tokens".into(),
+            Cell::default(),
+            format!("{}, no cap", short_count(spent.tokens)).into(),
+        ]);
+    }
+    table.lines(columns(), out).iter().for_each(|l| out.line(l));
+    if let Some(deadline) = budgets.deadline {
+        out.line(format!("  ends in {}", left(deadline, facts.now)));
+    }
+}
+
+fn iterations(facts: &Facts, out: &Out) {
+    let history = &facts.state.history;
+    if history.is_empty() {
+        return;
+    }
+    heading(out, "Last iterations");
+    for at in (history.len().saturating_sub(CARDS)..history.len()).rev() {
+        let before = at.checked_sub(1).and_then(|b| history.get(b));
+        card(out, &history[at], before);
+    }
+}
+
+/// Where branch, evidence and logs are.
+pub fn places(facts: &Facts, out: &Out) {
+    let (state, dir) = (&facts.state, facts.entry.run_dir());
+    heading(out, "Where");
+    if let Some(branch) = facts.branch() {
+        row(out, "branch", &branch);
+    }
+    if let Some(pr) = &state.handover.pr {
+        let how = if pr.draft { " (draft)" } else { "" };
+        row(out, "pull request", &format!("{}{how}", pr.url));
+    }
+    row(out, "folder", &home_path(state.spec.home()));
+    for sandbox in &state.compute.sandboxes {
+        let rests = if sandbox.rests { ", at rest" } else { "" };
+        row(out, "sandbox", &format!("{} of {}{rests}", sandbox.id, sandbox.provider));
+    }
+    if dir.proof().is_file() {
+        row(out, "evidence", &home_path(&dir.proof()));
+    }
+    row(out, "logs", &format!("`ralph logs {}`; files in {}", facts.entry.run_id, home_path(dir.path())));
+}

@@ -1,0 +1,285 @@
+//! Text in columns: aligned by what is seen on a screen, never by bytes, and cut to the width there is.
+
+use crate::output::Out;
+use ralph_domain::describe::Tone;
+
+/// Width that text must fit where the terminal does not say more.
+const NARROW: usize = 80;
+/// A column that gives way is never cut below this.
+const FLEX_MIN: usize = 8;
+
+/// One cell.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    text: String,
+    tone: Option<Tone>,
+    right: bool,
+}
+
+impl Cell {
+    /// Plain text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+    /// Text in the colour of a role.
+    pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
+        Self { text: text.into(), tone: Some(tone), ..Self::default() }
+    }
+    /// Aligned to the right, for numbers.
+    pub fn right(mut self) -> Self {
+        self.right = true;
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+/// Rows of cells; the column `flex` gives way where the width does not suffice.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<Cell>>,
+    flex: usize,
+    indent: usize,
+}
+
+impl Table {
+    /// An empty table whose column `flex` may be cut.
+    pub fn new(flex: usize) -> Self {
+        Self { flex, ..Self::default() }
+    }
+    /// With spaces before each row.
+    pub fn indent(mut self, spaces: usize) -> Self {
+        self.indent = spaces;
+        self
+    }
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+    /// The lines, each at most `columns` wide unless even the cut column does not suffice.
+    pub fn lines(&self, columns: usize, out: &Out) -> Vec<String> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut widths = vec![0; count];
+        for row in &self.rows {
+            for (at, cell) in row.iter().enumerate() {
+                widths[at] = widths[at].max(width(&cell.text));
+            }
+        }
+        let all = self.indent + widths.iter().sum::<usize>() + 2 * count.saturating_sub(1);
+        if let Some(flex) = widths.get_mut(self.flex) {
+            *flex = (*flex).min(flex.saturating_sub(all.saturating_sub(columns)).max(FLEX_MIN));
+        }
+        self.rows.iter().map(|row| self.line(row, &widths, out)).collect()
+    }
+
+    fn line(&self, row: &[Cell], widths: &[usize], out: &Out) -> String {
+        let mut line = " ".repeat(self.indent);
+        for (at, cell) in row.iter().enumerate() {
+            let text = fit(&cell.text, widths[at]);
+            let space = " ".repeat(widths[at] - width(&text));
+            let painted = match cell.tone {
+                Some(tone) if !text.is_empty() => out.out(tone, &text),
+                _ => text,
+            };
+            if at > 0 {
+                line.push_str("  ");
+            }
+            if cell.right {
+                line.push_str(&space);
+            }
+            line.push_str(&painted);
+            if !cell.right && at + 1 < row.len() {
+                line.push_str(&space);
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// Columns that lines may take.
+pub fn columns() -> usize {
+    crate::terminal::columns().unwrap_or(NARROW).clamp(40, 200)
+}
+
+/// Columns that a text takes on a screen.
+pub fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    match c as u32 {
+        0x0300..=0x036F | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
+        0x1100..=0x115F
+        | 0x231A..=0x231B
+        | 0x23E9..=0x23EC
+        | 0x23F0
+        | 0x23F3
+        | 0x2E80..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1FAFF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}
+
+/// The text cut to `columns`, with `…` where something is missing.
+pub fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += char_width(c);
+        if used > columns {
+            break;
+        }
+        cut.push(c);
+    }
+    cut.push('…');
+    cut
+}
+
+/// The end of a path cut to `columns`: its last folders tell it apart.
+pub fn fit_path(path: &str, columns: usize) -> String {
+    if width(path) <= columns {
+        return path.to_owned();
+    }
+    let mut kept: Vec<char> = Vec::new();
+    let mut used = 1;
+    for c in path.chars().rev() {
+        used += char_width(c);
+        if used > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept.iter().rev().collect()
+}
+
+/// Parts one after the other with ` · ` between them, broken between parts where a line is full. A part that is longer
+/// than a line is broken at spaces. Every line after the first starts with `indent` spaces.
+pub fn flow(parts: &[String], columns: usize, indent: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    let room = columns.saturating_sub(indent).max(20);
+    for part in parts.iter().filter(|p| !p.is_empty()) {
+        let line = lines.last_mut().map(|l| (width(l), l));
+        match line {
+            Some((0, line)) if width(part) <= room => line.push_str(part),
+            Some((used, line)) if used > 0 && used + 3 + width(part) <= room => {
+                line.push_str(" · ");
+                line.push_str(part);
+            }
+            _ => {
+                if lines.last().is_some_and(String::is_empty) {
+                    lines.pop();
+                }
+                lines.extend(wrap(part, room));
+            }
+        }
+    }
+    let pad = " ".repeat(indent);
+    lines.into_iter().enumerate().map(|(n, l)| if n == 0 { l } else { format!("{pad}{l}") }).collect()
+}
+
+/// The text broken at spaces into lines of at most `columns`. What stands between backticks is there to be copied and
+/// stays on one line.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces(text) {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&piece) <= columns => {
+                line.push(' ');
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    lines
+}
+
+/// Words, and quoted commands as one; a text with an odd number of backticks quotes nothing.
+fn pieces(text: &str) -> Vec<String> {
+    let quotes = |word: &str| word.matches('`').count() % 2 == 1;
+    let paired = !quotes(text);
+    let mut found: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in text.split_whitespace() {
+        match found.last_mut() {
+            Some(last) if open => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => found.push(word.to_owned()),
+        }
+        open ^= paired && quotes(word);
+    }
+    found
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::Parser as _;
+
+    /// Output without colour, for tests of texts.
+    pub fn plain() -> Out {
+        let env = ralph_app::Environment::new(Default::default(), "/");
+        Out::new(&Cli::parse_from(["ralph", "--color", "never"]), &env)
+    }
+
+    #[test]
+    fn columns_are_aligned_by_what_is_seen_and_cut_to_the_width() {
+        let mut table = Table::new(1).indent(2);
+        table.row(["a".into(), "日本".into(), Cell::new("7").right()]);
+        table.row(["bcd".into(), "a title that is much too long".into(), Cell::new("12").right()]);
+        let lines = table.lines(24, &plain());
+        assert_eq!(lines, ["  a    日本            7", "  bcd  a title that…  12"]);
+        assert!(lines.iter().all(|l| width(l) <= 24), "{lines:?}");
+    }
+
+    #[test]
+    fn cuts_say_that_something_is_missing() {
+        assert_eq!(fit("abcdef", 4), "abc…");
+        assert_eq!(fit("abcd", 4), "abcd");
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(fit_path("/home/me/work/repo", 8), "…rk/repo");
+    }
+
+    #[test]
+    fn parts_break_between_each_other_before_they_break_inside() {
+        let parts = [
+            "one two".to_owned(),
+            "three".into(),
+            String::new(),
+            "a longer part of the line that must wrap".into(),
+        ];
+        let lines = flow(&parts, 24, 2);
+        assert_eq!(lines, ["one two · three", "  a longer part of the", "  line that must wrap"]);
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let text = "look at it, then `ralph approve 20261115` and `ralph resume 20261115`.";
+        let want = ["look at it, then", "`ralph approve 20261115`", "and", "`ralph resume 20261115`."];
+        assert_eq!(wrap(text, 24), want);
+        assert_eq!(wrap("a lone ` breaks as words do", 12), ["a lone `", "breaks as", "words do"]);
+    }
+
+    #[test]
+    fn no_text_gives_no_words() {
+        assert!(wrap("  ", 10).is_empty());
+        assert_eq!(flow(&[], 80, 0), [""]);
+    }
+}

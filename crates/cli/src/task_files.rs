@@ -1,0 +1,272 @@
+//! The files of a new task, from templates, with the project's own commands filled in.
+
+use crate::error::CommandError;
+use crate::project::{ProjectCommand, ProjectCommands};
+use jiff::Timestamp;
+use ralph_domain::config::{CommandLine, join_argv};
+use ralph_domain::dialect::Dialect;
+use ralph_domain::dialect::names;
+use ralph_domain::dialect::prd_tasks::TasksJson;
+use ralph_domain::dialect::ralph_json::{Entry, RalphJson};
+
+const TASK: &str = include_str!("templates/ralph_task.md");
+const JSON: &str = include_str!("templates/ralph.json");
+const PROMPT: &str = include_str!("templates/PROMPT.md");
+const PRD: &str = include_str!("templates/plan/prd.md");
+const TASKS: &str = include_str!("templates/plan/tasks.json");
+const PROGRESS: &str = include_str!("templates/plan/progress.txt");
+const PLAN_PROMPT: &str = include_str!("templates/plan/prompt.md");
+
+/// Stands where a test command belongs and none was found. It fails, so that nothing passes by accident.
+pub const NO_TESTS: &str = "echo 'put the command that runs your tests here' >&2; exit 1";
+
+/// What a new task is filled with.
+#[derive(Debug, Clone)]
+pub struct NewTask<'a> {
+    /// Its name, for people.
+    pub title: &'a str,
+    /// What the work starts from, where it is known.
+    pub base_branch: Option<&'a str>,
+    /// The project's own commands.
+    pub commands: &'a ProjectCommands,
+    /// When it is made.
+    pub now: Timestamp,
+}
+
+/// The files of a task of this dialect: paths relative to the top of the repo, and their texts.
+pub fn files(dialect: Dialect, task: &NewTask<'_>) -> Result<Vec<(&'static str, String)>, CommandError> {
+    Ok(match dialect {
+        Dialect::RalphTaskMd => vec![("ralph_task.md", task.ralph_task_md())],
+        Dialect::RalphJson => vec![("ralph.json", task.ralph_json()?)],
+        Dialect::Plan => vec![
+            ("ralph/prd.md", task.prd()),
+            ("ralph/tasks.json", task.tasks_json()?),
+            ("ralph/progress.txt", task.progress()),
+            ("ralph/prompt.md", task.plan_prompt()),
+        ],
+        Dialect::PromptMd => vec![("PROMPT.md", task.prompt_md())],
+    })
+}
+
+impl NewTask<'_> {
+    fn id(&self) -> String {
+        names::derived_id(self.title)
+    }
+
+    fn slug(&self) -> String {
+        names::slug(self.title)
+    }
+
+    /// The command that runs the tests, as a shell line.
+    fn test(&self) -> String {
+        self.commands.tests.first().map_or_else(|| NO_TESTS.to_owned(), line)
+    }
+
+    /// What each command shows, and the command: tests first, then what else was found.
+    fn checks(&self) -> Vec<(&'static str, String)> {
+        let mut out = vec![("The whole test suite passes", self.test())];
+        out.extend(self.commands.lints.first().map(|c| ("The linter has nothing to say", line(c))));
+        out.extend(self.commands.typechecks.first().map(|c| ("The types check", line(c))));
+        out
+    }
+
+    fn ralph_task_md(&self) -> String {
+        let checks = self.checks();
+        let mut verify = String::new();
+        if checks.len() > 1 {
+            verify.push_str("verify_commands:\n");
+            for (_, command) in checks.iter().skip(1) {
+                verify.push_str(&format!("  - {}\n", quoted(command)));
+            }
+        }
+        let boxes: Vec<String> = checks
+            .iter()
+            .enumerate()
+            .map(|(at, (text, command))| format!("- [ ] M2.{} {text}\n  - verify: `{command}`", at + 1))
+            .collect();
+        let base = self.base_branch.map(quoted).unwrap_or_default();
+        let template = match self.base_branch {
+            Some(_) => TASK.to_owned(),
+            None => TASK.replace("base_branch: %%base_branch%%\n", ""),
+        };
+        fill(
+            &template,
+            &[
+                ("task_id", &self.id()),
+                ("base_branch", &base),
+                ("slug", &quoted(&self.slug())),
+                ("test_command", &quoted(&self.test())),
+                ("verify_commands", &verify),
+                ("title", self.title),
+                ("verify_test", &format!("`{}`", self.test())),
+                ("quality_boxes", &boxes.join("\n")),
+            ],
+        )
+    }
+
+    fn ralph_json(&self) -> Result<String, CommandError> {
+        let base = inside_quotes(self.base_branch.unwrap_or_default());
+        let text = fill(
+            JSON,
+            &[
+                ("title", &inside_quotes(self.title)),
+                ("task_id", &self.id()),
+                ("base_branch", &base),
+                ("slug", &inside_quotes(&self.slug())),
+            ],
+        );
+        let mut task: RalphJson = serde_json::from_str(&text).map_err(|e| broken("ralph.json", &e))?;
+        if self.base_branch.is_none() {
+            task.repository = None;
+        }
+        task.acceptance_criteria = self
+            .checks()
+            .into_iter()
+            .map(|(text, command)| Entry {
+                kind: "command_succeeds".into(),
+                description: Some(text.into()),
+                command: Some(CommandLine::Shell(command)),
+                ..Entry::default()
+            })
+            .collect();
+        pretty("ralph.json", &task)
+    }
+
+    fn prompt_md(&self) -> String {
+        let commands: Vec<String> = self.checks().iter().map(|(_, c)| format!("- `{c}`")).collect();
+        let accepted: Vec<String> = self
+            .checks()
+            .iter()
+            .map(|(text, command)| format!("- {text}: `{command}` exits with 0."))
+            .collect();
+        fill(
+            PROMPT,
+            &[
+                ("title", self.title),
+                ("acceptance", &accepted.join("\n")),
+                ("verification", &commands.join("\n")),
+            ],
+        )
+    }
+
+    /// The PRD to be filled in.
+    pub fn prd(&self) -> String {
+        fill(PRD, &[("title", self.title)])
+    }
+
+    /// The empty list of stories.
+    pub fn tasks_json(&self) -> Result<String, CommandError> {
+        let text =
+            fill(TASKS, &[("title", &inside_quotes(self.title)), ("slug", &inside_quotes(&self.slug()))]);
+        let mut tasks: TasksJson = serde_json::from_str(&text).map_err(|e| broken("tasks.json", &e))?;
+        tasks.verify_commands = self.checks().into_iter().map(|(_, c)| CommandLine::Shell(c)).collect();
+        pretty("tasks.json", &tasks)
+    }
+
+    /// The empty log.
+    pub fn progress(&self) -> String {
+        let now = self.now.round(jiff::Unit::Second).unwrap_or(self.now);
+        fill(PROGRESS, &[("date", &now.to_string()), ("title", self.title)])
+    }
+
+    /// The prompt of every iteration.
+    pub fn plan_prompt(&self) -> String {
+        fill(PLAN_PROMPT, &[("title", self.title)])
+    }
+}
+
+fn line(command: &ProjectCommand) -> String {
+    join_argv(&command.argv)
+}
+
+/// Fills `%%name%%`, so that the `{{name}}` of run-time templates stay as they are.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    // One pass: a value that looks like a name is not filled in again.
+    while let Some((before, after)) = rest.split_once("%%") {
+        out.push_str(before);
+        let known = after.split_once("%%").and_then(|(name, tail)| {
+            values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value, tail))
+        });
+        match known {
+            Some((value, tail)) => {
+                out.push_str(value);
+                rest = tail;
+            }
+            None => {
+                out.push_str("%%");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A text as a JSON string; YAML reads it the same way.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_else(|_| "\"\"".into())
+}
+
+fn inside_quotes(text: &str) -> String {
+    let quoted = quoted(text);
+    quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned()
+}
+
+/// A value as a file of its own.
+pub fn pretty(name: &str, value: &impl serde::Serialize) -> Result<String, CommandError> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| broken(name, &e))
+}
+
+fn broken(name: &str, error: &serde_json::Error) -> CommandError {
+    CommandError::environment(format!("cannot make `{name}` from its template: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_domain::dialect::{Files, parse};
+
+    fn new_task(commands: &ProjectCommands) -> NewTask<'_> {
+        let now = "2026-11-15T12:00:00.5Z".parse().unwrap();
+        NewTask { title: "Keep \"%%id%%\" in order: all", base_branch: Some("main"), commands, now }
+    }
+
+    #[test]
+    fn every_template_can_be_read_whatever_the_title_and_the_commands() {
+        let command = |words: &[&str]| ProjectCommand {
+            argv: words.iter().map(|w| (*w).to_owned()).collect(),
+            source: "x",
+        };
+        let full = ProjectCommands {
+            tests: vec![command(&["cargo", "test"])],
+            lints: vec![command(&["make", "lint it"])],
+            typechecks: vec![command(&["mypy", "."])],
+        };
+        for commands in [&full, &ProjectCommands::default()] {
+            for dialect in Dialect::ALL {
+                let files = files(dialect, &new_task(commands)).unwrap();
+                let main = files.iter().find(|(name, _)| *name == dialect.main_file()).unwrap();
+                let mut read = Files::new(main.0, &main.1);
+                for (name, text) in files.iter().filter(|(name, _)| *name != main.0) {
+                    read = read.with(*name, text);
+                }
+                let task = parse(dialect, &read).unwrap_or_else(|found| panic!("{dialect:?}: {found:#?}"));
+                for (name, text) in &files {
+                    assert_eq!(
+                        text.matches("%%").count(),
+                        2 * text.matches("%%id%%").count(),
+                        "{name}:\n{text}"
+                    );
+                    assert!(text.ends_with('\n'), "{name}");
+                }
+                if dialect != Dialect::PromptMd {
+                    assert!(task.is_checkable(), "{dialect:?}");
+                }
+            }
+        }
+        let progress = new_task(&full).progress();
+        assert!(progress.contains("Started: 2026-11-15T12:00:01Z\n"), "{progress}");
+    }
+}

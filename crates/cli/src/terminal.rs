@@ -1,0 +1,30 @@
+//! What `main` found out about the terminal and its user, for texts that fit it.
+
+use ralph_app::Environment;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+struct Facts {
+    columns: Option<usize>,
+    home: Option<PathBuf>,
+}
+
+static FACTS: OnceLock<Facts> = OnceLock::new();
+
+/// Takes what is needed from the environment, once.
+pub fn learn(env: &Environment) {
+    let vars = env.vars();
+    let columns = vars.get("COLUMNS").and_then(|columns| columns.parse().ok());
+    let home = vars.get("HOME").filter(|home| home.len() > 1).map(PathBuf::from);
+    let _ = FACTS.set(Facts { columns, home });
+}
+
+/// The width that the user asked for.
+pub fn columns() -> Option<usize> {
+    FACTS.get()?.columns
+}
+
+/// The user's home.
+pub fn home() -> Option<&'static Path> {
+    FACTS.get()?.home.as_deref()
+}

@@ -1,0 +1,70 @@
+//! `ralph` as a library: runs that another program starts inside itself.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use ralph_app::{App, Begun, Environment, RunRequest, Silent};
+use ralph_core::CancelFlag;
+use ralph_domain::config::Isolation;
+use ralph_domain::outcome::EndReason;
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+
+/// A repo whose scripted agent writes down what it sees, while the agent of the other repo does the same.
+fn repo<'a>(env: &'a TestEnv, own: &str, other: &str) -> TestRepo<'a> {
+    let repo = TestRepo::new(env, own, &[("PROMPT.md", "# Look around\n\nWrite `seen.txt`.\n")]);
+    let marks = env.path("marks");
+    std::fs::create_dir_all(&marks).unwrap();
+    let (mine, theirs) = (marks.join(own), marks.join(other));
+    let look = format!(
+        "touch '{}'; i=0; while [ ! -e '{}' ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; echo \"$RALPH_DB_URL\" > seen.txt",
+        mine.display(),
+        theirs.display()
+    );
+    let script = json!({ "version": 1, "turns": [
+        { "do": [{ "run": { "argv": ["sh", "-c", look] } }], "say": "<promise>COMPLETE</promise>" }
+    ] });
+    repo.write(".ralph/agent.json", &script.to_string());
+    let config = json!({
+        "agents": [{ "name": "scripted", "kind": "scripted", "script": ".ralph/agent.json" }],
+        "verifiers": [{ "name": "tests", "command_argv": ["sh", "-c", "grep -q 'of-' seen.txt"] }],
+        "required_verifiers": ["tests"],
+    });
+    repo.write(".ralph/config.json", &config.to_string());
+    repo.write(".env", &format!("RALPH_DB_URL=postgres://of-{own}\n"));
+    repo.write(".git/info/exclude", ".env\n");
+    repo
+}
+
+fn run(env: Environment, folder: PathBuf) -> EndReason {
+    let app = App::new(env);
+    let request = RunRequest { isolation: Some(Isolation::None), ..RunRequest::in_folder(folder) };
+    let plan = app.prepare(&request, &Silent).unwrap();
+    let Begun::Ready(run) = app.start(plan, Arc::new(CancelFlag::default()), &Silent).unwrap() else {
+        panic!("a new run is ready to be driven");
+    };
+    let finished = run.run();
+    let reason = finished.result.reason;
+    finished.tidy_up();
+    reason
+}
+
+#[test]
+fn two_runs_of_one_process_do_not_see_each_others_variables() {
+    let machine = TestEnv::new(RALPH);
+    let (a, b) = (repo(&machine, "a", "b"), repo(&machine, "b", "a"));
+    let env = Environment::new(machine.vars().into_iter().collect(), "/").with_program(Path::new(RALPH));
+    let start = |folder: &Path| {
+        let (env, folder) = (env.clone(), folder.to_owned());
+        std::thread::spawn(move || run(env, folder))
+    };
+    let threads = [start(&a.dir), start(&b.dir)];
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), EndReason::Completed);
+    }
+    assert_eq!(a.read("seen.txt"), "postgres://of-a\n");
+    assert_eq!(b.read("seen.txt"), "postgres://of-b\n");
+    assert_eq!(env.vars().get("RALPH_DB_URL"), None, "the embedder's own environment is as it was");
+}

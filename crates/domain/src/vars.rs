@@ -1,0 +1,111 @@
+//! The variables of an environment as a value: read once at the border of the program, then handed down. Whoever has one
+//! sees what was there at that moment and what was laid over it, and nothing that another run has.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A snapshot of variables. Cloning it is cheap.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Vars(Arc<BTreeMap<OsString, OsString>>);
+
+/// Names only: values may be secrets.
+impl std::fmt::Debug for Vars {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Vars {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        Self(Arc::new(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()))
+    }
+}
+
+impl Vars {
+    /// The value, where it is set and valid text.
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.get_os(name)?.to_str().map(str::to_owned)
+    }
+
+    /// The value, where it is set, valid text and not empty.
+    pub fn filled(&self, name: &str) -> Option<String> {
+        self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// The value as it is.
+    pub fn get_os(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Whether it is set to something.
+    pub fn is_filled(&self, name: &str) -> bool {
+        self.get_os(name).is_some_and(|value| !value.is_empty())
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// Those whose names and values are text.
+    pub fn texts(&self) -> impl Iterator<Item = (String, String)> {
+        self.iter().filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+    }
+
+    /// The same with further ones laid over it.
+    #[must_use]
+    pub fn with<K: Into<OsString>, V: Into<OsString>>(
+        &self,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let mut all = BTreeMap::clone(&self.0);
+        all.extend(pairs.into_iter().map(|(name, value)| (name.into(), value.into())));
+        Self(Arc::new(all))
+    }
+
+    /// The folders of `PATH` that are named in full.
+    pub fn path_folders(&self) -> Vec<PathBuf> {
+        let path = self.get_os("PATH").unwrap_or_default();
+        std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect()
+    }
+
+    /// `HOME`, where it is set.
+    pub fn home(&self) -> Option<&Path> {
+        self.get_os("HOME").filter(|home| !home.is_empty()).map(Path::new)
+    }
+
+    /// The folder for temporary files: `TMPDIR`, else `/tmp`.
+    pub fn temp_dir(&self) -> PathBuf {
+        self.get_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_laid_over_a_snapshot_does_not_change_it() {
+        let vars: Vars = [("A", "1"), ("HOME", "/home/me"), ("E", "")].into_iter().collect();
+        let over = vars.with([("A", "2"), ("B", "3")]);
+        assert_eq!((vars.get("A").as_deref(), vars.get("B")), (Some("1"), None));
+        assert_eq!((over.get("A").as_deref(), over.get("B").as_deref()), (Some("2"), Some("3")));
+        assert_eq!(vars.home(), Some(Path::new("/home/me")));
+        assert_eq!((vars.filled("E"), vars.is_filled("E")), (None, false));
+        assert_eq!(vars.temp_dir(), Path::new("/tmp"));
+    }
+
+    #[test]
+    fn relative_folders_of_the_path_do_not_count() {
+        let vars: Vars = [("PATH", "/bin:relative::/usr/bin")].into_iter().collect();
+        assert_eq!(vars.path_folders(), [PathBuf::from("/bin"), PathBuf::from("/usr/bin")]);
+    }
+
+    #[test]
+    fn values_are_not_shown() {
+        let vars: Vars = [("KEY", "secret-value")].into_iter().collect();
+        assert_eq!(format!("{vars:?}"), "{\"KEY\"}");
+    }
+}
