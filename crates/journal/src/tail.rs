@@ -161,10 +161,10 @@ fn last_seq(path: &Path) -> std::io::Result<Seq> {
         // What stands before the first line end may be the end of a longer line.
         let begun =
             if from == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
-        let last = text[begun..]
+        let mut whole = text[begun..]
             .split_inclusive(|b| *b == b'\n')
             .filter_map(|line| line.ends_with(b"\n").then(|| serde_json::from_slice::<Event>(line).ok())?);
-        match last.last() {
+        match whole.next_back() {
             Some(event) => return Ok(event.seq),
             None if from == 0 => return Ok(Seq(0)),
             None => window *= 8,

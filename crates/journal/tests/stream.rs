@@ -1,5 +1,5 @@
 //! Watching a run from another process: every event once, what was shown in its place, whatever happens to the files.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "one test is two processes")]
 
 use jiff::Timestamp;

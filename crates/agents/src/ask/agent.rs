@@ -42,7 +42,7 @@ pub(super) fn ask(
         _ => AskErrorKind::Failed,
     };
     let message = report.end.reason().unwrap_or(report.end.word()).to_owned();
-    Err(AskError { kind, message, hint: None, usage: report.usage })
+    Err(AskError { kind, message, hint: None, usage: Box::new(report.usage) })
 }
 
 /// An agent has one prompt and no memory: everything stands in it.

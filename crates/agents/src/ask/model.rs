@@ -30,7 +30,7 @@ pub(super) fn ask(
         kind: ears.cut.unwrap_or(AskErrorKind::Failed),
         message: error.message,
         hint: error.hint,
-        usage: Usage::free(),
+        usage: Box::new(Usage::free()),
     })?;
     Ok(Answer { text: reply.text(), usage: usage_of(profile, &reply, pricing) })
 }

@@ -136,7 +136,7 @@ impl Driver {
             Err(error) => {
                 let problem = one_line(&error.message, 300);
                 self.ctx.notice(format!("the critic {by} could not speak: {problem}"))?;
-                (by, String::new(), error.usage)
+                (by, String::new(), *error.usage)
             }
         })
     }

@@ -141,12 +141,12 @@ pub struct AskError {
     /// What to do about it, where something can be done.
     pub hint: Option<String>,
     /// What it used all the same.
-    pub usage: Usage,
+    pub usage: Box<Usage>,
 }
 
 impl AskError {
     /// A failure that cost nothing.
     pub fn free(kind: AskErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, usage: Usage::free() }
+        Self { kind, message: message.into(), hint: None, usage: Box::new(Usage::free()) }
     }
 }

@@ -10,7 +10,7 @@ const LINE_MAX: usize = 4 * 1024;
 /// Bytes of a longer text.
 const TEXT_MAX: usize = 16 * 1024;
 /// Bytes of a list.
-const LIST_BYTES: usize = 40 * 1024;
+const LIST_BYTES: usize = 60 * 1024;
 /// Entries of a list.
 const LIST_MAX: usize = 200;
 
@@ -43,10 +43,14 @@ impl EventBody {
                 *left_out += shorten(changes, |change: &ProtectedChange| weight(&change.path) + 40);
             }
             Self::RefsMoved { moves, left_out } => {
-                // Those that a person must see come first, so that none of them is cut for one that is only told.
-                moves.sort_by_key(|moved| !moved.needs_person);
                 moves.iter_mut().take(LIST_MAX).for_each(|moved| line(&mut moved.name));
-                *left_out += shorten(moves, |moved: &RefMove| weight(&moved.name) + 200);
+                let heavy = |moved: &RefMove| weight(&moved.name) + 200;
+                if moves.len() > LIST_MAX || moves.iter().map(heavy).sum::<usize>() > LIST_BYTES {
+                    // Those that a person must see come first, so that none of them is cut for one that is only told.
+                    moves.sort_by_key(|moved| !moved.needs_person);
+                    moves.iter_mut().take(LIST_MAX).for_each(|moved| line(&mut moved.name));
+                    *left_out += shorten(moves, heavy);
+                }
             }
             Self::IterationEnded { signals, evidence, .. } => {
                 names(&mut signals.evidence);

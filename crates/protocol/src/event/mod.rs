@@ -342,7 +342,7 @@ pub enum EventBody {
     },
     /// Refs moved that this run did not move.
     RefsMoved {
-        /// Which; those that a person must look at first.
+        /// Which; where the list is cut, those that a person must look at first.
         moves: Vec<RefMove>,
         /// How many more moved, where the list is cut.
         #[serde(default, skip_serializing_if = "parts::is_zero_usize")]
