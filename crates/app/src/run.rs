@@ -110,13 +110,7 @@ pub(crate) fn prepare(
         (isolation, &origin.top),
     )?;
     if let Some(issue) = &issue {
-        settings.handover.issue = Some(issue.number);
-        if request.publish.is_none() && loaded.file.publish.is_none() {
-            settings.handover.publish = Publish::Pr;
-        }
-        if chosen.branch.is_none() {
-            chosen.branch = Some(issue.branch());
-        }
+        adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
     settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report)?;
     let goes_on = unfinished(&request, &origin, &task, &settings)?;
@@ -155,6 +149,23 @@ fn choose_task(
         TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
         TaskInput::Text(text) => choose(top, Some(&task::keep_text(top, text)?)),
         TaskInput::Value(task) => Ok(task::plain((**task).clone())),
+    }
+}
+
+/// What an issue says beyond its text: the pull request is linked to it, on a branch with its name.
+fn adopt_issue(
+    issue: &issue::Issue,
+    request: &RunRequest,
+    loaded: &Loaded,
+    settings: &mut Settings,
+    chosen: &mut task::Chosen,
+) {
+    settings.handover.issue = Some(issue.number);
+    if request.publish.is_none() && loaded.file.publish.is_none() {
+        settings.handover.publish = Publish::Pr;
+    }
+    if chosen.branch.is_none() {
+        chosen.branch = Some(issue.branch());
     }
 }
 
