@@ -74,7 +74,14 @@ impl App {
         report.notice(&Notice::GoingOn { run });
         let entry = find::run(plan.environment(), plan.top(), Some(run.as_str()))?;
         let request = plan.request();
-        resume::go_on(plan.environment(), &entry, &request.notify, &request.overrides.budgets(), cancel, report)
+        resume::go_on(
+            plan.environment(),
+            &entry,
+            &request.notify,
+            &request.overrides.budgets(),
+            cancel,
+            report,
+        )
     }
 
     /// Starts a run in a detached process of the `ralph` binary, which outlives this one, and returns its id once it has

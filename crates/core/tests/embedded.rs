@@ -102,16 +102,18 @@ fn drive(folder: &Path, name: &str) -> Driver {
         origin: root.clone(),
         branch: None,
         config_digest: None,
+        forked_from: None,
     };
     let agent = ScriptedAgent::from_json(spec.settings.agents.first().unwrap().clone(), &script).unwrap();
-    let repo = Repo::discover(&root).unwrap();
+    let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
+    let repo = Repo::discover(&vars, &root).unwrap();
     let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     let dir = RalphDir::of(&root);
     let parts = Parts {
         places: Places { dir: dir.run(&spec.run_id), seal: Some(state.join("seal.jsonl")), spare: None },
         dir,
         proof_dir: state.join("proof"),
-        sandbox: Box::new(LocalSandbox::start(&root, LocalOptions::new(name)).unwrap()),
+        sandbox: Box::new(LocalSandbox::start(&root, LocalOptions::new(name, &vars)).unwrap()),
         workspace: Box::new(GitWorkspace::new(repo, spec.run_id.clone(), options).unwrap()),
         agents: vec![Box::new(agent)],
         custom_checks: BTreeMap::new(),
@@ -127,6 +129,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         keeper: None,
         machine: Some("m1".into()),
         version: Some("embedded 1".into()),
+        vars,
     };
     Driver::create(spec, parts).unwrap()
 }

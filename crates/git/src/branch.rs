@@ -129,7 +129,8 @@ pub fn switch_in_place(repo: &Repo, run: &RunId, name: &str) -> Result<Repo> {
         Refs::new(repo, &folder(repo, run)).point_head_at(name)?;
         note_switch(repo, name);
     }
-    Repo::discover(&repo.vars, &repo.top).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
+    Repo::discover(&repo.vars, &repo.top)
+        .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
 /// The line in `HEAD`'s log by which `git switch -` finds the way back. A log that cannot be written costs nothing else.

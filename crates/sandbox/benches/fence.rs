@@ -53,11 +53,8 @@ fn start(dir: &Path, fence: Fence) -> Duration {
     let work = dir.join("work");
     std::fs::create_dir_all(&work).unwrap();
     let exe = PathBuf::from(env!("CARGO_BIN_EXE_guard-probe"));
-    let options = LocalOptions {
-        guard_exe: Some(exe),
-        fence,
-        ..LocalOptions::new("bench", &ralph_testkit::vars())
-    };
+    let options =
+        LocalOptions { guard_exe: Some(exe), fence, ..LocalOptions::new("bench", &ralph_testkit::vars()) };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     let request = ExecRequest::new(vec!["true".into()]);
     let mut times: Vec<Duration> = (0..STARTS)

@@ -121,7 +121,8 @@ pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8,
     if !handle.is_driven() {
         refuse_finished(app, &entry)?;
         handle.send(Control::Cancel)?;
-        let code = drive::go_on(Some(entry.run_id.as_str()), &[], &BudgetChange::default(), app, folder, out)?;
+        let code =
+            drive::go_on(Some(entry.run_id.as_str()), &[], &BudgetChange::default(), app, folder, out)?;
         return Ok(if code == 130 { 0 } else { code });
     }
     handle.send(Control::Cancel)?;

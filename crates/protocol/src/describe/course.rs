@@ -64,9 +64,10 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             };
             match moves.iter().any(|m| m.needs_person) {
                 true => (Tone::Attention, format!("moved, not by ralph: {}{more}", list.join(", "))),
-                false => {
-                    (Tone::Muted, format!("moved by the agent or by you, taken in: {}{more}", list.join(", ")))
-                }
+                false => (
+                    Tone::Muted,
+                    format!("moved by the agent or by you, taken in: {}{more}", list.join(", ")),
+                ),
             }
         }
         EventBody::Tampered { what } => (Tone::Bad, one_line(what, 400)),

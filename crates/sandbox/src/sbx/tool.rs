@@ -67,7 +67,8 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn start(options: &SbxOptions, folder: &Path, run: &str) -> Result<Self, SandboxError> {
-        let local = LocalOptions { guard_exe: options.guard.clone(), ..LocalOptions::new(run, &options.vars) };
+        let local =
+            LocalOptions { guard_exe: options.guard.clone(), ..LocalOptions::new(run, &options.vars) };
         Ok(Self { tool: options.tool.clone(), local: LocalSandbox::start(folder, local)? })
     }
 

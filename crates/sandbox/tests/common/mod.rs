@@ -18,7 +18,10 @@ while [ ! -e pids ] || [ $(wc -l < pids) -lt 2 ]; do sleep 0.005; done
 pub const PROBE: &str = env!("CARGO_BIN_EXE_guard-probe");
 
 pub fn options(run_id: &str) -> LocalOptions {
-    LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), ..LocalOptions::new(run_id, &ralph_testkit::vars()) }
+    LocalOptions {
+        guard_exe: Some(PathBuf::from(PROBE)),
+        ..LocalOptions::new(run_id, &ralph_testkit::vars())
+    }
 }
 
 pub struct Box_ {

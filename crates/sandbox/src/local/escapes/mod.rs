@@ -90,8 +90,11 @@ pub fn try_all(
 ) -> Result<(&'static str, Vec<Row>), SandboxError> {
     let folder = Folder::make(folder)?;
     let work = folder.0.join("work");
-    let options =
-        |fence| LocalOptions { guard_exe: Some(program.to_owned()), fence, ..LocalOptions::new("escapes", vars) };
+    let options = |fence| LocalOptions {
+        guard_exe: Some(program.to_owned()),
+        fence,
+        ..LocalOptions::new("escapes", vars)
+    };
     let fence = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
     let name = fence.name();
     let bait = Bait::lay(&folder.0.join("bait"), &work, options(Fence::None))?;

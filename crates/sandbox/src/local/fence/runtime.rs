@@ -88,7 +88,8 @@ impl Runtime {
                     .map_err(|error| broken("the proxy", error))?,
             ),
         };
-        let program = real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
+        let program =
+            real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
         let groups = Groups::make(&group_name(run_id), &spec.limits);
         let published = Mutex::default();
         Ok(Some(Self {
