@@ -10,6 +10,7 @@ use ralph_domain::ports::Clock as _;
 use ralph_domain::state::{RunState, Stage};
 use ralph_domain::status::Status;
 use ralph_domain::text::one_line;
+use ralph_domain::view::{self, Moment, RunView};
 use ralph_journal::lock::{self, Holder};
 use ralph_journal::registry::Registration;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -58,7 +59,7 @@ impl Facts {
 
     /// The status for people: a run that nobody drives is paused, whatever it was doing.
     pub fn status(&self) -> Status {
-        if self.is_orphaned() { Status::Paused } else { self.state.status() }
+        view::status(&self.state, self.driver.is_some())
     }
 
     /// The number of the iteration under way, or of the last one.
@@ -73,12 +74,19 @@ impl Facts {
 
     /// The branch or ref that holds the work.
     pub fn branch(&self) -> Option<String> {
-        let state = &self.state;
-        let published = state.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
-        published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work {
-            Some(_) => Some(format!("refs/ralph/{}/work", self.entry.run_id)),
-            None => state.baseline.as_ref().and_then(|b| b.branch.clone()),
-        })
+        view::branch(&self.state)
+    }
+
+    /// The run as every screen, page and program shows it.
+    pub fn view(&self) -> RunView {
+        let log = self.state.current.as_ref().map(|c| format!("iterations/{}/output.log", c.iteration));
+        let moment = Moment {
+            now: Some(self.now),
+            driven: self.driver.is_some(),
+            last_output: log.and_then(|log| self.written_at(Path::new(&log))),
+            activity: self.activity(),
+        };
+        view::view(&self.state, &moment)
     }
 
     /// Whether a result holds for the tree that was recorded last.

@@ -1,7 +1,8 @@
 //! The command line as a whole. Each command's own arguments, and its help, stand in its file.
 
 use crate::command;
-use clap::{Parser, Subcommand, ValueEnum};
+use crate::output::{Color, Style};
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Gives a coding task to fresh agent sessions until the result is proven.
@@ -10,7 +11,7 @@ use std::path::PathBuf;
     name = "ralph",
     version,
     propagate_version = true,
-    after_help = "Without a command, `ralph` says where things stand and what the next step is.\n\nExit codes: 0 proven or done · 1 ended without success · 2 wrong use · 3 needs a person · 4 the environment cannot do it · 130 cancelled"
+    after_help = "Without a command, `ralph` says where things stand and what the next step is.\n\nExit codes: 0 proven or done · 1 ended without success · 2 wrong use · 3 needs a person · 4 the environment cannot do it · 130 suspended or cancelled"
 )]
 pub struct Cli {
     /// Work in this folder instead of the current one.
@@ -33,15 +34,11 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+impl Cli {
+    /// How the output is wanted.
+    pub fn style(&self) -> Style {
+        Style { json: self.json, quiet: self.quiet, verbose: self.verbose, color: self.color }
+    }
 }
 
 /// What to do.

@@ -118,10 +118,7 @@ impl Watch {
         if self.looks.is_multiple_of(5) {
             let idle = !self.handle.is_driven();
             if idle && !self.told {
-                out.say(format!(
-                    "no process drives this run; `ralph resume {}` goes on (Ctrl-C leaves)",
-                    self.id
-                ));
+                out.say(format!("not running: `ralph resume {}` goes on (Ctrl-C leaves)", self.id));
             }
             self.told = idle;
         }

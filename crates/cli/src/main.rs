@@ -2,7 +2,7 @@
 //!
 //! stdout carries what was asked for and nothing else: with `--json` exactly one JSON value as its last line. Everything
 //! for people (progress, hints, errors) goes to stderr. The exit code says how it went: 0 proven or done, 1 ended without
-//! success, 2 wrong use, 3 needs a person, 4 the environment cannot do it, 130 cancelled.
+//! success, 2 wrong use, 3 needs a person, 4 the environment cannot do it, 130 suspended or cancelled.
 
 mod args;
 mod command;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     };
     let env = Environment::capture();
     terminal::learn(&env);
-    let out = output::Out::new(&args, &env);
+    let out = output::Out::new(args.style(), &env);
     // What a killed guard leaves behind comes to this process, which ends it.
     let adopts = ralph_sandbox::adopt_orphans().map_err(error::CommandError::from);
     match adopts.and_then(|()| command::run(args, &App::new(env), &out)) {

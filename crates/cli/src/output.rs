@@ -1,12 +1,35 @@
 //! The one place that prints. stdout for answers, stderr for people; colour by role and never as the only sign.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the home of printing")]
 
-use crate::args::{Cli, Color};
 use crate::error::CommandError;
 use ralph_app::Environment;
 use ralph_domain::describe::Tone;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How output is wanted, as the command line says it.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// One JSON value on stdout.
+    pub json: bool,
+    /// Only errors.
+    pub quiet: bool,
+    /// Every step.
+    pub verbose: bool,
+    /// When to use colour.
+    pub color: Color,
+}
 
 /// Where output goes and how it looks.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +69,7 @@ pub enum Sign {
 
 impl Out {
     /// From the command line and the environment.
-    pub fn new(args: &Cli, env: &Environment) -> Self {
+    pub fn new(args: Style, env: &Environment) -> Self {
         let vars = env.vars();
         let var = |name: &str| vars.is_filled(name);
         let dumb = vars.get("TERM").is_some_and(|t| t == "dumb");

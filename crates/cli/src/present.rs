@@ -94,7 +94,11 @@ impl Observer for Terminal {
     }
 
     fn live(&mut self, state: &RunState, live: &Live<'_>) {
-        let now = now_line(state, live);
+        let now = match crate::signals::came() {
+            true => "suspending: the session is being closed · Ctrl-C again asks to end the run for good"
+                .to_owned(),
+            false => now_line(state, live),
+        };
         if !self.out.live {
             // Waits are long: without a live line they are still told now and then.
             if self.out.verbose && state.wait.is_some() && live.elapsed >= self.last_wait_line + WAIT_LINE {

@@ -15,6 +15,11 @@ extern "C" fn on_signal(signal: i32) {
     }
 }
 
+/// Whether a signal has come that ends what goes on.
+pub fn came() -> bool {
+    FLAG.get().is_some_and(|flag| flag.get().is_some())
+}
+
 /// Asks the person at the terminal whether the run is to end for good, if they pressed Ctrl-C more than once.
 pub fn asks_for_the_end(out: &Out) -> bool {
     let Some(flag) = FLAG.get() else { return false };

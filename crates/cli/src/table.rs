@@ -236,7 +236,7 @@ pub mod tests {
     /// Output without colour, for tests of texts.
     pub fn plain() -> Out {
         let env = ralph_app::Environment::new(Default::default(), "/");
-        Out::new(&Cli::parse_from(["ralph", "--color", "never"]), &env)
+        Out::new(Cli::parse_from(["ralph", "--color", "never"]).style(), &env)
     }
 
     #[test]

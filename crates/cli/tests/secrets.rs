@@ -90,7 +90,8 @@ fn walk(folder: &Path, look: &mut impl FnMut(&Path, &str)) {
             kind if kind.is_dir() => walk(&path, look),
             // The user's own configuration, and below `.git` the names of the agent's files, are as they are.
             kind if kind.is_file()
-                && !["config.json", "index", "record.json"].iter().any(|n| path.ends_with(n)) =>
+                && !["config.json", "record.json"].iter().any(|n| path.ends_with(n))
+                && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("index")) =>
             {
                 look(&path, &String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
             }

@@ -1,11 +1,10 @@
 //! What every step works with: the journal and the state it folds into, the clock, the observer, the logs for people.
 
 use crate::error::DriveError;
-use crate::observers::Observers;
-use jiff::Timestamp;
+use crate::observers::{Observer, Observers};
 use ralph_domain::describe::describe;
 use ralph_domain::event::{Event, EventBody};
-use ralph_domain::ports::{Clock, CustomCheck, Notifier, Stream};
+use ralph_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
@@ -19,42 +18,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
-
-/// Watches a run as it happens: a terminal, a server, a test. A run may have several.
-pub trait Observer: Send {
-    /// Something was journalled.
-    fn event(&mut self, state: &RunState, event: &Event);
-    /// Called several times a second while something runs.
-    fn live(&mut self, state: &RunState, live: &Live<'_>);
-    /// Output of the agent, without secrets.
-    fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// A piece of a model's text as it comes, without secrets.
-    fn token(&mut self, text: &str) {
-        let _ = text;
-    }
-    /// The run is about to be suspended: whether the person in front of it wants to end it for good instead.
-    fn ends_for_good(&mut self) -> bool {
-        false
-    }
-    /// A named place between two effects. Tests end the process here.
-    fn boundary(&mut self, name: &str) {
-        let _ = name;
-    }
-}
-
-/// What goes on at this moment.
-#[derive(Debug, Clone, Copy)]
-pub struct Live<'a> {
-    /// The current time.
-    pub now: Timestamp,
-    /// How long the present thing has been going on.
-    pub elapsed: Duration,
-    /// Time since the last output, where there is output.
-    pub silent: Option<Duration>,
-    /// What the agent does, in one line, or the name of the check.
-    pub activity: &'a str,
-}
 
 /// Set from outside (a signal handler, another thread) to end what goes on at once. A run is suspended by it: it can be
 /// resumed.

@@ -4,10 +4,11 @@
 //! has a longer journal and its next step is whatever was not done yet.
 
 use crate::baseline::over_named_spec;
-use crate::context::{CancelFlag, Context, Observer};
+use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
 use crate::help::Helpers;
 use crate::integrity::Watch;
+use crate::observers::Observer;
 use crate::refusals::Refusals;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;

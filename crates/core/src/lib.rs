@@ -32,10 +32,11 @@ mod step;
 mod task_book;
 mod tell;
 
-pub use context::{CancelFlag, Live, Observer};
+pub use context::CancelFlag;
 pub use driver::{Driver, Parts, Progress};
 pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
+pub use observers::{Live, Observer};
 pub use refusals::Refusals;
 pub use task_book::is_same_task;
 pub use tell::{catch_up, is_outstanding};

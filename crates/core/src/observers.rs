@@ -1,9 +1,45 @@
 //! Everybody who watches a run, as one.
 
-use crate::context::{Live, Observer};
+use jiff::Timestamp;
 use ralph_domain::event::Event;
 use ralph_domain::ports::Stream;
 use ralph_domain::state::RunState;
+use std::time::Duration;
+
+/// Watches a run as it happens: a terminal, a server, a test. A run may have several.
+pub trait Observer: Send {
+    /// Something was journalled.
+    fn event(&mut self, state: &RunState, event: &Event);
+    /// Called several times a second while something runs.
+    fn live(&mut self, state: &RunState, live: &Live<'_>);
+    /// Output of the agent, without secrets.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// A piece of a model's text as it comes, without secrets.
+    fn token(&mut self, text: &str) {
+        let _ = text;
+    }
+    /// The run is about to be suspended: whether the person in front of it wants to end it for good instead.
+    fn ends_for_good(&mut self) -> bool {
+        false
+    }
+    /// A named place between two effects. Tests end the process here.
+    fn boundary(&mut self, name: &str) {
+        let _ = name;
+    }
+}
+
+/// What goes on at this moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Live<'a> {
+    /// The current time.
+    pub now: Timestamp,
+    /// How long the present thing has been going on.
+    pub elapsed: Duration,
+    /// Time since the last output, where there is output.
+    pub silent: Option<Duration>,
+    /// What the agent does, in one line, or the name of the check.
+    pub activity: &'a str,
+}
 
 /// Tells each observer in turn, in the order they were handed over.
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);

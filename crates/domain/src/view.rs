@@ -3,12 +3,14 @@
 use crate::event::CheckResult;
 use crate::outcome::EndReason;
 use crate::state::{RunState, Stage};
+use crate::status::Status;
 use crate::text::duration;
 use jiff::Timestamp;
 use ralph_protocol::budget::BudgetKind;
+pub use ralph_protocol::view::RunView;
 use ralph_protocol::view::{
     AgentStanding, AgentView, BudgetView, CheckView, CriterionView, CurrentView, FinishedView, IterationView,
-    NeedsView, PrView, ProofView, RunView, SandboxView, SpentView, WaitView,
+    NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
 };
 use std::time::Duration;
 
@@ -33,7 +35,7 @@ pub fn view(state: &RunState, moment: &Moment) -> RunView {
     RunView {
         run_id: spec.run_id.clone(),
         title: spec.task.title.clone(),
-        status: state.status(),
+        status: status(state, moment.driven),
         now: now_line(state, moment, now),
         next: next(state, moment),
         driven: moment.driven,
@@ -64,11 +66,19 @@ pub fn view(state: &RunState, moment: &Moment) -> RunView {
     }
 }
 
+/// The status for people: an unfinished run that nobody drives and nobody is asked about is paused, whatever it was doing.
+pub fn status(state: &RunState, driven: bool) -> Status {
+    let orphaned = state.finished.is_none() && state.needs_human.is_none() && !driven;
+    if orphaned { Status::Paused } else { state.status() }
+}
+
 /// The branch or ref that holds the work.
 pub fn branch(state: &RunState) -> Option<String> {
     let published = state.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
+    let pushed =
+        || state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
     published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work {
-        Some(_) => Some(format!("refs/ralph/{}/work", state.spec.run_id)),
+        Some(_) => pushed().or_else(|| Some(format!("refs/ralph/{}/work", state.spec.run_id))),
         None => state.baseline.as_ref().and_then(|b| b.branch.clone()),
     })
 }
@@ -81,7 +91,7 @@ fn now_line(state: &RunState, moment: &Moment, now: Timestamp) -> String {
         return format!("needs you: {}", need.message);
     }
     if !moment.driven {
-        return format!("no process drives this run; `ralph resume {}` goes on", state.spec.run_id);
+        return format!("not running: `ralph resume {}` goes on", state.spec.run_id);
     }
     if let Some(wait) = &state.wait {
         return match (wait.until, &state.paused_by) {

@@ -103,7 +103,7 @@ fn a_run_at_work_says_who_works_and_what_was_heard() {
 fn a_run_that_nobody_drives_says_how_it_goes_on() {
     let shown = seen(&working(), 100, false);
     assert!(shown.orphaned);
-    assert_eq!(shown.now, "no process drives this run; `ralph resume r1` goes on");
+    assert_eq!(shown.now, "not running: `ralph resume r1` goes on");
     assert_eq!(shown.agents[0].standing, AgentStanding::Free);
 }
 

@@ -83,7 +83,32 @@ fn make(repo: &Repo, run: &RunId, name: &str, commit: &str) -> Result<()> {
     if repo.ref_format == RefFormat::Other {
         return refs.update(&full, commit, None);
     }
-    refs.create(&full, commit)
+    refs.create(&full, commit)?;
+    begin_log(repo, name, commit);
+    Ok(())
+}
+
+/// The log of a new branch, where git keeps logs: later moves of the branch are noted in it. One that cannot be written costs
+/// nothing else.
+fn begin_log(repo: &Repo, name: &str, commit: &str) {
+    let log = repo.common_dir.join("logs/refs/heads").join(name);
+    if !repo.git_dir.join("logs/HEAD").is_file() || log.exists() {
+        return;
+    }
+    let (who, at) = (repo.identity(None, None), time_of(&repo.common_dir.join("refs/heads").join(name)));
+    let zero = "0".repeat(commit.len());
+    let line =
+        format!("{zero} {commit} {} <{}> {at} +0000\tbranch: Created from HEAD\n", who.name, who.email);
+    if let Some(folder) = log.parent()
+        && std::fs::create_dir_all(folder).is_ok()
+    {
+        let _ = std::fs::write(&log, line);
+    }
+}
+
+/// When a file was written: this crate has no clock.
+fn time_of(path: &std::path::Path) -> i64 {
+    stat_of(path).map_or(0, |stat| i64::from(stat.mtime.0))
 }
 
 /// The branch like `base` that this run made before it was killed.
@@ -139,8 +164,7 @@ fn note_switch(repo: &Repo, name: &str) {
         return;
     }
     let who = repo.identity(None, None);
-    // The time of the file that was written just now: this crate has no clock.
-    let at = stat_of(&repo.git_dir.join("HEAD")).map_or(0, |stat| i64::from(stat.mtime.0));
+    let at = time_of(&repo.git_dir.join("HEAD"));
     let from = repo.branch.as_deref().unwrap_or(&repo.head);
     let (head, who, mail) = (&repo.head, &who.name, &who.email);
     let line = format!("{head} {head} {who} <{mail}> {at} +0000\tcheckout: moving from {from} to {name}\n");

@@ -18,6 +18,7 @@ mod diff;
 mod entry;
 mod error;
 mod extent;
+mod folder;
 mod git_error;
 mod guard;
 mod hand_back;

@@ -4,6 +4,7 @@
 use crate::command::{Call, Git};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
+use crate::folder::{rediscover, refuse_used, same_folder};
 use crate::repo::Repo;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::vars::Vars;
@@ -170,28 +171,6 @@ fn decode(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
-}
-
-pub(crate) fn rediscover(vars: &Vars, path: &Path) -> Result<Repo> {
-    Repo::discover(vars, path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
-}
-
-pub(crate) fn refuse_used(path: &Path) -> Result<()> {
-    let used = match fs::read_dir(path) {
-        Ok(mut names) => names.next().is_some(),
-        Err(_) => path.symlink_metadata().is_ok(),
-    };
-    if used {
-        return Err(Error::refused(
-            format!("`{}` exists and is not ours", path.display()),
-            "choose another folder, or move it away",
-        ));
-    }
-    Ok(())
-}
-
-pub(crate) fn same_folder(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

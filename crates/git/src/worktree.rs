@@ -2,6 +2,7 @@
 
 use crate::branch::create_branch;
 use crate::error::{Error, Result};
+use crate::folder::{rediscover, refuse_used, same_folder};
 use crate::repo::Repo;
 use ralph_domain::id::RunId;
 use std::fs;
@@ -21,12 +22,12 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
     if is_own {
         remove_worktree(repo, path)?;
     } else {
-        crate::place::refuse_used(path)?;
+        refuse_used(path)?;
     }
     let branch = create_branch(repo, run, branch, &repo.head)?;
     let head = ["worktree", "add", "-q", "--"].map(AsRef::as_ref);
     repo.git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run()?;
-    let made = crate::place::rediscover(&repo.vars, path)?;
+    let made = rediscover(&repo.vars, path)?;
     let mark = made.git_dir.join(READY);
     fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;
     Ok((made, branch))
@@ -35,7 +36,7 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
 /// The whole worktree of this repo at `path`, where there is one.
 fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
     let Ok(found) = Repo::discover(&repo.vars, path) else { return Ok(None) };
-    if !crate::place::same_folder(&found.top, path)
+    if !same_folder(&found.top, path)
         || !found.is_linked_worktree()
         || found.common_dir != repo.common_dir
         || !found.git_dir.join(READY).is_file()

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// No event is longer than this: events carry excerpts ([`EventBody::bounded`]), artifacts carry the whole.
+pub const EVENT_MAX: usize = 256 * 1024;
+
 /// A file of the run folder could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -47,10 +50,7 @@ pub enum JournalError {
         at: u64,
     },
     /// An event that cannot be cut without changing what it decides.
-    #[error(
-        "an event of kind `{kind}` would have {bytes} bytes; the journal takes {}",
-        crate::journal::EVENT_MAX
-    )]
+    #[error("an event of kind `{kind}` would have {bytes} bytes; the journal takes {}", EVENT_MAX)]
     TooLarge {
         /// Its kind.
         kind: &'static str,

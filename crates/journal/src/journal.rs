@@ -22,8 +22,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// No event is longer than this: events carry excerpts ([`EventBody::bounded`]), artifacts carry the whole.
-pub const EVENT_MAX: usize = 256 * 1024;
+pub use crate::error::EVENT_MAX;
 
 /// Where the files of one journal are.
 #[derive(Debug, Clone)]

@@ -16,6 +16,7 @@ pub mod journal;
 pub mod layout;
 pub mod live;
 mod live_read;
+mod live_record;
 pub mod lock;
 pub mod machine;
 mod plain;

@@ -1,7 +1,7 @@
 //! Reading `live.jsonl` from another process: by number, over its being put away, removed and begun anew.
 
 use crate::layout::RunDir;
-use crate::live::{LIVE_MAX, LiveRecord};
+use crate::live_record::{LIVE_MAX, LiveRecord};
 use crate::plain;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};

@@ -4,15 +4,9 @@
 //! sandboxes plays them itself when it is started again with a helper's arguments ([`init`]), or names another program
 //! that does ([`crate::LocalOptions::guard_exe`]; `ralph` is one). It is never started again on the mere hope that it would.
 
-use crate::{guard, local, os};
-use ralph_domain::ports::SandboxError;
+use crate::helper_program::plays_here;
+use crate::{guard, local};
 use std::ffi::OsString;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// This program has shown that it plays helpers: it looked for a helper's arguments and had none. True of the program,
-/// not of a run, so it is kept once for all of them.
-static PLAYED_HERE: AtomicBool = AtomicBool::new(false);
 
 /// For a program with sandboxes of its own, first in its `main`: where it was started as a helper of a sandbox, it is
 /// that and does not return. Otherwise nothing of the process is changed.
@@ -32,7 +26,7 @@ pub fn init() {
 pub fn helper(args: impl Iterator<Item = OsString>) -> Option<i32> {
     let code = play(args);
     if code.is_none() {
-        PLAYED_HERE.store(true, Ordering::Relaxed);
+        plays_here();
     }
     code
 }
@@ -45,18 +39,5 @@ fn play(mut args: impl Iterator<Item = OsString>) -> Option<i32> {
         "__try" => Some(local::escapes::try_main(args)),
         "__inside" => Some(local::fence::inside_main(args)),
         _ => None,
-    }
-}
-
-/// The program that plays the helpers: the one that was named, or this one where it does.
-pub(crate) fn program(named: Option<&Path>) -> Result<&Path, SandboxError> {
-    match named {
-        Some(program) => Ok(program),
-        None if PLAYED_HERE.load(Ordering::Relaxed) => Ok(Path::new(os::OWN_PROGRAM)),
-        None => Err(SandboxError::Broken(
-            "this program does not play the guard that watches over commands; either it calls `ralph_sandbox::init()` \
-             first in its `main`, or `LocalOptions::guard_exe` names a program that does, such as `ralph`"
-                .to_owned(),
-        )),
     }
 }

@@ -21,6 +21,7 @@ mod adopted;
 pub mod docker;
 mod guard;
 mod helper;
+mod helper_program;
 pub mod hosted;
 pub mod local;
 pub mod memory;

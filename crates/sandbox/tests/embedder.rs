@@ -16,7 +16,9 @@ use std::ops::ControlFlow;
 #[test]
 fn a_program_that_is_no_guard_is_not_started_again() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = LocalSandbox::start(dir.path(), LocalOptions::new("refused", &ralph_testkit::vars())).unwrap_err().to_string();
+    let refused = LocalSandbox::start(dir.path(), LocalOptions::new("refused", &ralph_testkit::vars()))
+        .unwrap_err()
+        .to_string();
     for way in ["`ralph_sandbox::init()`", "`LocalOptions::guard_exe`"] {
         assert!(refused.contains(way), "{refused}");
     }

@@ -57,7 +57,7 @@ fn standing(
                 format!("{}: `ralph nudge \"…\"`, then `ralph resume {id}`", need.message)
             }
             (None, None, true) => format!("`ralph logs -f {id}` follows it, `ralph status` shows more"),
-            (None, None, false) => format!("no process drives it: `ralph resume {id}` goes on"),
+            (None, None, false) => format!("not running: `ralph resume {id}` goes on"),
         };
         return (stands, next);
     }

@@ -78,7 +78,7 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
     }
     if let Some(orphan) = entries.iter().rev().find(|e| e.orphaned) {
         out.say(format!(
-            "{} `ralph resume {}` goes on with the run that no process drives",
+            "{} `ralph resume {}` goes on with the run that is paused",
             out.err(Tone::Plain, "next:"),
             orphan.run_id
         ));
@@ -93,7 +93,7 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
 
 fn cells(entry: &ListEntry, now: Timestamp, out: &Out) -> [Cell; 6] {
     let (sign, tone) = match entry.status.as_str() {
-        _ if entry.orphaned => (Sign::Open, Tone::Attention),
+        _ if entry.orphaned => (Sign::Pause, Tone::Attention),
         "done" => (Sign::Good, Tone::Good),
         "failed" | "stopped" | "gone" | "unreadable" => (Sign::Bad, Tone::Bad),
         "needs you" | "paused" => (Sign::Pause, Tone::Attention),

@@ -238,14 +238,7 @@ impl Driver {
 
     /// The branch or ref that holds the work; `None` where nothing was recorded.
     pub(crate) fn result_branch(&self) -> Option<String> {
-        let state = &self.ctx.state;
-        let pushed =
-            state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
-        match (&state.spec.branch, &state.work) {
-            (Some(branch), _) => Some(branch.clone()),
-            (None, Some(_)) => pushed.or_else(|| Some(format!("refs/ralph/{}/work", state.spec.run_id))),
-            (None, None) => state.baseline.as_ref().and_then(|b| b.branch.clone()),
-        }
+        ralph_domain::view::branch(&self.ctx.state)
     }
 }
 

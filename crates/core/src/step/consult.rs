@@ -1,9 +1,10 @@
 //! Consult: the doctor reads the run, a critic looks at its last changes, and whoever uses the library is asked.
 
-use crate::context::{Context, Live};
+use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::help::{self, Record, StuckContext};
+use crate::observers::Live;
 use ralph_domain::config::{Apply, Profile};
 use ralph_domain::control::Control;
 use ralph_domain::event::{Criticised, Diagnosed, EventBody};

@@ -1,8 +1,9 @@
 //! The ear of a session: what it prints, does and keeps goes to its files, its events and the observer, without secrets;
 //! what people and budgets say goes back to it.
 
-use crate::context::{Context, Live};
+use crate::context::Context;
 use crate::error::DriveError;
+use crate::observers::Live;
 use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
 use ralph_domain::money::Tokens;
 use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};

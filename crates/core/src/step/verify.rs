@@ -1,8 +1,9 @@
 //! Verify: run verifiers and take down what they say, on which tree, with the digest of their log.
 
-use crate::context::{Context, Live};
+use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::observers::Live;
 use crate::step::judge::read_tail;
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};

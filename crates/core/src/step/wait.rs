@@ -1,9 +1,9 @@
 //! Wait: for a limit to end or for a person, in small steps so that every control is heard. Waiting is neither an
 //! iteration nor stagnation.
 
-use crate::context::Live;
 use crate::driver::Driver;
 use crate::error::DriveError;
+use crate::observers::Live;
 use crate::step::recorder::POLL;
 use jiff::Timestamp;
 use ralph_domain::decide::{Step, decide};

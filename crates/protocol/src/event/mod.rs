@@ -24,16 +24,15 @@ pub use record::Event;
 pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};
 pub use session::{Ask, SessionEnd, StopCause};
 
-use crate::budget::BudgetKind;
-use crate::control::Letter;
-use crate::id::{AgentName, CommitId, Digest, TreeId};
-use crate::lease::DriverLease;
-use crate::money::Usage;
-use crate::outcome::{EndReason, HumanReason};
-use crate::protected::ProtectedChange;
-use crate::role::Role;
-use crate::signals::{Signals, StuckKind};
-use crate::stuck::Evidence;
+use crate::{
+    budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage, protected::ProtectedChange,
+    role::Role, stuck::Evidence,
+};
+use crate::{
+    id::{AgentName, CommitId, Digest, TreeId},
+    outcome::{EndReason, HumanReason},
+    signals::{Signals, StuckKind},
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

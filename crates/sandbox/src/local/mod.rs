@@ -64,7 +64,7 @@ impl LocalOptions {
 
     /// The program that plays the helpers.
     pub(super) fn program(&self) -> Result<&Path, SandboxError> {
-        crate::helper::program(self.guard_exe.as_deref())
+        crate::helper_program::program(self.guard_exe.as_deref())
     }
 
     fn duplicate(&self) -> std::io::Result<Self> {
