@@ -4,11 +4,15 @@ use crate::branch::create_branch;
 use crate::error::{Error, Result};
 use crate::folder::{rediscover, refuse_used, same_folder};
 use crate::repo::Repo;
+use nix::fcntl::{Flock, FlockArg};
 use ralph_domain::id::RunId;
-use std::fs;
+
+use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+/// Times that others may be in the way.
+const TRIES: u32 = 40;
 /// A file in the worktree's git folder: all files of the worktree are there.
 const READY: &str = "ralph-ready";
 
@@ -25,12 +29,68 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
         refuse_used(path)?;
     }
     let branch = create_branch(repo, run, branch, &repo.head)?;
-    let head = ["worktree", "add", "-q", "--"].map(AsRef::as_ref);
-    repo.git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run()?;
+    add(repo, path, &branch)?;
     let made = rediscover(&repo.vars, path)?;
     let mark = made.git_dir.join(READY);
     fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;
     Ok((made, branch))
+}
+
+/// Lets git add the worktree. Git trips over worktrees that are being made or were left half-made, so runs take turns, and a
+/// user's own `git worktree add` in the same instant is waited for.
+fn add(repo: &Repo, path: &Path, branch: &str) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        let turn = take_turn(repo)?;
+        remove_half_made(repo);
+        let head = ["worktree", "add", "-q", "--"].map(AsRef::as_ref);
+        match repo.git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run() {
+            Ok(_) => return Ok(()),
+            Err(error) if tries < TRIES && error.stderr.contains("/worktrees/") => {
+                tries += 1;
+                remove_worktree(repo, path)?;
+                drop(turn);
+                pause();
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Held while this process adds a worktree; free again when it is dropped or the process dies.
+fn take_turn(repo: &Repo) -> Result<Flock<File>> {
+    let path = repo.common_dir.join("ralph/worktrees.turn");
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+    }
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|e| Error::file("open", &path, e))?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| Error::file("lock", &path, errno.into()))
+}
+
+/// What a killed run left of a worktree stops git from adding any other. Whoever has the turn knows that nobody is at it.
+fn remove_half_made(repo: &Repo) {
+    for entry in fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten() {
+        let admin = entry.path();
+        let whole = ["commondir", "gitdir", "HEAD"]
+            .iter()
+            .all(|name| fs::metadata(admin.join(name)).is_ok_and(|meta| meta.len() > 0));
+        if !whole && entry.file_name().to_str().is_some_and(is_run) {
+            let _ = fs::remove_dir_all(&admin);
+        }
+    }
+}
+
+/// Whether a name is the id of a run: its start in UTC and four letters.
+fn is_run(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    matches!(parts[..], [day, time, rest] if digits(day, 8) && digits(time, 6) && rest.len() == 4)
+}
+
+fn pause() {
+    let mut none: [nix::poll::PollFd<'_>; 0] = [];
+    let _ = nix::poll::poll(&mut none, 50u16);
 }
 
 /// The whole worktree of this repo at `path`, where there is one.

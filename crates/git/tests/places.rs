@@ -186,6 +186,32 @@ fn a_worktree_that_was_left_half_made_is_made_again_on_its_own_branch() {
 }
 
 #[test]
+fn worktrees_can_be_made_at_one_instant_and_beside_what_a_killed_run_left() {
+    let fixture = Fixture::new();
+    let left = fixture.top.join(".git/worktrees/20261116-101112-abcd");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("gitdir"), "/nowhere/.git\n").unwrap();
+    fs::write(left.join("commondir"), "").unwrap();
+    std::thread::scope(|scope| {
+        let adds: Vec<_> = (0..6)
+            .map(|n| {
+                let (repo, dir) = (fixture.repo(), fixture.dir.path().to_owned());
+                scope.spawn(move || {
+                    let run = ralph_domain::id::RunId::from(format!("20261116-10111{n}-abcd").as_str());
+                    place::add_worktree(&repo, &run, &dir.join(run.as_str()), "ralph/same")
+                        .map(|(_, branch)| branch)
+                })
+            })
+            .collect();
+        let mut branches: Vec<String> = adds.into_iter().map(|add| add.join().unwrap().unwrap()).collect();
+        branches.sort();
+        branches.dedup();
+        assert_eq!(branches.len(), 6, "{branches:?}");
+    });
+    assert!(!left.join("commondir").exists() || fs::metadata(left.join("commondir")).unwrap().len() > 0);
+}
+
+#[test]
 fn of_many_starts_at_one_instant_each_gets_a_branch_of_its_own() {
     let fixture = Fixture::new();
     let names: Vec<String> = std::thread::scope(|scope| {
