@@ -14,7 +14,6 @@ use ralph_core::{CancelFlag, Driver};
 use ralph_domain::config::Isolation;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::id::RunId;
-use ralph_journal::journal::Places;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -143,10 +142,7 @@ impl App {
     /// A journal that was edited while nobody drove its run: the sealed copy counts again. Returns where the edited one was
     /// put, where there was one.
     pub fn accept_sealed(&self, entry: &Registration) -> Result<Option<PathBuf>, AppError> {
-        let home = self.env.state_home()?;
-        let places =
-            Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
-        Ok(resume::accept_sealed(&places)?)
+        Ok(resume::accept_sealed(&wiring::places_of(&self.env.state_home()?, entry))?)
     }
 
     /// Lets a doctor read a run that nobody drives, under its lock, so that what it costs is in its journal.

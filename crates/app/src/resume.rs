@@ -7,7 +7,7 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::ReadyRun;
-use crate::{find, notify, wiring};
+use crate::{find, locks, notify, older, wiring};
 pub(crate) use elsewhere::bring;
 use ralph_core::clock::SystemClock;
 use ralph_core::{CancelFlag, Driver};
@@ -69,21 +69,12 @@ pub(crate) fn take(env: &Environment, entry: &Registration) -> Result<Taken, App
             .hint("bring it back (a worktree or clone can be made again from `refs/ralph/…/work`), or start a new run"));
     }
     let repo = Repo::discover(env.vars(), &entry.workspace)?;
-    let places = Places {
-        dir: entry.run_dir(),
-        seal: Some(home.seal(&entry.run_id)),
-        spare: Some(repo.run_folder(&entry.run_id)),
-    };
-    let spec = match snapshot::read_spec(&places.dir) {
-        Ok(spec) => spec,
-        Err(error) => match &places.spare {
-            Some(spare) => {
-                snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error)?
-            }
-            None => return Err(error.into()),
-        },
-    };
-    let lock = wiring::lock(&spec)?;
+    let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
+    let entry = older::moved(&env, &home, entry)?;
+    locks::lead(&home, &entry.run_id, &lock);
+    let places = wiring::places(&home, &entry.run_id);
+    let spec =
+        snapshot::read_spec(&places.dir).or_else(|error| snapshot::sealed_spec(&places).ok_or(error))?;
     // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
     ralph_sandbox::sweep(spec.run_id.as_str());
     Ok(Taken { env, home, spec, repo, places, lock })
@@ -108,7 +99,7 @@ pub(crate) fn go_on(
     }
     let Taken { env, home, spec, repo, places, mut lock } = take(env, entry)?;
     let notifiers = notify::notifiers(&env, requests)?;
-    if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
+    if let Ok(state) = snapshot::load(&places.dir) {
         if let Some(end) = &state.finished {
             if ralph_core::is_outstanding(&state, &notifiers) {
                 return tell_of_the_end(&env, spec, places, notifiers);
@@ -140,12 +131,12 @@ pub(crate) fn go_on(
         ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
     }
     ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Resume)?;
-    wiring::register(&home, &spec, &repo)?;
+    wiring::register(&home, &spec)?;
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
     lock.tell(driver.lease())?;
-    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone() })))
+    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home })))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
@@ -189,9 +180,10 @@ fn tell_of_the_end(
     notifiers: Vec<Box<dyn Notifier>>,
 ) -> Result<Begun, AppError> {
     let run = spec.run_id.clone();
-    let (dir, redactor) = (RalphDir::of(&spec.workspace), Arc::new(env.redactor(&spec.origin)));
+    let dirs = (RalphDir::of(&spec.workspace), RalphDir::of(spec.home()));
+    let redactor = Arc::new(env.redactor(&spec.origin));
     let clock = Arc::new(SystemClock::default());
-    let told = ralph_core::catch_up(places, dir, spec, redactor, clock, notifiers)?;
+    let told = ralph_core::catch_up(places, dirs, spec, redactor, clock, notifiers)?;
     Ok(Begun::CaughtUp { run, told })
 }
 

@@ -91,7 +91,7 @@ pub fn of_run(
         Configured::Docker(options) => Box::new(Containers::new(env, home, spec, *options, refusals)?),
         Configured::Sbx(options) => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
-            Box::new(MicroVms(options))
+            Box::new(MicroVms { options, shown: Shown::new(home, spec) })
         }
         cloud => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
@@ -113,6 +113,7 @@ pub fn of_run(
         }),
         logins: logins(env, config.provider(), needs.keys),
         ignored: ignored_by(repo),
+        record: Some(home.record(&spec.run_id).path().to_owned()),
     };
     let name = config.provider().as_str();
     let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
@@ -222,6 +223,7 @@ fn ignored_by(repo: &Repo) -> Ignored {
 struct Containers {
     options: DockerOptions,
     git: GitAccess,
+    shown: Shown,
     /// Ends when the run does.
     _egress: Egress,
 }
@@ -243,7 +245,7 @@ impl Containers {
         let program = env.program().map(Path::to_owned);
         options.proxy = Some(ProxySocket::new(egress.socket(), &egress.local_ports(), program));
         let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
-        Ok(Self { options, git, _egress: egress })
+        Ok(Self { options, git, shown: Shown::new(home, spec), _egress: egress })
     }
 }
 
@@ -252,6 +254,7 @@ impl Maker for Containers {
         let mut options = self.options.clone();
         options.workspace = Some(folder.to_owned());
         options.mounts = ralph_sandbox::fence::git_mounts(folder, self.git);
+        options.mounts.extend(self.shown.beside(folder).map(|path| (path, false)));
         let provider = DockerProvider::new(options);
         provider.ping()?;
         Ok(Box::new(provider))
@@ -264,12 +267,35 @@ impl Maker for Containers {
     }
 }
 
+/// The run's record, which the agent may read beside its workspace.
+struct Shown {
+    workspace: PathBuf,
+    record: PathBuf,
+}
+
+impl Shown {
+    fn new(home: &StateHome, spec: &RunSpec) -> Self {
+        Self { workspace: spec.workspace.clone(), record: home.record(&spec.run_id).path().to_owned() }
+    }
+
+    /// What a sandbox over `folder` sees of it: nothing where that is not the workspace.
+    fn beside(&self, folder: &Path) -> Option<PathBuf> {
+        let same = folder.canonicalize().ok() == self.workspace.canonicalize().ok();
+        (same && self.record.is_dir()).then(|| self.record.clone())
+    }
+}
+
 /// MicroVMs over folders of this machine.
-struct MicroVms(SbxOptions);
+struct MicroVms {
+    options: SbxOptions,
+    shown: Shown,
+}
 
 impl Maker for MicroVms {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        Ok(Box::new(SbxProvider::new(SbxOptions { workspace: Some(folder.to_owned()), ..self.0.clone() })))
+        let shown = self.shown.beside(folder).into_iter().collect();
+        let options = SbxOptions { workspace: Some(folder.to_owned()), shown, ..self.options.clone() };
+        Ok(Box::new(SbxProvider::new(options)))
     }
     fn mounts(&self) -> bool {
         true

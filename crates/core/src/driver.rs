@@ -31,8 +31,12 @@ use std::sync::Arc;
 
 /// Everything a driver is handed.
 pub struct Parts {
-    /// The `.ralph/` folder of the workspace.
+    /// The `.ralph/` folder of the agent's tree: what sessions read and write.
     pub dir: RalphDir,
+    /// The `.ralph/` folder of the run's own folder; another one where the agent works on a copy of the user's tree.
+    pub home: RalphDir,
+    /// What runs of this folder know of agents that rest.
+    pub cooldowns: PathBuf,
     /// Where the journal's files are.
     pub places: Places,
     /// Where clean checkouts are made.
@@ -108,6 +112,7 @@ impl Driver {
         let journal = Journal::create(parts.places.clone(), parts.redactor.clone())?;
         let mut driver = Self::assemble(RunState::new(spec), journal, parts);
         driver.ctx.record(EventBody::RunCreated { spec: digest, title })?;
+        driver.ctx.show_record();
         driver.take_lease(0)?;
         driver.inherit_cooldowns()?;
         driver.ctx.flush()?;
@@ -117,9 +122,9 @@ impl Driver {
     /// A run of an earlier process: replays its journal and goes on.
     pub fn resume(parts: Parts) -> Result<Self, DriveError> {
         let spec = snapshot::read_spec(&parts.places.dir).or_else(|error| match &parts.places.spare {
-            // The run folder is gone (`git clean -fdx`), its spare links are not.
+            // An older layout: the record is gone (`git clean -fdx`), its spare links are not.
             Some(spare) => snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error),
-            None => Err(error),
+            None => snapshot::sealed_spec(&parts.places).ok_or(error),
         })?;
         let mut state = RunState::new(spec);
         let (journal, opened) =
@@ -132,6 +137,7 @@ impl Driver {
             let title = driver.ctx.state.spec.task.title.clone();
             driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
         }
+        driver.ctx.show_record();
         driver.take_lease(opened.torn_bytes)?;
         if opened.healed_bytes > 0 {
             driver.ctx.notice(format!(
@@ -158,6 +164,7 @@ impl Driver {
             state,
             journal,
             parts.dir,
+            parts.home,
             parts.clock,
             parts.redactor,
             parts.observers,
@@ -165,6 +172,7 @@ impl Driver {
             parts.proof_dir,
         );
         ctx.vars = parts.vars;
+        ctx.cooldowns = parts.cooldowns;
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
         ctx.notifiers = parts.notifiers;
@@ -279,6 +287,7 @@ impl Driver {
         self.dismiss_sandboxes();
         let flushed = self.ctx.settle();
         self.clear_marker();
+        self.ctx.show_end();
         match told.and(flushed) {
             Ok(()) => self.result(None),
             Err(error) => {

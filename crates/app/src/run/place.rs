@@ -5,7 +5,7 @@ use super::task::Chosen;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::{PlaceRequest, RunRequest};
-use crate::{handover, wiring};
+use crate::{handover, locks, wiring};
 use ralph_domain::config::{CloneConfig, Isolation, Settings};
 use ralph_domain::id::RunId;
 use ralph_domain::spec::Place;
@@ -79,14 +79,20 @@ pub fn make(plan: &Plan, run_id: &RunId) -> Result<Placed, AppError> {
     }
     // Nobody else may work on the tree from here on: its branch is switched, and it may be copied.
     origin.exclude_ralph_dir()?;
-    let lock = wiring::lock_folder(&origin.top, run_id)?;
+    let lock = locks::of_folder(home, &origin.top, run_id)?;
     let branch = in_place(request, origin, run_id, settings, chosen)?;
     if settings.isolation == Isolation::None {
         let placed = Placed::new(Place::InPlace, origin.top.clone(), branch);
         return Ok(Placed { lock: Some(lock), ..placed });
     }
     let here = Repo::discover(&origin.vars, &origin.top)?;
-    let made = twin::make(&here, run_id, branch.clone(), &home.workspace(run_id))?;
+    let made = twin::make(
+        &here,
+        run_id,
+        branch.clone(),
+        &home.workspace(run_id),
+        &wiring::git_folders(home, run_id),
+    )?;
     let placed = Placed::new(Place::InPlace, made.repo.top, branch);
     Ok(Placed { lock: Some(lock), left_out: made.left_out, ..placed })
 }
