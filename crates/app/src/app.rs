@@ -7,7 +7,7 @@ use crate::list::{self, ListEntry};
 use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::{self, Begun};
-use crate::run::{self, Plan};
+use crate::run::{self, Plan, placement};
 use crate::{find, spawn, wiring};
 use ralph_core::handle::RunHandle;
 use ralph_core::{CancelFlag, Driver};
@@ -136,6 +136,7 @@ impl App {
 
     /// The runs of a folder, or of every folder, oldest first.
     pub fn list(&self, folder: &Path, everywhere: bool) -> Result<Vec<ListEntry>, AppError> {
+        placement::sweep(&self.env.state_home()?);
         list::runs(&self.env, folder, everywhere)
     }
 
@@ -153,7 +154,7 @@ impl App {
         cancel: Arc<CancelFlag>,
         report: &dyn Reporter,
     ) -> Result<(), AppError> {
-        let taken = resume::take(&self.env, entry)?;
+        let taken = resume::take(&self.env, entry, report)?;
         let spec = &taken.spec;
         let mut parts =
             wiring::parts(&taken.env, &taken.home, spec, taken.repo, &taken.lock, cancel, report)?;

@@ -3,6 +3,7 @@
 mod issue;
 mod options;
 mod place;
+pub(crate) mod placement;
 pub(crate) mod task;
 
 use crate::environment::Environment;
@@ -13,21 +14,23 @@ use crate::settings::Loaded;
 use crate::{
     find, handover, locks, model_access, models, notify, older, sandboxes, settings, state_files, wiring,
 };
+use jiff::Timestamp;
+use placement::Wish;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver};
+use ralph_core::{CancelFlag, Driver, Hold};
 use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task};
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
 use ralph_git::{Extent, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
-use ralph_journal::snapshot;
+use ralph_journal::{shown, snapshot};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,6 +87,7 @@ pub(crate) fn prepare(
     let top = find::top(folder);
     let env = env.with_dotenv(&top);
     let home = env.state_home()?;
+    placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;
     let loaded = settings::load(&env, &origin.top)?;
     let issue = match &request.task {
@@ -189,52 +193,67 @@ fn settle_handover(
     handover::settle(env, settings, task, url.as_deref(), origin, wanted, report)
 }
 
-/// Makes what a plan needs, and puts a backend behind each port.
+/// Makes what a plan needs, and puts a backend behind each port. The run exists first; what it works in is made then.
 pub(crate) fn start(
     plan: Plan,
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
 ) -> Result<ReadyRun, AppError> {
     let now = SystemClock::default().now();
-    let run_id = ralph_core::run_id::new(now);
-    if plan.settings.isolation != Isolation::None && plan.request.place == PlaceRequest::InPlace {
+    let spec = planned(&plan, ralph_core::run_id::new(now), now)?;
+    if spec.hands_back() {
         report.notice(&Notice::CopyingTree);
     }
-    plan.home.record(&run_id).create()?;
-    let placed = place::make(&plan, &run_id)?;
-    let Plan { request, env, home, origin, task, settings, chosen, .. } = plan;
-    let in_place = placed.place == Place::InPlace;
-    let repo = if in_place { origin.clone() } else { Repo::discover(env.vars(), &placed.workspace)? };
-    repo.exclude_ralph_dir()?;
-    let mut spec = RunSpec {
+    let Plan { request, env, home, .. } = &plan;
+    plan.origin.exclude_ralph_dir()?;
+    let wish = Wish::of(&plan);
+    let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
+    let begun = || -> Result<ReadyRun, AppError> {
+        home.record(&spec.run_id).create()?;
+        locks::lead(home, &spec.run_id, &lock);
+        wish.keep(env, home, &spec.run_id)?;
+        let mut hold = Hold::create(spec.clone(), &wiring::taker(env, home, &spec)?)?;
+        wiring::register(home, &spec)?;
+        shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
+        let left_out = placement::settle(env, home, &mut hold, &wish, report)?;
+        let spec = hold.state().spec.clone();
+        report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
+        report.notice(&Notice::LeftOut(&left_out));
+        let repo = Repo::discover(env.vars(), spec.home())?;
+        let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
+        parts.notifiers = notify::notifiers(env, &request.notify)?;
+        let driver = Driver::drive(hold, parts)?;
+        lock.tell(driver.lease())?;
+        Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone() })
+    };
+    begun().inspect_err(|_| placement::forget(env, home, &spec))
+}
+
+/// The frozen definition of a run, with the place and the branch that it wishes for.
+fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
+    let Plan { env, home, origin, settings, .. } = plan;
+    let wish = Wish::of(plan);
+    place::check_free(origin, &wish)?;
+    let in_place = wish.place == PlaceRequest::InPlace;
+    let own_tree = in_place && settings.isolation == Isolation::None;
+    let own_branch = || match in_place {
+        true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
+        false => Some(format!("ralph/{run_id}")),
+    };
+    Ok(RunSpec {
         version: 1,
         spec_version: 1,
-        run_id,
         created_at: now,
-        task,
-        settings,
-        place: placed.place,
-        workspace: placed.workspace,
-        origin: origin.top,
-        branch: placed.branch,
-        config_digest: plan.config_digest,
+        task: plan.task.clone(),
+        settings: settings.clone(),
+        place: wish.place(env, origin),
+        workspace: if own_tree { origin.top.clone() } else { home.workspace(&run_id) },
+        origin: origin.top.clone(),
+        branch: wish.branch.clone().or_else(|| wish.task_branch.clone()).or_else(own_branch),
+        config_digest: plan.config_digest.clone(),
         forked_from: None,
-    };
-    handover::name_branch(&env, &mut spec, &repo, chosen.branch.as_deref())?;
-    let mut lock = match placed.lock {
-        Some(lock) => lock,
-        None => locks::of_run(&home, &spec)?,
-    };
-    fresh_state_files(&env, &home, &spec)?;
-    wiring::register(&home, &spec)?;
-    report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
-    report.notice(&Notice::LeftOut(&placed.left_out));
-    let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)
-        .inspect_err(|_| sandboxes::undo(&env, &home, &spec))?;
-    parts.notifiers = notify::notifiers(&env, &request.notify)?;
-    let driver = Driver::create(spec, parts)?;
-    lock.tell(driver.lease())?;
-    Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home })
+        run_id,
+    })
 }
 
 /// A run whose driver only has to be run. It holds the lock of the run's folder.
@@ -278,6 +297,12 @@ impl Finished {
     /// version of a file was kept, the twin stays, too, and where a larger budget lets the run go on. A large tree takes
     /// its time, so this comes last.
     pub fn tidy_up(self) {
+        shown::renew(
+            &self.spec.origin,
+            &self.spec.run_id,
+            &self.home.record(&self.spec.run_id),
+            "driver.log",
+        );
         let ended = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
         let over = |state: &RunState| ended(state) && state.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
@@ -290,7 +315,7 @@ impl Finished {
 /// old one is kept with its run.
 fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let dir = RalphDir::of(spec.home());
-    if let Some(last) = latest_of(home, spec.home()).filter(|last| last.run_id != spec.run_id) {
+    if let Some(last) = latest_of(home, spec.home(), Some(&spec.run_id)) {
         let record = last.run_dir();
         // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
         if let Ok(last) = snapshot::read_spec(&record)
@@ -322,9 +347,10 @@ fn keep_progress(dir: &RalphDir, last: &Registration) {
     let _ = std::fs::remove_file(&progress);
 }
 
-/// The latest run that works, or worked, in this folder itself.
-fn latest_of(home: &StateHome, folder: &Path) -> Option<Registration> {
-    find::runs_of(home, folder).into_iter().rfind(|entry| entry.workspace == folder)
+/// The latest run that works, or worked, in this folder itself, but for one that is just being made.
+fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option<Registration> {
+    let here = |entry: &Registration| entry.workspace == folder && Some(&entry.run_id) != without;
+    find::runs_of(home, folder).into_iter().rfind(here)
 }
 
 /// What is known of a run whose agent works on a twin.
@@ -333,7 +359,11 @@ fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
     snapshot::load(&entry.run_dir()).ok()
 }
 
+/// Removes the agent's copy of the user's tree, where the run has one.
 fn remove_twin(vars: &Vars, home: &StateHome, spec: &RunSpec) {
+    if !spec.hands_back() {
+        return;
+    }
     let folders = older::git_folders(home, &spec.run_id);
     ralph_git::twin::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
 }
@@ -353,7 +383,7 @@ fn unfinished(
         // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
         return Ok(None);
     }
-    let Some(entry) = latest_of(home, &origin.top) else { return Ok(None) };
+    let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
     let id = entry.run_id.clone();
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
     if state.finished.is_some() {

@@ -13,7 +13,7 @@ use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
     StopCause, Stream,
 };
-use ralph_domain::spec::{Place, RunSpec};
+use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
@@ -144,23 +144,6 @@ fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<
             _ => Vec::new(),
         }),
     }
-}
-
-/// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.
-pub fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
-    if !spec.settings.sandbox.provider().is_elsewhere() || spec.workspace != home.workspace(&spec.run_id) {
-        return;
-    }
-    let git = ralph_git::Git::in_folder(env.vars(), &spec.origin);
-    if spec.place == Place::Worktree {
-        let path = spec.workspace.as_os_str();
-        let _ = git.call(["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path]).run();
-        if let Some(branch) = &spec.branch {
-            let _ = git.call(["branch", "-q", "-D", branch]).run();
-        }
-    }
-    let _ = std::fs::remove_dir_all(&spec.workspace);
-    let _ = std::fs::remove_file(home.registration(&spec.run_id));
 }
 
 /// Agents and verifiers must be in there, not here.

@@ -7,7 +7,7 @@ use crate::{fence, handover, model_access, models, sandboxes};
 use ralph_agents::{ActionsAgent, Asking, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
-use ralph_core::{CancelFlag, Helpers, Refusals};
+use ralph_core::{CancelFlag, Helpers, Refusals, Taker};
 use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
@@ -33,6 +33,17 @@ pub fn places(home: &StateHome, run: &RunId) -> Places {
 /// Where the files of a registered run's journal are, wherever its record lies.
 pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
     Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() }
+}
+
+/// This process, as one that takes hold of a run.
+pub fn taker(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<Taker, AppError> {
+    Ok(Taker {
+        places: places(home, &spec.run_id),
+        redactor: Arc::new(env.redactor(&spec.origin)),
+        clock: Arc::new(SystemClock::default()),
+        machine: Some(ralph_journal::machine::id(home)?),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+    })
 }
 
 /// Where git keeps what it remembers of a run.

@@ -141,11 +141,23 @@ impl Context {
         self.live.flush();
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
-        if let Some((_, sentence)) = describe(&event) {
+        self.hear(&event);
+        Ok(event)
+    }
+
+    /// Takes in what was journalled before this process had everything that a run needs.
+    pub fn catch_up(&mut self, events: &[Event]) -> Result<(), DriveError> {
+        for event in events {
+            self.hear(event);
+        }
+        self.tell()
+    }
+
+    fn hear(&mut self, event: &Event) {
+        if let Some((_, sentence)) = describe(event) {
             self.activity.push_str(&format!("{} {} {sentence}\n", event.at, self.state.spec.run_id));
         }
-        self.observer.event(&self.state, &event);
-        Ok(event)
+        self.observer.event(&self.state, event);
     }
 
     /// A sentence for people.

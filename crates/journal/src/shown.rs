@@ -63,6 +63,20 @@ pub fn copy(dir: &RalphDir, run: &RunId, record: &RunDir) -> Result<(), JournalE
     fs::rename(&partial, &place).map_err(failed)
 }
 
+/// Copies one file of the record again: it has grown after the end of the run was told.
+pub fn renew(folder: &Path, run: &RunId, record: &RunDir, name: &str) {
+    let dir = RalphDir::of(folder);
+    let place = dir.run(run).path().to_owned();
+    let from = record.path().join(name);
+    let ours =
+        [dir.path(), &dir.join("runs"), &place].into_iter().all(is_real) && record.ralph_dir().is_none();
+    if ours && fs::symlink_metadata(&from).is_ok_and(|meta| meta.len() <= COPY_MAX) {
+        let to = place.join(name);
+        let _ = fs::remove_file(&to);
+        let _ = fs::copy(from, to);
+    }
+}
+
 /// Makes the folder for runs, or finds that what is there is one.
 fn folders(dir: &RalphDir) -> io::Result<()> {
     for folder in [dir.path().to_owned(), dir.join("runs")] {

@@ -13,7 +13,7 @@ use ralph_domain::ports::GitRemote;
 use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::{GitWorkspace, Repo, place};
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::{artifacts, registry, snapshot};
+use ralph_journal::{artifacts, registry};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ fn settle_in(
     let Some(baseline) = state.baseline.clone() else {
         return Err(AppError::usage(format!("run {run} had not begun when it pushed its state")));
     };
-    let mut spec = snapshot::read_spec(&places.dir)?;
+    let mut spec = state.spec.clone();
     let same_repo = find_origin(env, &spec, remote);
     spec.workspace = repo.top.clone();
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
