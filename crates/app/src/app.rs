@@ -7,14 +7,13 @@ use crate::list::{self, ListEntry};
 use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::{self, Begun};
-use crate::run::{self, Plan};
+use crate::run::{self, Plan, placement};
 use crate::{find, spawn, wiring};
 use ralph_core::handle::RunHandle;
 use ralph_core::{CancelFlag, Driver};
 use ralph_domain::config::Isolation;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::id::RunId;
-use ralph_journal::journal::Places;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,16 +136,14 @@ impl App {
 
     /// The runs of a folder, or of every folder, oldest first.
     pub fn list(&self, folder: &Path, everywhere: bool) -> Result<Vec<ListEntry>, AppError> {
+        placement::sweep(&self.env.state_home()?);
         list::runs(&self.env, folder, everywhere)
     }
 
     /// A journal that was edited while nobody drove its run: the sealed copy counts again. Returns where the edited one was
     /// put, where there was one.
     pub fn accept_sealed(&self, entry: &Registration) -> Result<Option<PathBuf>, AppError> {
-        let home = self.env.state_home()?;
-        let places =
-            Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() };
-        Ok(resume::accept_sealed(&places)?)
+        Ok(resume::accept_sealed(&wiring::places_of(&self.env.state_home()?, entry))?)
     }
 
     /// Lets a doctor read a run that nobody drives, under its lock, so that what it costs is in its journal.
@@ -157,7 +154,7 @@ impl App {
         cancel: Arc<CancelFlag>,
         report: &dyn Reporter,
     ) -> Result<(), AppError> {
-        let taken = resume::take(&self.env, entry)?;
+        let taken = resume::take(&self.env, entry, report)?;
         let spec = &taken.spec;
         let mut parts =
             wiring::parts(&taken.env, &taken.home, spec, taken.repo, &taken.lock, cancel, report)?;

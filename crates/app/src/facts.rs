@@ -42,7 +42,7 @@ impl Facts {
             );
         }
         let mut state = find::handle(env, &entry).state()?;
-        let driver = lock::holder(&entry.ralph_dir().lock()).filter(|h| h.run_id == entry.run_id);
+        let driver = lock::holder(&entry.run_dir().lock()).filter(|h| h.run_id == entry.run_id);
         let now = SystemClock::default().now();
         let last_event = state.finished.as_ref().map_or(state.now, |end| end.at);
         // A run that nobody drives does not grow older by itself.

@@ -2,10 +2,10 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::locks;
 use ralph_core::handle::RunHandle;
 use ralph_domain::id::RunId;
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock;
 use ralph_journal::registry::{self, Registration};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,11 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
         if found.iter().any(|r| r.run_id == id) {
             continue;
         }
+        if let Some(entry) = registry::find(home, &id) {
+            // The folder was moved: its run is where it always was.
+            found.push(entry);
+            continue;
+        }
         if let Ok(spec) = ralph_journal::snapshot::read_spec(&dir.run(&id)) {
             found.push(Registration {
                 run_id: id,
@@ -32,6 +37,7 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
                 workspace: folder.to_owned(),
                 created_at: spec.created_at,
                 spare: None,
+                record: None,
             });
         }
     }
@@ -45,7 +51,7 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
     let top = top(folder);
     let here = runs_of(&home, &top);
     let Some(name) = name else {
-        let driven = lock::holder(&RalphDir::of(&top).lock()).map(|h| h.run_id);
+        let driven = locks::holder(&home, &top).map(|h| h.run_id);
         let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(|| here.last());
         return chosen.cloned().ok_or_else(|| {
             AppError::usage(format!("there is no run in `{}`", top.display()))
@@ -81,5 +87,5 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
 
 /// A handle on a run.
 pub fn handle(env: &Environment, registration: &Registration) -> RunHandle {
-    RunHandle::new(registration.ralph_dir(), &registration.run_id, env.actor())
+    RunHandle::new(registration.run_dir(), env.actor())
 }

@@ -76,6 +76,10 @@ pub fn look(env: &Environment, registration: Registration) -> ListEntry {
         problem: None,
         orphaned: false,
     };
+    if !registration.origin.is_dir() {
+        let problem = format!("`{}` is gone", registration.origin.display());
+        return ListEntry { problem: Some(problem), ..entry };
+    }
     if !registration.run_dir().spec().is_file() {
         let problem = format!("`{}` is gone", registration.run_dir().path().display());
         return ListEntry { problem: Some(problem), ..entry };

@@ -7,10 +7,11 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::ReadyRun;
-use crate::{find, notify, wiring};
+use crate::run::placement::{self, Wish};
+use crate::{find, locks, notify, older, wiring};
 pub(crate) use elsewhere::bring;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver};
+use ralph_core::{CancelFlag, Driver, Hold};
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::RunId;
 use ralph_domain::outcome::EndReason;
@@ -23,7 +24,7 @@ use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
-use ralph_journal::{JournalError, snapshot};
+use ralph_journal::{JournalError, shown, snapshot};
 use std::sync::Arc;
 
 /// What came of the wish that a run goes on, or starts.
@@ -32,6 +33,11 @@ pub enum Begun {
     Ready(Box<ReadyRun>),
     /// Another process drives it, and was told to go on.
     Told {
+        /// The run.
+        run: RunId,
+    },
+    /// It had not begun, and is over now.
+    Ended {
         /// The run.
         run: RunId,
     },
@@ -61,32 +67,76 @@ pub(crate) struct Taken {
 }
 
 /// Takes the lock of a run and reads what it is.
-pub(crate) fn take(env: &Environment, entry: &Registration) -> Result<Taken, AppError> {
+pub(crate) fn take(
+    env: &Environment,
+    entry: &Registration,
+    report: &dyn Reporter,
+) -> Result<Taken, AppError> {
     let env = env.with_dotenv(&entry.origin);
     let home = env.state_home()?;
-    if !entry.workspace.is_dir() {
+    let wish = Wish::of_run(&home, &entry.run_id);
+    if wish.is_none() && !entry.workspace.is_dir() {
         return Err(AppError::environment(format!("the folder of run {} is gone: `{}`", entry.run_id, entry.workspace.display()))
             .hint("bring it back (a worktree or clone can be made again from `refs/ralph/…/work`), or start a new run"));
     }
-    let repo = Repo::discover(env.vars(), &entry.workspace)?;
-    let places = Places {
-        dir: entry.run_dir(),
-        seal: Some(home.seal(&entry.run_id)),
-        spare: Some(repo.run_folder(&entry.run_id)),
-    };
-    let spec = match snapshot::read_spec(&places.dir) {
-        Ok(spec) => spec,
-        Err(error) => match &places.spare {
-            Some(spare) => {
-                snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error)?
-            }
-            None => return Err(error.into()),
-        },
-    };
-    let lock = wiring::lock(&spec)?;
+    let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
+    let entry = older::moved(&env, &home, entry)?;
+    locks::lead(&home, &entry.run_id, &lock);
+    let places = wiring::places(&home, &entry.run_id);
+    let spec =
+        snapshot::read_spec(&places.dir).or_else(|error| snapshot::sealed_spec(&places).ok_or(error))?;
+    // What the journal says of its place counts over what was wished for.
+    let state = snapshot::load(&places.dir).ok();
+    let spec = state.as_ref().map_or(spec, |state| state.spec.clone());
     // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
     ralph_sandbox::sweep(spec.run_id.as_str());
+    let spec = match wish.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
+        Some(wish) => place(&env, &home, &spec, &wish, report)?,
+        None => spec,
+    };
+    let repo = Repo::discover(env.vars(), spec.home())?;
     Ok(Taken { env, home, spec, repo, places, lock })
+}
+
+/// Whether a run has no place to work in yet. (Runs of older versions were journalled after they had theirs.)
+fn is_unplaced(state: &RunState) -> bool {
+    !state.placed && state.baseline.is_none()
+}
+
+/// Makes the place of a run whose process was killed before it had one.
+fn place(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+    wish: &Wish,
+    report: &dyn Reporter,
+) -> Result<RunSpec, AppError> {
+    let mut hold = Hold::open(&wiring::taker(env, home, spec)?)?;
+    placement::settle(env, home, &mut hold, wish, report)?;
+    Ok(hold.state().spec.clone())
+}
+
+/// Ends a run that has no place yet where a person wants that: nothing is made only to be taken away.
+fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Begun>, AppError> {
+    let home = env.state_home()?;
+    let cancels = |letter: &ralph_journal::inbox::Line| {
+        letter.0.as_ref().is_ok_and(|letter| letter.control == Control::Cancel)
+    };
+    let letters = ralph_journal::inbox::read(&entry.run_dir(), 0).unwrap_or_default();
+    if Wish::of_run(&home, &entry.run_id).is_none() || !letters.iter().any(cancels) {
+        return Ok(None);
+    }
+    let spec = snapshot::read_spec(&entry.run_dir())?;
+    let _lock = locks::of_run(&home, &spec)?;
+    let state = snapshot::load(&entry.run_dir())?;
+    if !is_unplaced(&state) || state.finished.is_some() {
+        return Ok(None);
+    }
+    Hold::open(&wiring::taker(env, &home, &spec)?)?
+        .end(EndReason::Cancelled, "Cancelled before it had a place to work in.")?;
+    placement::undo(env, &home, &spec);
+    let _ = shown::copy(&RalphDir::of(&spec.origin), &spec.run_id, &entry.run_dir());
+    Ok(Some(Begun::Ended { run: spec.run_id }))
 }
 
 /// Goes on with a run.
@@ -106,9 +156,12 @@ pub(crate) fn go_on(
         handle.send(Control::Resume)?;
         return Ok(Begun::Told { run: entry.run_id.clone() });
     }
-    let Taken { env, home, spec, repo, places, mut lock } = take(env, entry)?;
+    if let Some(ended) = end_unplaced(env, entry)? {
+        return Ok(ended);
+    }
+    let Taken { env, home, spec, repo, places, mut lock } = take(env, entry, report)?;
     let notifiers = notify::notifiers(&env, requests)?;
-    if let Ok(state) = snapshot::load(&entry.ralph_dir(), &places.dir) {
+    if let Ok(state) = snapshot::load(&places.dir) {
         if let Some(end) = &state.finished {
             if ralph_core::is_outstanding(&state, &notifiers) {
                 return tell_of_the_end(&env, spec, places, notifiers);
@@ -140,12 +193,12 @@ pub(crate) fn go_on(
         ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
     }
     ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Resume)?;
-    wiring::register(&home, &spec, &repo)?;
+    wiring::register(&home, &spec)?;
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
     lock.tell(driver.lease())?;
-    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone() })))
+    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home })))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
@@ -189,9 +242,10 @@ fn tell_of_the_end(
     notifiers: Vec<Box<dyn Notifier>>,
 ) -> Result<Begun, AppError> {
     let run = spec.run_id.clone();
-    let (dir, redactor) = (RalphDir::of(&spec.workspace), Arc::new(env.redactor(&spec.origin)));
+    let dirs = (RalphDir::of(&spec.workspace), RalphDir::of(spec.home()));
+    let redactor = Arc::new(env.redactor(&spec.origin));
     let clock = Arc::new(SystemClock::default());
-    let told = ralph_core::catch_up(places, dir, spec, redactor, clock, notifiers)?;
+    let told = ralph_core::catch_up(places, dirs, spec, redactor, clock, notifiers)?;
     Ok(Begun::CaughtUp { run, told })
 }
 

@@ -3,6 +3,7 @@
 mod issue;
 mod options;
 mod place;
+pub(crate) mod placement;
 pub(crate) mod task;
 
 use crate::environment::Environment;
@@ -10,20 +11,26 @@ use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput, Unfinished};
 use crate::settings::Loaded;
-use crate::{find, handover, model_access, models, notify, sandboxes, settings, state_files, wiring};
+use crate::{
+    find, handover, locks, model_access, models, notify, older, sandboxes, settings, state_files, wiring,
+};
+use jiff::Timestamp;
+use placement::Wish;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver};
+use ralph_core::{CancelFlag, Driver, Hold};
 use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task};
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
 use ralph_git::{Extent, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
+use ralph_journal::registry::Registration;
+use ralph_journal::{shown, snapshot};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,6 +87,7 @@ pub(crate) fn prepare(
     let top = find::top(folder);
     let env = env.with_dotenv(&top);
     let home = env.state_home()?;
+    placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;
     let loaded = settings::load(&env, &origin.top)?;
     let issue = match &request.task {
@@ -113,7 +121,7 @@ pub(crate) fn prepare(
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
     settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report)?;
-    let goes_on = unfinished(&request, &origin, &task, &settings)?;
+    let goes_on = unfinished(&home, &request, &origin, &task, &settings)?;
     let extent = place::extent(&request, loaded.file.clone.as_ref(), &chosen)?;
     let unpriced =
         model_access::unpriced(&settings, &models.prices).into_iter().map(|a| a.name.clone()).collect();
@@ -185,51 +193,67 @@ fn settle_handover(
     handover::settle(env, settings, task, url.as_deref(), origin, wanted, report)
 }
 
-/// Makes what a plan needs, and puts a backend behind each port.
+/// Makes what a plan needs, and puts a backend behind each port. The run exists first; what it works in is made then.
 pub(crate) fn start(
     plan: Plan,
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
 ) -> Result<ReadyRun, AppError> {
     let now = SystemClock::default().now();
-    let run_id = ralph_core::run_id::new(now);
-    if plan.settings.isolation != Isolation::None && plan.request.place == PlaceRequest::InPlace {
+    let spec = planned(&plan, ralph_core::run_id::new(now), now)?;
+    if spec.hands_back() {
         report.notice(&Notice::CopyingTree);
     }
-    let placed = place::make(&plan, &run_id)?;
-    let Plan { request, env, home, origin, task, settings, chosen, .. } = plan;
-    let in_place = placed.place == Place::InPlace;
-    let repo = if in_place { origin.clone() } else { Repo::discover(env.vars(), &placed.workspace)? };
-    repo.exclude_ralph_dir()?;
-    let mut spec = RunSpec {
+    let Plan { request, env, home, .. } = &plan;
+    plan.origin.exclude_ralph_dir()?;
+    let wish = Wish::of(&plan);
+    let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
+    let begun = || -> Result<ReadyRun, AppError> {
+        home.record(&spec.run_id).create()?;
+        locks::lead(home, &spec.run_id, &lock);
+        wish.keep(env, home, &spec.run_id)?;
+        let mut hold = Hold::create(spec.clone(), &wiring::taker(env, home, &spec)?)?;
+        wiring::register(home, &spec)?;
+        shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
+        let left_out = placement::settle(env, home, &mut hold, &wish, report)?;
+        let spec = hold.state().spec.clone();
+        report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
+        report.notice(&Notice::LeftOut(&left_out));
+        let repo = Repo::discover(env.vars(), spec.home())?;
+        let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
+        parts.notifiers = notify::notifiers(env, &request.notify)?;
+        let driver = Driver::drive(hold, parts)?;
+        lock.tell(driver.lease())?;
+        Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone() })
+    };
+    begun().inspect_err(|_| placement::forget(env, home, &spec))
+}
+
+/// The frozen definition of a run, with the place and the branch that it wishes for.
+fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
+    let Plan { env, home, origin, settings, .. } = plan;
+    let wish = Wish::of(plan);
+    place::check_free(origin, &wish)?;
+    let in_place = wish.place == PlaceRequest::InPlace;
+    let own_tree = in_place && settings.isolation == Isolation::None;
+    let own_branch = || match in_place {
+        true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
+        false => Some(format!("ralph/{run_id}")),
+    };
+    Ok(RunSpec {
         version: 1,
         spec_version: 1,
-        run_id,
         created_at: now,
-        task,
-        settings,
-        place: placed.place,
-        workspace: placed.workspace,
-        origin: origin.top,
-        branch: placed.branch,
-        config_digest: plan.config_digest,
+        task: plan.task.clone(),
+        settings: settings.clone(),
+        place: wish.place(env, origin),
+        workspace: if own_tree { origin.top.clone() } else { home.workspace(&run_id) },
+        origin: origin.top.clone(),
+        branch: wish.branch.clone().or_else(|| wish.task_branch.clone()).or_else(own_branch),
+        config_digest: plan.config_digest.clone(),
         forked_from: None,
-    };
-    handover::name_branch(&env, &mut spec, &repo, chosen.branch.as_deref())?;
-    let mut lock = match placed.lock {
-        Some(lock) => lock,
-        None => wiring::lock(&spec)?,
-    };
-    fresh_state_files(&env, &spec)?;
-    wiring::register(&home, &spec, &repo)?;
-    report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
-    report.notice(&Notice::LeftOut(&placed.left_out));
-    let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)
-        .inspect_err(|_| sandboxes::undo(&env, &home, &spec))?;
-    parts.notifiers = notify::notifiers(&env, &request.notify)?;
-    let driver = Driver::create(spec, parts)?;
-    lock.tell(driver.lease())?;
-    Ok(ReadyRun { driver, lock, vars: env.vars().clone() })
+        run_id,
+    })
 }
 
 /// A run whose driver only has to be run. It holds the lock of the run's folder.
@@ -237,6 +261,7 @@ pub struct ReadyRun {
     pub(crate) driver: Driver,
     pub(crate) lock: RunLock,
     pub(crate) vars: Vars,
+    pub(crate) home: StateHome,
 }
 
 impl ReadyRun {
@@ -249,8 +274,8 @@ impl ReadyRun {
     pub fn run(self) -> Finished {
         let spec = self.driver.state().spec.clone();
         let result = self.driver.run();
-        let state = handed_state(&spec);
-        Finished { result, spec, state, vars: self.vars, _lock: self.lock }
+        let state = handed_state(&self.home, &spec);
+        Finished { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
     }
 }
 
@@ -263,6 +288,7 @@ pub struct Finished {
     /// What is known of a run whose agent works on a twin.
     pub state: Option<RunState>,
     vars: Vars,
+    home: StateHome,
     _lock: RunLock,
 }
 
@@ -271,39 +297,80 @@ impl Finished {
     /// version of a file was kept, the twin stays, too, and where a larger budget lets the run go on. A large tree takes
     /// its time, so this comes last.
     pub fn tidy_up(self) {
+        shown::renew(
+            &self.spec.origin,
+            &self.spec.run_id,
+            &self.home.record(&self.spec.run_id),
+            "driver.log",
+        );
         let ended = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
         let over = |state: &RunState| ended(state) && state.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
-            ralph_git::twin::remove(&self.vars, &self.spec.origin, &self.spec.run_id, &self.spec.workspace);
+            remove_twin(&self.vars, &self.home, &self.spec);
         }
     }
 }
 
 /// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
 /// old one is kept with its run.
-fn fresh_state_files(env: &Environment, spec: &RunSpec) -> Result<(), AppError> {
+fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let dir = RalphDir::of(spec.home());
-    if let Some(last) = dir.runs().pop() {
+    if let Some(last) = latest_of(home, spec.home(), Some(&spec.run_id)) {
+        let record = last.run_dir();
         // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
-        if let Ok(last) = ralph_journal::snapshot::read_spec(&dir.run(&last))
-            && handed_state(&last).is_some_and(|state| state.finished.is_some())
+        if let Ok(last) = snapshot::read_spec(&record)
+            && handed_state(home, &last).is_some_and(|state| state.finished.is_some())
         {
-            ralph_git::twin::remove(env.vars(), &last.origin, &last.run_id, &last.workspace);
+            remove_twin(env.vars(), home, &last);
         }
-        let _ = std::fs::rename(dir.join("progress.md"), dir.run(&last).path().join("progress.md"));
+        keep_progress(&dir, &last);
     }
     state_files::write_missing(&dir)?;
     Ok(())
 }
 
+/// Puts the progress of the last run of a folder to its record, and where people look for it.
+fn keep_progress(dir: &RalphDir, last: &Registration) {
+    let (progress, shown) = (dir.join("progress.md"), dir.run(&last.run_id));
+    let meta = std::fs::symlink_metadata(&progress);
+    if !meta.is_ok_and(|meta| meta.is_file()) {
+        return;
+    }
+    let kept = last.run_dir().path().join("progress.md");
+    if std::fs::copy(&progress, &kept).is_err() {
+        return;
+    }
+    let is_copy = std::fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_dir());
+    if is_copy && shown.path() != last.run_dir().path() {
+        let _ = std::fs::copy(&kept, shown.path().join("progress.md"));
+    }
+    let _ = std::fs::remove_file(&progress);
+}
+
+/// The latest run that works, or worked, in this folder itself, but for one that is just being made.
+fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option<Registration> {
+    let here = |entry: &Registration| entry.workspace == folder && Some(&entry.run_id) != without;
+    find::runs_of(home, folder).into_iter().rfind(here)
+}
+
 /// What is known of a run whose agent works on a twin.
-fn handed_state(spec: &RunSpec) -> Option<RunState> {
-    let dir = RalphDir::of(spec.home());
-    spec.hands_back().then(|| ralph_journal::snapshot::load(&dir, &dir.run(&spec.run_id)).ok()).flatten()
+fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
+    let entry = spec.hands_back().then(|| ralph_journal::registry::find(home, &spec.run_id)).flatten()?;
+    snapshot::load(&entry.run_dir()).ok()
+}
+
+/// Removes the agent's copy of the user's tree, where the run has one.
+fn remove_twin(vars: &Vars, home: &StateHome, spec: &RunSpec) {
+    if !spec.hands_back() {
+        return;
+    }
+    let folders = older::git_folders(home, &spec.run_id);
+    ralph_git::twin::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
 }
 
 /// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.
 fn unfinished(
+    home: &StateHome,
     request: &RunRequest,
     origin: &Repo,
     task: &Task,
@@ -312,13 +379,13 @@ fn unfinished(
     if request.unfinished == Unfinished::StartAnew || request.place != PlaceRequest::InPlace {
         return Ok(None);
     }
-    let dir = RalphDir::of(&origin.top);
-    if ralph_journal::lock::holder(&dir.lock()).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
+    if locks::holder(home, &origin.top).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
         // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
         return Ok(None);
     }
-    let Some(id) = dir.runs().pop() else { return Ok(None) };
-    let Ok(state) = ralph_journal::snapshot::load(&dir, &dir.run(&id)) else { return Ok(None) };
+    let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
+    let id = entry.run_id.clone();
+    let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
     if state.finished.is_some() {
         return Ok(None);
     }

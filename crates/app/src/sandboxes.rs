@@ -13,7 +13,7 @@ use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
     StopCause, Stream,
 };
-use ralph_domain::spec::{Place, RunSpec};
+use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
@@ -91,7 +91,7 @@ pub fn of_run(
         Configured::Docker(options) => Box::new(Containers::new(env, home, spec, *options, refusals)?),
         Configured::Sbx(options) => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
-            Box::new(MicroVms(options))
+            Box::new(MicroVms { options, shown: Shown::new(home, spec) })
         }
         cloud => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
@@ -113,6 +113,7 @@ pub fn of_run(
         }),
         logins: logins(env, config.provider(), needs.keys),
         ignored: ignored_by(repo),
+        record: Some(home.record(&spec.run_id).path().to_owned()),
     };
     let name = config.provider().as_str();
     let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
@@ -143,23 +144,6 @@ fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<
             _ => Vec::new(),
         }),
     }
-}
-
-/// Takes back what was made for a run that could not begin, because its sandbox cannot be had: it holds no work yet.
-pub fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
-    if !spec.settings.sandbox.provider().is_elsewhere() || spec.workspace != home.workspace(&spec.run_id) {
-        return;
-    }
-    let git = ralph_git::Git::in_folder(env.vars(), &spec.origin);
-    if spec.place == Place::Worktree {
-        let path = spec.workspace.as_os_str();
-        let _ = git.call(["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path]).run();
-        if let Some(branch) = &spec.branch {
-            let _ = git.call(["branch", "-q", "-D", branch]).run();
-        }
-    }
-    let _ = std::fs::remove_dir_all(&spec.workspace);
-    let _ = std::fs::remove_file(home.registration(&spec.run_id));
 }
 
 /// Agents and verifiers must be in there, not here.
@@ -222,6 +206,7 @@ fn ignored_by(repo: &Repo) -> Ignored {
 struct Containers {
     options: DockerOptions,
     git: GitAccess,
+    shown: Shown,
     /// Ends when the run does.
     _egress: Egress,
 }
@@ -243,7 +228,7 @@ impl Containers {
         let program = env.program().map(Path::to_owned);
         options.proxy = Some(ProxySocket::new(egress.socket(), &egress.local_ports(), program));
         let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
-        Ok(Self { options, git, _egress: egress })
+        Ok(Self { options, git, shown: Shown::new(home, spec), _egress: egress })
     }
 }
 
@@ -252,6 +237,7 @@ impl Maker for Containers {
         let mut options = self.options.clone();
         options.workspace = Some(folder.to_owned());
         options.mounts = ralph_sandbox::fence::git_mounts(folder, self.git);
+        options.mounts.extend(self.shown.beside(folder).map(|path| (path, false)));
         let provider = DockerProvider::new(options);
         provider.ping()?;
         Ok(Box::new(provider))
@@ -264,12 +250,35 @@ impl Maker for Containers {
     }
 }
 
+/// The run's record, which the agent may read beside its workspace.
+struct Shown {
+    workspace: PathBuf,
+    record: PathBuf,
+}
+
+impl Shown {
+    fn new(home: &StateHome, spec: &RunSpec) -> Self {
+        Self { workspace: spec.workspace.clone(), record: home.record(&spec.run_id).path().to_owned() }
+    }
+
+    /// What a sandbox over `folder` sees of it: nothing where that is not the workspace.
+    fn beside(&self, folder: &Path) -> Option<PathBuf> {
+        let same = folder.canonicalize().ok() == self.workspace.canonicalize().ok();
+        (same && self.record.is_dir()).then(|| self.record.clone())
+    }
+}
+
 /// MicroVMs over folders of this machine.
-struct MicroVms(SbxOptions);
+struct MicroVms {
+    options: SbxOptions,
+    shown: Shown,
+}
 
 impl Maker for MicroVms {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        Ok(Box::new(SbxProvider::new(SbxOptions { workspace: Some(folder.to_owned()), ..self.0.clone() })))
+        let shown = self.shown.beside(folder).into_iter().collect();
+        let options = SbxOptions { workspace: Some(folder.to_owned()), shown, ..self.options.clone() };
+        Ok(Box::new(SbxProvider::new(options)))
     }
     fn mounts(&self) -> bool {
         true

@@ -97,7 +97,7 @@ impl Batch {
     pub fn state(&self, lane: &Lane) -> Option<RunState> {
         let pid = lane.child.as_ref()?.id();
         let entry = registry::all(&self.home).into_iter().rev().find(|entry| {
-            lock::holder(&entry.ralph_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
+            lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
         })?;
         find::handle(&self.env, &entry).state().ok()
     }

@@ -77,11 +77,14 @@ fn start(env: &Environment, request: &RunRequest, log: &Log) -> Result<Child, Ap
 /// The run that a process drives, once its journal says so.
 fn driven_by(env: &Environment, home: &StateHome, pid: u32) -> Option<Registration> {
     let entry = registry::all(home).into_iter().rev().find(|entry| {
-        lock::holder(&entry.ralph_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
+        lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
     })?;
     let events = find::handle(env, &entry).follow(Seq(0)).poll().ok()?;
     let begun = |body: &EventBody| matches!(body, EventBody::DriverStarted { pid: by, .. } if *by == pid);
-    events.iter().any(|event| begun(&event.body)).then_some(entry)
+    let placed = |body: &EventBody| matches!(body, EventBody::Placed { .. } | EventBody::Prepared { .. });
+    let any = |of: &dyn Fn(&EventBody) -> bool| events.iter().any(|event| of(&event.body));
+    // What cannot be placed is refused, and whoever started it is to hear of that.
+    (any(&begun) && any(&placed)).then_some(entry)
 }
 
 /// What came of a process that ended before its run was seen: a short run, or a refusal.

@@ -7,7 +7,7 @@ use crate::{fence, handover, model_access, models, sandboxes};
 use ralph_agents::{ActionsAgent, Asking, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::Parts;
-use ralph_core::{CancelFlag, Helpers, Refusals};
+use ralph_core::{CancelFlag, Helpers, Refusals, Taker};
 use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
@@ -15,55 +15,59 @@ use ralph_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{Place, RunSpec};
-use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions, twin};
+use ralph_git::twin::{self, Folders};
+use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock::{Holder, RunLock};
+use ralph_journal::lock::RunLock;
 use ralph_journal::registry::{self, Registration};
 use ralph_sandbox::{LocalOptions, LocalSandbox};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-/// How long a dead run's guard may take to end what it left behind.
-const LOCK_PATIENCE: Duration = Duration::from_secs(15);
-
-/// Where the journal of a run is kept.
-pub fn places(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Places {
-    Places {
-        dir: RalphDir::of(spec.home()).run(&spec.run_id),
-        seal: Some(home.seal(&spec.run_id)),
-        spare: Some(repo.run_folder(&spec.run_id)),
-    }
+/// Where the files of a run's journal are.
+pub fn places(home: &StateHome, run: &RunId) -> Places {
+    Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None }
 }
 
-/// Takes the folder's lock for a run.
-pub fn lock(spec: &RunSpec) -> Result<RunLock, AppError> {
-    lock_folder(spec.home(), &spec.run_id)
+/// Where the files of a registered run's journal are, wherever its record lies.
+pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
+    Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() }
 }
 
-/// Takes a folder's lock.
-pub fn lock_folder(folder: &Path, run_id: &RunId) -> Result<RunLock, AppError> {
-    use ralph_domain::ports::Clock as _;
-    let holder = Holder::new(std::process::id(), run_id.clone(), SystemClock::default().now());
-    Ok(RunLock::take(&RalphDir::of(folder).lock(), &holder, LOCK_PATIENCE)?)
+/// This process, as one that takes hold of a run.
+pub fn taker(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<Taker, AppError> {
+    Ok(Taker {
+        places: places(home, &spec.run_id),
+        redactor: Arc::new(env.redactor(&spec.origin)),
+        clock: Arc::new(SystemClock::default()),
+        machine: Some(ralph_journal::machine::id(home)?),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+    })
+}
+
+/// Where git keeps what it remembers of a run.
+pub fn git_folders(home: &StateHome, run: &RunId) -> Folders {
+    let record = home.record(run);
+    Folders { user: Some(record.git()), agent: Some(record.copy_git()) }
 }
 
 /// Writes the run into the registry, so that it can be found from anywhere.
-pub fn register(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Result<(), AppError> {
+pub fn register(home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let entry = Registration {
         run_id: spec.run_id.clone(),
         title: spec.task.title.clone(),
         origin: spec.origin.clone(),
         workspace: spec.home().to_owned(),
         created_at: spec.created_at,
-        spare: Some(repo.run_folder(&spec.run_id)),
+        spare: None,
+        record: Some(home.record(&spec.run_id).path().to_owned()),
     };
     Ok(registry::register(home, &entry)?)
 }
 
 /// How the work of a run is recorded.
-pub fn workspace_options(spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
+pub fn workspace_options(home: &StateHome, spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
     let settings = &spec.settings;
     let identity = repo.identity(settings.commit_author.as_deref(), settings.commit_email.as_deref());
     WorkspaceOptions {
@@ -71,6 +75,7 @@ pub fn workspace_options(spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
         allow_agent_commits: settings.allow_agent_commits,
         own_tree: spec.place != Place::InPlace,
         commit_state: settings.commit_state,
+        folder: git_folders(home, &spec.run_id).user,
         sparse: match &spec.place {
             Place::Clone { sparse, .. } => sparse.clone(),
             Place::InPlace | Place::Worktree => Vec::new(),
@@ -89,7 +94,7 @@ pub fn parts(
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
 ) -> Result<Parts, AppError> {
-    let places = places(home, spec, &repo);
+    let places = places(home, &spec.run_id);
     let other = handover::connect(env, spec, &repo)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
     let lock_fd = lock
@@ -110,22 +115,25 @@ pub fn parts(
             }
             options.lock_fd = Some(lock_fd);
             options.env_remove = model_access::own_keys(env, &spec.settings);
-            let shown = if twin { seen_by_twin(spec, &repo) } else { Vec::new() };
+            let mut shown = if twin { twin::object_folders(&repo) } else { Vec::new() };
+            shown.push(places.dir.path().to_owned());
             options.fence = fence::of_run(env, home, spec, &refusals, shown)?;
             (Box::new(LocalSandbox::start(folder, options)?), None)
         }
     };
-    let options = workspace_options(spec, &repo);
+    let options = workspace_options(home, spec, &repo);
     let run_id = spec.run_id.clone();
     let workspace: Box<dyn Workspace> = if twin {
         let agents = Repo::discover(env.vars(), &spec.workspace)?;
-        Box::new(HandBack::new(agents, repo, run_id, options)?)
+        Box::new(HandBack::new(agents, repo, run_id, options, &git_folders(home, &spec.run_id))?)
     } else {
         Box::new(GitWorkspace::new(repo, run_id, options)?)
     };
     let access = ModelAccess::new(env, spec, &redactor);
     Ok(Parts {
         dir: RalphDir::of(folder),
+        home: RalphDir::of(spec.home()),
+        cooldowns: home.folder_cooldowns(spec.home()),
         places,
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
         sandbox,
@@ -146,13 +154,6 @@ pub fn parts(
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         vars: env.vars().clone(),
     })
-}
-
-/// What the twin's own files lead to in the user's folder, for reading only: the objects of the repo, and the run's logs.
-fn seen_by_twin(spec: &RunSpec, user: &Repo) -> Vec<PathBuf> {
-    let mut shown = twin::object_folders(user);
-    shown.push(RalphDir::of(spec.home()).run(&spec.run_id).path().to_owned());
-    shown
 }
 
 /// What calls models for this run, and knows what they cost.

@@ -55,6 +55,13 @@ fn finish(begun: Begun, out: &Out) -> u8 {
             }
             0
         }
+        Begun::Ended { run } => {
+            out.say(format!("run {run} is cancelled; it had not begun"));
+            if out.json {
+                out.value(&serde_json::json!({ "run_id": run, "ended": true }));
+            }
+            0
+        }
         Begun::CaughtUp { run, told } => {
             out.say(format!("run {run} is over; people are told of it now (`ralph show {run}` shows it)"));
             if out.json {

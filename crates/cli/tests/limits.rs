@@ -102,10 +102,15 @@ fn waiting_for_limits_has_an_end_of_its_own_and_can_be_cancelled() {
 
     let mut agent = agent;
     agent["rate_limit_detection"] = json!({"default_cooldown_seconds": 1});
-    std::fs::remove_file(repo.dir.join(".ralph/cooldowns.json")).unwrap();
+    std::fs::remove_file(rests(&env, &repo)).unwrap();
     repo.configure(&[agent], "true", &json!({"max_limit_wait_minutes": 0.01}));
     let run = repo.run(&[]).exits(1).json();
     assert_eq!((&run["reason"], &run["iterations"]), (&json!("timeout"), &json!(0)));
+}
+
+/// Where the engine keeps what it knows of rests in a folder.
+fn rests(env: &TestEnv, repo: &TestRepo<'_>) -> std::path::PathBuf {
+    ralph_journal::layout::StateHome::at(&env.path("state/ralph")).folder_cooldowns(&repo.dir)
 }
 
 #[test]
@@ -115,7 +120,14 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
     let agents = [repo.agent("one", PROMISE), repo.agent("two", &format!("echo x > part.txt; {PROMISE}"))];
     repo.configure(&agents, "test -f part.txt", &json!({}));
     let rest = |until: i64| json!({"one": {"cooldown_until": until, "reason": "weekly limit", "observed_at": epoch() - 5}, "gone": {"cooldown_until": until, "reason": "x", "observed_at": 0}});
-    repo.write(".ralph/cooldowns.json", &rest(epoch() + 3600).to_string());
+    let write = |text: &str| {
+        let path = rests(&env, &repo);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(&rest(epoch() + 3600).to_string());
+    // What lies in the folder is a copy for people: nobody goes by it.
+    repo.write(".ralph/cooldowns.json", &json!({"two": rest(epoch() + 3600)["one"]}).to_string());
     repo.run(&[]).exits(0);
     assert_eq!(who(&repo), ["two1"]);
     assert!(
@@ -125,7 +137,7 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
     repo.git(&["commit", "-qm", "the first result"]);
     // One that is over binds nobody, and a damaged file stops nobody.
     for text in [rest(epoch() - 1).to_string(), "not json".to_owned()] {
-        repo.write(".ralph/cooldowns.json", &text);
+        write(&text);
         repo.run(&[]).exits(0);
         assert_eq!(who(&repo)[0], "one1", "{text}");
     }

@@ -151,8 +151,11 @@ fn a_clone_leaves_its_source_alone() {
     assert_eq!(source.git(&["status", "--porcelain"]), "");
     assert!(!repo.dir.join("part.txt").exists());
     let dir = std::path::PathBuf::from(run["run_dir"].as_str().unwrap());
-    let workspace = dir.ancestors().nth(3).unwrap();
+    let workspace = env.path("state/ralph/workspaces").join(run["run_id"].as_str().unwrap());
     assert_eq!(std::fs::read_to_string(workspace.join("part.txt")).unwrap(), "work\n");
+    let shown =
+        std::fs::read_link(workspace.join(".ralph/runs").join(run["run_id"].as_str().unwrap())).unwrap();
+    assert_eq!(shown, dir, "the agent's folder shows the record");
     let output = std::fs::read_to_string(dir.join("iterations/1/output.log")).unwrap();
     assert!(output.contains("from the source"), "{output}");
     let proof: Value = serde_json::from_slice(&std::fs::read(dir.join("proof.json")).unwrap()).unwrap();
@@ -230,7 +233,19 @@ fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
     }
     assert!(repo.read(".ralph/activity.log").contains("iteration 2: stub works"));
     assert!(repo.read(".ralph/errors.log").contains("iteration 1: tests failed: exit code"));
-    assert!(repo.dir.join(format!(".git/ralph/{id}/events.jsonl")).is_file(), "the journal's spare link");
+    let record = repo.record(id);
+    for name in ["events.jsonl", "spec.json", "proof.json", "state.json", "git/record.json"] {
+        assert!(record.join(name).is_file(), "{name} in the record");
+    }
+    let shown = repo.dir.join(format!(".ralph/runs/{id}"));
+    assert!(std::fs::symlink_metadata(&shown).unwrap().is_dir(), "a real copy at the end");
+    assert_eq!(
+        std::fs::read(shown.join("events.jsonl")).unwrap(),
+        std::fs::read(record.join("events.jsonl")).unwrap()
+    );
+    for path in [format!(".git/ralph/{id}/record.json"), ".ralph/lock".to_owned()] {
+        assert!(!repo.dir.join(&path).exists(), "{path} is the engine's alone");
+    }
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
     assert_eq!(
         (&proof["place"], &proof["passed"], &proof["run_id"]),

@@ -88,7 +88,7 @@ fn walk(folder: &Path, look: &mut impl FnMut(&Path, &str)) {
         let path = entry.path();
         match entry.file_type().unwrap() {
             kind if kind.is_dir() => walk(&path, look),
-            // The user's own configuration, and below `.git` the names of the agent's files, are as they are.
+            // The user's own configuration, and in what is git's own the names of the agent's files, are as they are.
             kind if kind.is_file()
                 && !["config.json", "record.json"].iter().any(|n| path.ends_with(n))
                 && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("index")) =>

@@ -284,7 +284,7 @@ fn a_journal_cut_at_any_line_with_torn_artifacts_is_finished_again() {
     let torture = Torture::new(&env);
     torture.repo.ralph(RUN).exits(0);
     let run = torture.repo.latest();
-    let dir = torture.repo.dir.join(".ralph/runs").join(&run);
+    let dir = torture.repo.record(&run);
     let journal = dir.join("events.jsonl");
     let whole = std::fs::read(&journal).unwrap();
     let lines: Vec<usize> =
@@ -297,12 +297,15 @@ fn a_journal_cut_at_any_line_with_torn_artifacts_is_finished_again() {
     }
     let pristine = env.path("pristine");
     copy(&torture.repo.dir, &pristine);
+    let pristine_record = env.path("pristine-record");
+    copy(&dir, &pristine_record);
     for cut in cuts.into_iter().filter(|cut| *cut < whole.len()) {
         std::fs::remove_dir_all(&torture.repo.dir).unwrap();
         copy(&pristine, &torture.repo.dir);
-        // As after a power cut on a machine whose other copies were lost as well: no sealed copy, no spare link.
+        std::fs::remove_dir_all(&dir).unwrap();
+        copy(&pristine_record, &dir);
+        // As after a power cut on a machine whose other copy was lost as well: no sealed one.
         let _ = std::fs::remove_dir_all(env.path("state/ralph/seals"));
-        let _ = std::fs::remove_file(torture.repo.dir.join(".git/ralph").join(&run).join("events.jsonl"));
         std::fs::write(&journal, &whole[..cut]).unwrap();
         let _ = std::fs::remove_file(torture.repo.dir.join(".ralph/state.json"));
         tear(&dir);
@@ -320,6 +323,10 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 fn tear(dir: &std::path::Path) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
+        // What git remembers, and where the lock is, are no artifacts.
+        if ["git", "copy-git", "grown", "lock"].iter().any(|n| path.ends_with(n)) {
+            continue;
+        }
         if path.is_dir() {
             tear(&path);
         } else if !["events.jsonl", "spec.json", "inbox.jsonl"].iter().any(|n| path.ends_with(n)) {

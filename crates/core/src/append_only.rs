@@ -1,4 +1,4 @@
-//! Files that may only grow: guardrails and the logs for people. A copy under `.git/ralph/` is brought up to date before each
+//! Files that may only grow: guardrails and the logs for people. A copy in the record is brought up to date before each
 //! session; a file that lost or changed what it had is put back afterwards, the agent's version is kept beside it.
 
 use crate::context::Context;
@@ -22,7 +22,10 @@ pub(crate) struct Grown {
 
 impl Context {
     fn copy_of(&self, name: &str) -> Option<PathBuf> {
-        Some(self.journal.places().spare.as_ref()?.join(name))
+        let old = self.journal.places().spare.clone();
+        let folder = old.or_else(|| self.run.ralph_dir().is_none().then(|| self.run.grown()))?;
+        std::fs::create_dir_all(&folder).ok()?;
+        Some(folder.join(name))
     }
 
     /// Before a session: the copies hold what the files hold.
@@ -53,6 +56,8 @@ impl Context {
             if path.is_file() {
                 std::fs::rename(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
             }
+            std::fs::create_dir_all(self.dir.path())
+                .map_err(|e| JournalError::file("make the folder", self.dir.path(), e))?;
             std::fs::copy(&copy, &path).map_err(|e| JournalError::file("put back", &path, e))?;
             let what = format!(
                 "`.ralph/{name}` may only grow; what was written over it is kept as `{}`",

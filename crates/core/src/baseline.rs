@@ -94,7 +94,7 @@ impl Driver {
             cooldown_until: i64,
             reason: String,
         }
-        let Ok(text) = std::fs::read(self.ctx.home.cooldowns()) else { return Ok(()) };
+        let Ok(text) = std::fs::read(&self.ctx.cooldowns) else { return Ok(()) };
         let Ok(map) = serde_json::from_slice::<std::collections::BTreeMap<String, Entry>>(&text) else {
             return Ok(());
         };

@@ -12,8 +12,8 @@ use ralph_journal::artifacts;
 use ralph_journal::journal::Journal;
 use ralph_journal::layout::{RalphDir, RunDir};
 use ralph_journal::live::LiveLog;
-use ralph_journal::snapshot;
 use ralph_journal::wake::Waker;
+use ralph_journal::{shown, snapshot};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,9 +56,12 @@ pub(crate) struct Context {
     pub journal: Journal,
     /// The `.ralph/` of the agent's files: what sessions read and write.
     pub dir: RalphDir,
-    /// The `.ralph/` of the run itself; the same one unless the agent works on a twin.
+    /// The `.ralph/` of the run's own folder; the same one unless the agent works on a twin.
     pub home: RalphDir,
+    /// The record.
     pub run: RunDir,
+    /// What runs of this folder know of agents that rest.
+    pub cooldowns: PathBuf,
     pub clock: Arc<dyn Clock>,
     pub redactor: Arc<Redactor>,
     pub observer: Observers,
@@ -92,6 +95,7 @@ impl Context {
         state: RunState,
         journal: Journal,
         dir: RalphDir,
+        home: RalphDir,
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
         observers: Vec<Box<dyn Observer>>,
@@ -103,7 +107,8 @@ impl Context {
         Self {
             state,
             journal,
-            home: run.ralph_dir().unwrap_or_else(|| dir.clone()),
+            cooldowns: home.cooldowns(),
+            home,
             dir,
             run,
             clock,
@@ -136,11 +141,23 @@ impl Context {
         self.live.flush();
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
-        if let Some((_, sentence)) = describe(&event) {
+        self.hear(&event);
+        Ok(event)
+    }
+
+    /// Takes in what was journalled before this process had everything that a run needs.
+    pub fn catch_up(&mut self, events: &[Event]) -> Result<(), DriveError> {
+        for event in events {
+            self.hear(event);
+        }
+        self.tell()
+    }
+
+    fn hear(&mut self, event: &Event) {
+        if let Some((_, sentence)) = describe(event) {
             self.activity.push_str(&format!("{} {} {sentence}\n", event.at, self.state.spec.run_id));
         }
-        self.observer.event(&self.state, &event);
-        Ok(event)
+        self.observer.event(&self.state, event);
     }
 
     /// A sentence for people.
@@ -164,7 +181,7 @@ impl Context {
             artifacts::append_log(&self.dir.errors_log(), &self.errors)?;
             self.errors.clear();
         }
-        snapshot::save(&self.home, &self.state, self.journal.bytes())?;
+        snapshot::save(&self.home, &self.run, &self.state, self.journal.bytes())?;
         Ok(())
     }
 
@@ -174,7 +191,7 @@ impl Context {
         self.flush()
     }
 
-    /// Writes `cooldowns.json`: the next run in this folder keeps to it, too.
+    /// Writes `cooldowns.json`: the next run in this folder keeps to it, too. The one in `.ralph/` is for people.
     pub fn save_cooldowns(&self) -> Result<(), DriveError> {
         let map: serde_json::Map<String, serde_json::Value> = self
             .state
@@ -190,8 +207,30 @@ impl Context {
             })
             .collect();
         let text = serde_json::to_vec_pretty(&map).unwrap_or_default();
-        artifacts::write_atomic(&self.home.cooldowns(), &text)?;
+        artifacts::write_atomic(&self.cooldowns, &text)?;
+        if self.cooldowns != self.home.cooldowns() {
+            artifacts::write_atomic(&self.home.cooldowns(), &text)?;
+        }
         Ok(())
+    }
+
+    /// Lets people see the record in the `.ralph/` of their folder, and the agent in the one of its tree.
+    pub fn show_record(&self) {
+        let run = &self.state.spec.run_id;
+        for dir in [&RalphDir::of(&self.state.spec.origin), &self.home, &self.dir] {
+            if dir.path().parent().is_some_and(std::path::Path::is_dir) {
+                shown::link(dir, run, &self.run);
+            }
+        }
+    }
+
+    /// A run that is over leaves a copy of its record in the user's folder. Nothing depends on it.
+    pub fn show_end(&mut self) {
+        if self.state.finished.is_none() {
+            return self.show_record();
+        }
+        let dir = RalphDir::of(&self.state.spec.origin);
+        let _ = shown::copy(&dir, &self.state.spec.run_id, &self.run);
     }
 
     /// Whether what goes on now is to end at once.

@@ -3,16 +3,16 @@
 //! Start and resume are the same thing. A new run has an empty journal and so its first step is `Prepare`; a killed one
 //! has a longer journal and its next step is whatever was not done yet.
 
-use crate::baseline::over_named_spec;
 use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
 use crate::help::Helpers;
+use crate::hold::{Hold, Taker};
 use crate::integrity::Watch;
 use crate::observers::Observer;
 use crate::refusals::Refusals;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
-use ralph_domain::id::{Digest, MachineId};
+use ralph_domain::id::MachineId;
 use ralph_domain::lease::DriverLease;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
@@ -24,15 +24,18 @@ use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
-use ralph_journal::snapshot;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Everything a driver is handed.
 pub struct Parts {
-    /// The `.ralph/` folder of the workspace.
+    /// The `.ralph/` folder of the agent's tree: what sessions read and write.
     pub dir: RalphDir,
+    /// The `.ralph/` folder of the run's own folder; another one where the agent works on a copy of the user's tree.
+    pub home: RalphDir,
+    /// What runs of this folder know of agents that rest.
+    pub cooldowns: PathBuf,
     /// Where the journal's files are.
     pub places: Places,
     /// Where clean checkouts are made.
@@ -73,6 +76,18 @@ pub struct Parts {
     pub version: Option<String>,
 }
 
+impl Parts {
+    fn taker(&self) -> Taker {
+        Taker {
+            places: self.places.clone(),
+            redactor: self.redactor.clone(),
+            clock: self.clock.clone(),
+            machine: self.machine.clone(),
+            version: self.version.clone(),
+        }
+    }
+}
+
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
@@ -102,41 +117,27 @@ pub struct Driver {
 impl Driver {
     /// A new run: freezes the spec and opens the journal.
     pub fn create(spec: RunSpec, parts: Parts) -> Result<Self, DriveError> {
-        parts.places.dir.create()?;
-        let digest = snapshot::write_spec(&parts.places, &spec)?;
-        let title = spec.task.title.clone();
-        let journal = Journal::create(parts.places.clone(), parts.redactor.clone())?;
-        let mut driver = Self::assemble(RunState::new(spec), journal, parts);
-        driver.ctx.record(EventBody::RunCreated { spec: digest, title })?;
-        driver.take_lease(0)?;
-        driver.inherit_cooldowns()?;
-        driver.ctx.flush()?;
-        Ok(driver)
+        Self::drive(Hold::create(spec, &parts.taker())?, parts)
     }
 
     /// A run of an earlier process: replays its journal and goes on.
     pub fn resume(parts: Parts) -> Result<Self, DriveError> {
-        let spec = snapshot::read_spec(&parts.places.dir).or_else(|error| match &parts.places.spare {
-            // The run folder is gone (`git clean -fdx`), its spare links are not.
-            Some(spare) => snapshot::read_spec(&ralph_journal::layout::RunDir::at(spare)).map_err(|_| error),
-            None => Err(error),
-        })?;
-        let mut state = RunState::new(spec);
-        let (journal, opened) =
-            Journal::open(parts.places.clone(), parts.redactor.clone(), &mut |event| state.apply(event))?;
-        let state = over_named_spec(&parts.places, state)?;
-        let mut driver = Self::assemble(state, journal, parts);
-        if driver.ctx.journal.seq() == ralph_domain::id::Seq(0) {
-            // Killed before its first event was whole: the frozen spec is there, so the run is.
-            let spec = serde_json::to_vec_pretty(&driver.ctx.state.spec).unwrap_or_default();
-            let title = driver.ctx.state.spec.task.title.clone();
-            driver.ctx.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
+        Self::drive(Hold::open(&parts.taker())?, parts)
+    }
+
+    /// Drives a run that this process has a hold on, and that has its place.
+    pub fn drive(hold: Hold, parts: Parts) -> Result<Self, DriveError> {
+        let (heard, first, healed) = (hold.heard, hold.first, hold.healed_bytes);
+        let mut driver = Self::assemble(hold.state, hold.journal, hold.lease, parts);
+        driver.ctx.show_record();
+        driver.ctx.catch_up(&heard)?;
+        let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.cooldowns.is_empty();
+        if begins {
+            driver.inherit_cooldowns()?;
         }
-        driver.take_lease(opened.torn_bytes)?;
-        if opened.healed_bytes > 0 {
+        if healed > 0 {
             driver.ctx.notice(format!(
-                "{} bytes that the journal had lost were taken from its sealed copy",
-                opened.healed_bytes
+                "{healed} bytes that the journal had lost were taken from its sealed copy"
             ))?;
         }
         if let Some(baseline) = driver.ctx.state.baseline.clone() {
@@ -145,19 +146,22 @@ impl Driver {
         if driver.ctx.state.edit_pending {
             driver.ctx.new_spec_version()?;
         }
-        driver.ctx.check_files(&Watch::default())?;
-        driver.ctx.redo_controls()?;
-        driver.check_evidence()?;
-        driver.check_tree()?;
+        if !first {
+            driver.ctx.check_files(&Watch::default())?;
+            driver.ctx.redo_controls()?;
+            driver.check_evidence()?;
+            driver.check_tree()?;
+        }
+        driver.ctx.flush()?;
         Ok(driver)
     }
 
-    fn assemble(state: RunState, journal: Journal, parts: Parts) -> Self {
-        let epoch = Some(state.epoch.next());
+    fn assemble(state: RunState, journal: Journal, lease: DriverLease, parts: Parts) -> Self {
         let mut ctx = Context::new(
             state,
             journal,
             parts.dir,
+            parts.home,
             parts.clock,
             parts.redactor,
             parts.observers,
@@ -165,6 +169,7 @@ impl Driver {
             parts.proof_dir,
         );
         ctx.vars = parts.vars;
+        ctx.cooldowns = parts.cooldowns;
         ctx.custom_checks = parts.custom_checks;
         ctx.refusals = parts.refusals;
         ctx.notifiers = parts.notifiers;
@@ -177,16 +182,10 @@ impl Driver {
             forge: parts.forge,
             push_to: parts.push_to,
             keeper: parts.keeper,
-            lease: DriverLease { machine: parts.machine, epoch, version: parts.version },
+            lease,
             doctor_profile: None,
             spec_version: 1,
         }
-    }
-
-    /// Says in the journal that this process drives from here on.
-    fn take_lease(&mut self, torn_bytes: u64) -> Result<(), DriveError> {
-        let (pid, lease) = (std::process::id(), self.lease.clone());
-        self.ctx.record(EventBody::DriverStarted { pid, torn_bytes, lease }).map(drop)
     }
 
     /// This driver's hold on the run, as the journal tells it; whoever holds the lock writes it there, too.
@@ -279,6 +278,7 @@ impl Driver {
         self.dismiss_sandboxes();
         let flushed = self.ctx.settle();
         self.clear_marker();
+        self.ctx.show_end();
         match told.and(flushed) {
             Ok(()) => self.result(None),
             Err(error) => {

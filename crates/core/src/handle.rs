@@ -11,7 +11,7 @@ use ralph_domain::ports::Clock as _;
 use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
-use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::layout::RunDir;
 use ralph_journal::stream::{RunStream, Start, StreamItem};
 use ralph_journal::{JournalError, inbox, lock, snapshot};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,6 @@ const LOOK: Duration = Duration::from_millis(250);
 /// A run seen from outside.
 #[derive(Debug, Clone)]
 pub struct RunHandle {
-    dir: RalphDir,
     run: RunDir,
     from: String,
 }
@@ -129,22 +128,21 @@ pub struct Iteration {
 }
 
 impl RunHandle {
-    /// A handle on a run in this `.ralph/` folder; `from` is who acts through it.
-    pub fn new(dir: RalphDir, run: &RunId, from: impl Into<String>) -> Self {
-        let run = dir.run(run);
-        Self { dir, run, from: from.into() }
+    /// A handle on the run with this record; `from` is who acts through it.
+    pub fn new(record: RunDir, from: impl Into<String>) -> Self {
+        Self { run: record, from: from.into() }
     }
 
     /// The state, from the snapshot and the journal's tail.
     pub fn state(&self) -> Result<RunState, JournalError> {
-        snapshot::load(&self.dir, &self.run)
+        snapshot::load(&self.run)
     }
 
     /// Whether a process drives the run now.
     pub fn is_driven(&self) -> bool {
         let name = self.run.path().file_name().and_then(|n| n.to_str());
         // A guard that still tidies up after its dead driver holds the lock, but drives nothing.
-        lock::holder(&self.dir.lock())
+        lock::holder(&self.run.lock())
             .is_some_and(|h| Some(h.run_id.as_str()) == name && lock::is_alive(h.pid))
     }
 

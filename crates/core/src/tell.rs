@@ -88,7 +88,7 @@ fn send(
 /// Tells of a run that is over what its last process had no time to tell. Returns how many messages were due.
 pub fn catch_up(
     places: Places,
-    dir: RalphDir,
+    (dir, home): (RalphDir, RalphDir),
     spec: ralph_domain::spec::RunSpec,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
@@ -101,7 +101,8 @@ pub fn catch_up(
         return Ok(0);
     }
     let cancel = Arc::new(CancelFlag::default());
-    let mut ctx = Context::new(state, journal, dir, clock, redactor, Vec::new(), cancel, PathBuf::new());
+    let mut ctx =
+        Context::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel, PathBuf::new());
     ctx.notifiers = notifiers;
     ctx.tell()?;
     ctx.settle()?;

@@ -111,6 +111,8 @@ fn drive(folder: &Path, name: &str) -> Driver {
     let dir = RalphDir::of(&root);
     let parts = Parts {
         places: Places { dir: dir.run(&spec.run_id), seal: Some(state.join("seal.jsonl")), spare: None },
+        cooldowns: dir.cooldowns(),
+        home: dir.clone(),
         dir,
         proof_dir: state.join("proof"),
         sandbox: Box::new(LocalSandbox::start(&root, LocalOptions::new(name, &vars)).unwrap()),

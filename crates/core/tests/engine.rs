@@ -302,7 +302,7 @@ proptest! {
         ), "{:?}", result.reason);
         // The state that a reader folds is the state the driver had.
         let replayed = ralph_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
-        let loaded = ralph_journal::snapshot::load(&machine.dir(), &machine.dir().run(&"r1".into())).unwrap();
+        let loaded = ralph_journal::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
         prop_assert_eq!(replayed.totals, loaded.totals);
         prop_assert_eq!(&replayed.finished, &loaded.finished);
     }

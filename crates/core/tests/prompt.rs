@@ -17,7 +17,7 @@ fn after_two_iterations() -> (Machine, RunState) {
     machine.config.max_iterations = Some(2);
     machine.run();
     let run = machine.dir().run(&"r1".into());
-    let state = ralph_journal::snapshot::load(&machine.dir(), &run).unwrap();
+    let state = ralph_journal::snapshot::load(&run).unwrap();
     (machine, state)
 }
 

@@ -22,7 +22,7 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
     let ids = Arc::clone(&sent);
     let machine = Machine::new(move |request, sandbox| {
         let workspace = request.prompt_file.ancestors().nth(6).unwrap();
-        let handle = RunHandle::new(RalphDir::of(workspace), request.run, "ana");
+        let handle = RunHandle::new(RalphDir::of(workspace).run(request.run), "ana");
         let stranger = Control::Skip { agent: Some("nobody".into()) };
         let note = Control::Note { text: "careful".into() };
         ids.lock().unwrap().extend([stranger, note].map(|control| handle.send(control).unwrap()));
@@ -30,7 +30,7 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
         completed("<promise>COMPLETE</promise>")
     });
     machine.run();
-    let handle = RunHandle::new(machine.dir(), &"r1".into(), "ana");
+    let handle = RunHandle::new(machine.dir().run(&"r1".into()), "ana");
     let fate = |id: &str| handle.wait_taken(id, LONG).unwrap();
     let sent = sent.lock().unwrap();
     assert_eq!(fate(&sent[0]), Taken::Refused("there is no agent `nobody` in this run".into()));
@@ -47,7 +47,7 @@ fn what_was_shown_stands_in_the_record_without_secrets_for_whoever_comes_later()
     });
     machine.tokens = vec!["I use hunter2", "hunter2 now ", "and then\n"];
     machine.run_with(Box::new(Silent), Redactor::new([("TOKEN", "hunter2hunter2")]));
-    let handle = RunHandle::new(machine.dir(), &"r1".into(), "ana");
+    let handle = RunHandle::new(machine.dir().run(&"r1".into()), "ana");
     let mut stream = handle.stream(Start::Beginning).unwrap();
     let (mut text, mut checks, mut last) = (String::new(), String::new(), "");
     loop {

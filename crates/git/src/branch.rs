@@ -125,6 +125,19 @@ fn made_before(repo: &Repo, run: &RunId, base: &str) -> Result<Option<String>> {
     Ok(found)
 }
 
+/// Removes a branch that this run made and nobody has moved since. Any other stays.
+pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
+    let full = repo.common_dir.join("refs/heads").join(name);
+    if repo.ref_format == RefFormat::Other || !locks(repo, run).is_made(&full) {
+        return;
+    }
+    let full = format!("refs/heads/{name}");
+    if let Ok(Some(at)) = Refs::new(repo, &folder(repo, run)).read(&full) {
+        // What cannot be removed is a branch too many and nothing else.
+        let _ = repo.git().call(["update-ref", "-d", &full, &at]).run();
+    }
+}
+
 fn folder(repo: &Repo, run: &RunId) -> PathBuf {
     repo.run_folder(run)
 }

@@ -62,7 +62,10 @@ impl GitWorkspace {
     ) -> Result<Checkpoint> {
         let iteration = request.iteration;
         let with_state = match self.options.commit_state {
-            true => Some(crate::state_dir::with_state(work, &self.state_top(), &mut self.objects)?),
+            true => {
+                let record = self.options.folder.as_deref().and_then(std::path::Path::parent);
+                Some(crate::state_dir::with_state(work, &self.state_top(), record, &mut self.objects)?)
+            }
             false => None,
         };
         let work = with_state.as_ref().unwrap_or(work);

@@ -15,6 +15,7 @@ use crate::push;
 use crate::repo::Repo;
 use crate::state_dir::PREFIX;
 use crate::store;
+use crate::twin::Folders;
 use crate::twin_refs::Branch;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
@@ -116,10 +117,17 @@ impl HandBack {
         user: Repo,
         run: RunId,
         options: WorkspaceOptions,
+        folders: &Folders,
     ) -> Result<Self, WorkspaceError> {
-        let mirror = Mirror::new(&user.vars, &user.top, &twin.top, &user.run_folder(&run));
-        let own = WorkspaceOptions { state_top: Some(user.top.clone()), own_tree: true, ..options.clone() };
+        let own = WorkspaceOptions {
+            state_top: Some(user.top.clone()),
+            own_tree: true,
+            folder: folders.agent.clone(),
+            ..options.clone()
+        };
+        let options = WorkspaceOptions { folder: folders.user.clone(), ..options };
         let mut user = GitWorkspace::new(user, run.clone(), options)?;
+        let mirror = Mirror::new(&user.repo.vars, &user.repo.top, &twin.top, &user.folder);
         // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
         let objects = user.folder.join(OBJECTS);
         crate::twin::borrow_objects(&user.repo, &objects).map_err(|e| e.during("open the workspace"))?;
@@ -236,7 +244,7 @@ impl HandBack {
                 }
             }
             let seen: Vec<_> = ways.iter().map(|way| looks.get(way.path).copied().flatten()).collect();
-            let room = self.user.folder.join("room");
+            let room = self.user.repo.run_folder(&self.user.run).join("room");
             for (way, seen) in in_order(&ways, &seen) {
                 let name = crate::entry::text(way.path);
                 match bring(way.path, way.to, (&agent, &user), seen, &room)? {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const MARK: &str = "ralph.clonedFrom";
 
 pub use crate::branch::{
-    create_branch, create_branch_in_place, create_exactly, free_branch_name, switch_in_place,
+    create_branch, create_branch_in_place, create_exactly, free_branch_name, remove_branch, switch_in_place,
 };
 pub use crate::worktree::{add_worktree, remove_worktree};
 

@@ -11,7 +11,7 @@ use crate::repo::Repo;
 use crate::session::{EXCLUDE_AT_START, oid};
 use crate::snapshot::{Snapshot, State, on_disk, read_tree};
 use crate::survey::parent;
-use crate::watch::stat_of;
+use crate::watch::{clock_of, stat_of};
 use crate::workspace::LARGE_FILE_LIMIT;
 use ralph_domain::id::{CommitId, RunId};
 use std::collections::HashSet;
@@ -59,14 +59,15 @@ pub struct Restored {
     pub plan: RestorePlan,
 }
 
-/// Lists what a restore of this run would change.
-pub fn plan_restore(repo: &Repo, run: &RunId) -> Result<RestorePlan> {
-    Restore::prepare(repo, run).map(|restore| restore.plan)
+/// Lists what a restore of this run would change. `folder` is where the run keeps what it remembers of the repo, where that is
+/// not the repo's own git folder.
+pub fn plan_restore(repo: &Repo, run: &RunId, folder: Option<&Path>) -> Result<RestorePlan> {
+    Restore::prepare(repo, run, folder).map(|restore| restore.plan)
 }
 
 /// Saves the present state, then brings the files back.
-pub fn apply_restore(repo: &Repo, run: &RunId) -> Result<Restored> {
-    let mut restore = Restore::prepare(repo, run)?;
+pub fn apply_restore(repo: &Repo, run: &RunId, folder: Option<&Path>) -> Result<Restored> {
+    let mut restore = Restore::prepare(repo, run, folder)?;
     let saved = restore.save_present()?;
     restore.delete()?;
     restore.write_back()?;
@@ -85,10 +86,10 @@ struct Restore<'a> {
 }
 
 impl<'a> Restore<'a> {
-    fn prepare(repo: &'a Repo, run: &'a RunId) -> Result<Self> {
+    fn prepare(repo: &'a Repo, run: &'a RunId, folder: Option<&Path>) -> Result<Self> {
         let name = format!("refs/ralph/{run}/start");
-        let folder = repo.run_folder(run);
-        let start = Refs::new(repo, &folder).read(&name)?.ok_or_else(|| {
+        let folder = folder.map_or_else(|| repo.run_folder(run), Path::to_owned);
+        let start = Refs::new(repo, &repo.run_folder(run)).read(&name)?.ok_or_else(|| {
             Error::refused(
                 format!("the run {run} has no start snapshot (`{name}`)"),
                 "`git for-each-ref refs/ralph` lists the runs of this repo",
@@ -186,11 +187,11 @@ impl<'a> Restore<'a> {
 
     fn save_present(&mut self) -> Result<String> {
         let name = format!("refs/ralph/{}/before-restore", self.run);
-        let refs = Refs::new(self.repo, &self.folder);
+        let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
         // Earlier saves stay reachable: each one stands on the one before.
         let earlier = refs.read(&name)?;
         let parent = oid(earlier.as_deref().unwrap_or(&self.start))?;
-        let at = stat_of(&self.folder.join("clock")).map_or(0, |stat| i64::from(stat.mtime.0));
+        let at = stat_of(&clock_of(self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
         let who = Identity::new("Ralph", "ralph@localhost");
         let message = format!("ralph: state before the restore\n\nRalph-Run: {}\n", self.run);
         let body = commit_body(&self.now.tree, &[parent], &who, at, &message);

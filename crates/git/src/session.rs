@@ -10,7 +10,7 @@ use crate::oid::Oid;
 use crate::protected::Protected;
 use crate::record::{Place, Record};
 use crate::snapshot::{State, read_tree};
-use crate::watch::stat_of;
+use crate::watch::{clock_of, stat_of};
 use crate::work_tree::full_of;
 use crate::workspace::{GitWorkspace, Session};
 use ralph_domain::id::{CommitId, TreeId};
@@ -75,7 +75,7 @@ impl GitWorkspace {
         let parent = oid(&head)?;
         let message = history::message_with_trailers("ralph: state before the run", &self.run, None);
         // The time comes from a file that was written just now: this crate has no clock.
-        let at = stat_of(&self.folder.join("clock")).map_or(0, |stat| i64::from(stat.mtime.0));
+        let at = stat_of(&clock_of(&self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
         let body = commit_body(&state.tree, &[parent], &self.options.identity, at, &message);
         let start = self.objects.write("commit", &body)?.to_string();
         let baseline = self.describe(&head, branch, &start, &state, &head_entries);

@@ -10,7 +10,7 @@ use crate::object::ObjectStore;
 use crate::oid::{ObjectFormat, Oid};
 use crate::repo::Repo;
 use crate::survey::{Rules, join};
-use crate::watch::{Changes, Watch, list};
+use crate::watch::{Changes, Watch, clock_of, list};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
@@ -52,7 +52,7 @@ impl Snapshot {
         let index = adopt_index(folder, name)?;
         let git = repo.git();
         let mut snapshot = Self {
-            watch: Watch::open(&repo.top, &folder.join("clock"))?,
+            watch: Watch::open(&repo.top, &clock_of(repo, folder))?,
             rules: Rules {
                 git: git.clone(),
                 index: index.clone(),

@@ -16,16 +16,27 @@ use std::path::Path;
 pub(crate) const PREFIX: &[u8] = b".ralph/";
 /// Larger files (floods of output) stay out of the repo.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
-/// What only means something to the process that drives the run and to those who watch it.
-const PASSING: &[&str] = &["lock", "active.json", "live.jsonl", "live.1.jsonl", "events.idx"];
+/// What only means something to the process that drives the run and to those who watch it, and what is git's own.
+const PASSING: &[&str] =
+    &["lock", "active.json", "live.jsonl", "live.1.jsonl", "events.idx", "git", "copy-git", "grown"];
 
-/// The work with the state folder added as it is now.
-pub(crate) fn with_state(work: &Work, top: &Path, objects: &mut ObjectStore) -> Result<Work> {
+/// The work with the state folder added as it is now. The run's `record` lies elsewhere and is shown by a link: of that run
+/// the record itself is added, of others nothing.
+pub(crate) fn with_state(
+    work: &Work,
+    top: &Path,
+    record: Option<&Path>,
+    objects: &mut ObjectStore,
+) -> Result<Work> {
     let mut entries: Vec<Entry> =
         work.entries.iter().filter(|e| !e.path.starts_with(PREFIX)).cloned().collect();
     let mut changed = work.changed.clone();
     let mut found = Vec::new();
     collect(&top.join(".ralph"), b".ralph", objects, &mut found)?;
+    if let Some((record, name)) = record.and_then(|record| Some((record, record.file_name()?))) {
+        let shown = [b".ralph/runs/", name.as_bytes()].concat();
+        collect(record, &shown, objects, &mut found)?;
+    }
     changed.extend(found.iter().map(|e| e.path.clone()));
     entries.extend(found);
     entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -46,6 +57,9 @@ fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Ve
             collect(&path, &inside, objects, found)?;
             continue;
         } else if meta.is_symlink() {
+            if name == b".ralph/runs" {
+                continue;
+            }
             let target = fs::read_link(&path).map_err(|e| Error::file("read", &path, e))?;
             (0o120_000, target.as_os_str().as_bytes().to_vec())
         } else if meta.is_file() && meta.len() <= FILE_MAX {

@@ -52,12 +52,12 @@ const SETTINGS: &[&str] = &[
     "user.email",
 ];
 
-/// The twin's configuration as it was made, in the user's own git folder.
+/// The twin's configuration as it was made, in the run's record.
 const CONFIG_COPY: &str = "twin-config";
 
 /// Puts the twin's git folder back to what may make git run programs: nothing. A fence that cannot keep an agent from its
 /// configuration (Landlock) needs this before git looks at the twin from outside.
-pub(crate) fn seal(twin: &Repo, user_folder: &Path) -> Result<()> {
+pub(crate) fn seal(twin: &Repo, kept: &Path) -> Result<()> {
     let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     if !real(&twin.git_dir) || !real(&twin.top) {
         return Err(Error::refused(
@@ -69,13 +69,22 @@ pub(crate) fn seal(twin: &Repo, user_folder: &Path) -> Result<()> {
         let _ = fs::remove_file(twin.git_dir.join(name));
     }
     let path = twin.git_dir.join("config");
-    let Ok(made) = fs::read(user_folder.join(CONFIG_COPY)) else { return Ok(()) };
+    let Ok(made) = fs::read(kept.join(CONFIG_COPY)) else { return Ok(()) };
     let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
     if plain && fs::read(&path).is_ok_and(|now| now == made) {
         return Ok(());
     }
     let _ = fs::remove_file(&path);
     crate::store::write_atomically(&path, &made)
+}
+
+/// Where a run keeps what it remembers of the two repos; `None` for the repo's own git folder.
+#[derive(Debug, Clone, Default)]
+pub struct Folders {
+    /// Of the user's.
+    pub user: Option<PathBuf>,
+    /// Of the agent's copy.
+    pub agent: Option<PathBuf>,
 }
 
 /// A twin that was made.
@@ -89,16 +98,23 @@ pub struct Twin {
 
 /// Makes the twin of `origin` for a run in the empty place `into`. The user's tree is recorded first, as at the start of
 /// every run; nothing else of theirs changes.
-pub fn make(origin: &Repo, run: &RunId, branch: Option<String>, into: &Path) -> Result<Twin, WorkspaceError> {
+pub fn make(
+    origin: &Repo,
+    run: &RunId,
+    branch: Option<String>,
+    into: &Path,
+    folders: &Folders,
+) -> Result<Twin, WorkspaceError> {
     let what = "make the agent's folder";
     let identity = Identity::new("Ralph", "ralph@localhost");
-    let options = WorkspaceOptions { branch, ..WorkspaceOptions::new(identity) };
+    let options =
+        WorkspaceOptions { branch, folder: folders.user.clone(), ..WorkspaceOptions::new(identity) };
     let mut user = GitWorkspace::new(origin.clone(), run.clone(), options)?;
     user.begin_run(&[]).map_err(|e| e.during("take the start snapshot"))?;
-    build(origin, &user, run, into).map_err(|e| e.during(what))
+    build(origin, &user, run, into, folders).map_err(|e| e.during(what))
 }
 
-fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path) -> Result<Twin> {
+fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: &Folders) -> Result<Twin> {
     if into.exists() {
         return Err(Error::refused(format!("`{}` exists already", into.display()), "start a new run"));
     }
@@ -107,7 +123,7 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path) -> Result
     let partial = PathBuf::from(partial);
     // Left by a process that was killed; the name is ours.
     let _ = fs::remove_dir_all(&partial);
-    let left_out = fill(origin, user, run, &partial).inspect_err(|_| {
+    let left_out = fill(origin, user, run, &partial, folders).inspect_err(|_| {
         let _ = fs::remove_dir_all(&partial);
     })?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
@@ -116,7 +132,7 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path) -> Result
     Ok(Twin { repo, left_out })
 }
 
-fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<LeftOut> {
+fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path, folders: &Folders) -> Result<LeftOut> {
     fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
     let format = format!("--object-format={}", origin.object_format.as_str());
     Git::in_folder(&origin.vars, top)
@@ -131,7 +147,9 @@ fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<L
     for name in ["info/exclude", "info/attributes"] {
         copy_if_there(&origin.common_dir.join(name), &git_dir.join(name))?;
     }
-    let folder = git_dir.join("ralph").join(run.as_str());
+    let own = || git_dir.join("ralph").join(run.as_str());
+    let folder = folders.agent.clone().unwrap_or_else(own);
+    fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
     copy_if_there(&user.snapshot.index, &folder.join("index"))?;
     for name in ["record.json", EXCLUDE_AT_START] {
         copy_if_there(&user.folder.join(name), &folder.join(name))?;
@@ -140,7 +158,7 @@ fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path) -> Result<L
     let left_out = lay_out(origin, user, &entries, top, &folder)?;
     copy_index(origin, &git_dir, top)?;
     copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
-    copy_ralph(&origin.top.join(".ralph"), &top.join(".ralph"), run)?;
+    copy_ralph(&origin.top.join(".ralph"), &top.join(".ralph"))?;
     Ok(left_out)
 }
 
@@ -174,14 +192,18 @@ pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
     crate::store::write_atomically(&folder.join("info/alternates"), &line)
 }
 
-/// Removes the twin of a run that is over, and what was kept beside it in the user's git folder.
-pub fn remove(vars: &Vars, origin: &Path, run: &RunId, twin: &Path) {
+/// Removes the twin of a run that is over, and what was kept for it alone.
+pub fn remove(vars: &Vars, origin: &Path, run: &RunId, twin: &Path, folders: &Folders) {
     // What cannot be removed costs room on the disk and nothing else.
     let _ = fs::remove_dir_all(twin);
-    if let Ok(origin) = Repo::discover(vars, origin) {
+    let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
+    for folder in own.into_iter().chain(folders.user.clone()) {
         for name in [OBJECTS, "room"] {
-            let _ = fs::remove_dir_all(origin.run_folder(run).join(name));
+            let _ = fs::remove_dir_all(folder.join(name));
         }
+    }
+    if let Some(folder) = &folders.agent {
+        let _ = fs::remove_dir_all(folder);
     }
 }
 
@@ -290,7 +312,7 @@ fn copy_index(origin: &Repo, git_dir: &Path, top: &Path) -> Result<()> {
 
 /// Configuration, scripts and whatever else a repo keeps in `.ralph/`. The files that change with every session follow
 /// with the first one.
-fn copy_ralph(from: &Path, to: &Path, run: &RunId) -> Result<()> {
+fn copy_ralph(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(|e| Error::file("create", to, e))?;
     let names: Vec<Vec<u8>> = fs::read_dir(from)
         .into_iter()
@@ -301,12 +323,9 @@ fn copy_ralph(from: &Path, to: &Path, run: &RunId) -> Result<()> {
         .map(|name| name.as_bytes().to_vec())
         .collect();
     left_over::copy(&names, from, to)?;
-    // What prompts name of the run itself is where it always is, for reading.
+    // What prompts name of the run itself is where it always is, for reading: a link that whoever drives the run makes.
     let runs = to.join("runs");
-    fs::create_dir_all(&runs).map_err(|e| Error::file("create", &runs, e))?;
-    let link = runs.join(run.as_str());
-    std::os::unix::fs::symlink(from.join("runs").join(run.as_str()), &link)
-        .map_err(|e| Error::file("create", &link, e))
+    fs::create_dir_all(&runs).map_err(|e| Error::file("create", &runs, e))
 }
 
 fn copy_if_there(from: &Path, to: &Path) -> Result<()> {

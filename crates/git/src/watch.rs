@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::index::Stat;
 use crate::oid::{ObjectFormat, Oid};
+use crate::repo::Repo;
 use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, fstatat};
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +19,14 @@ use std::path::{Path, PathBuf};
 
 /// Fresh files above this size are not hashed; the next look goes through git instead.
 const FRESH_MAX: u64 = 4 * 1024 * 1024;
+
+/// The file by which the clock of the repo's file system is read: in the run's folder, where that is on the same one.
+pub(crate) fn clock_of(repo: &Repo, folder: &Path) -> PathBuf {
+    let disk = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
+    let same = disk(folder).is_some() && disk(folder) == disk(&repo.top);
+    let place = if same { folder.to_owned() } else { repo.git_dir.join("ralph") };
+    place.join("clock")
+}
 
 /// Seconds and nanoseconds of a file system's clock.
 pub(crate) type Tick = (u32, u32);
@@ -84,6 +93,9 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn open(top: &Path, clock: &Path) -> Result<Self> {
         let root = File::open(top).map_err(|e| Error::file("open", top, e))?;
+        if let Some(folder) = clock.parent() {
+            fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        }
         let clock = OpenOptions::new()
             .write(true)
             .create(true)

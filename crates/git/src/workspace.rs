@@ -44,6 +44,9 @@ pub struct WorkspaceOptions {
     pub commit_state: bool,
     /// Untracked files above this many bytes are left out.
     pub large_file_limit: u64,
+    /// Where the run keeps what it remembers of the repo: private index, refs, protected files. Without one, in the repo's
+    /// own git folder.
+    pub folder: Option<PathBuf>,
     /// The folder whose `.ralph/` is the run's, where that is not the one of the files.
     pub state_top: Option<PathBuf>,
     /// The only folders that the workspace has, where it is a sparse clone; a clean checkout has the same.
@@ -60,6 +63,7 @@ impl WorkspaceOptions {
             own_tree: false,
             commit_state: false,
             large_file_limit: LARGE_FILE_LIMIT,
+            folder: None,
             state_top: None,
             sparse: Vec::new(),
         }
@@ -109,12 +113,15 @@ impl GitWorkspace {
     pub fn new(repo: Repo, run: RunId, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let what = "open the workspace";
         repo.exclude_ralph_dir().map_err(|e| e.during(what))?;
-        let folder = repo.run_folder(&run);
+        let own = repo.run_folder(&run);
+        std::fs::create_dir_all(&own).map_err(|e| Error::file("create", &own, e).during(what))?;
+        let folder = options.folder.clone().unwrap_or_else(|| own.clone());
         let snapshot = Snapshot::open(&repo, &folder, "index", options.large_file_limit, true)
             .map_err(|e| e.during(what))?;
         Ok(Self {
             git: repo.git(),
-            refs: Refs::new(&repo, &folder),
+            // Locks are links, and so on the file system of what is locked.
+            refs: Refs::new(&repo, &own),
             objects: ObjectStore::new(repo.common_dir.join("objects"), repo.object_format),
             repo,
             run,
@@ -245,7 +252,9 @@ impl Workspace for GitWorkspace {
     }
 
     fn damage(&self) -> Option<String> {
-        let gone = [&self.repo.common_dir, &self.repo.git_dir, &self.folder]
+        // A folder of the run's own in there tells the repo from another one at the same place.
+        let own = self.repo.run_folder(&self.run);
+        let gone = [&self.repo.common_dir, &self.repo.git_dir, &own, &self.folder]
             .into_iter()
             .find(|dir| !dir.is_dir())?;
         Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))

@@ -5,12 +5,19 @@ mod support;
 
 use jiff::Timestamp;
 use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace};
-use ralph_git::{HandBack, Identity, Repo, WorkspaceOptions, twin};
+use ralph_git::twin::{self, Folders};
+use ralph_git::{HandBack, Identity, Repo, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use support::{Fixture, WORK, git, run};
+
+/// The record of a run lies apart from both trees.
+fn folders(user: &Fixture) -> Folders {
+    let record = user.dir.path().canonicalize().unwrap().join("record");
+    Folders { user: Some(record.join("git")), agent: Some(record.join("copy-git")) }
+}
 
 struct Pair {
     user: Fixture,
@@ -22,15 +29,15 @@ impl Pair {
     fn of(user: Fixture, branch: Option<&str>) -> Self {
         let top = user.dir.path().canonicalize().unwrap().join("twin");
         let branch = branch.map(str::to_owned);
-        let made = twin::make(&user.repo(), &run(), branch.clone(), &top).unwrap();
+        let made = twin::make(&user.repo(), &run(), branch.clone(), &top, &folders(&user)).unwrap();
         assert_eq!(made.repo.top, top);
         Self { user, twin: top, branch }
     }
     fn open(&self) -> HandBack {
         let identity = Identity::new("Ralph", "ralph@localhost");
         let options = WorkspaceOptions { branch: self.branch.clone(), ..WorkspaceOptions::new(identity) };
-        HandBack::new(Repo::discover(&support::vars(), &self.twin).unwrap(), self.user.repo(), run(), options)
-            .unwrap()
+        let twin = Repo::discover(&support::vars(), &self.twin).unwrap();
+        HandBack::new(twin, self.user.repo(), run(), options, &folders(&self.user)).unwrap()
     }
     fn begun(&self) -> (HandBack, Baseline) {
         let mut both = self.open();
@@ -202,7 +209,7 @@ fn a_branch_follows_by_compare_and_swap_with_its_index() {
     assert_eq!(pair.user.git(&["rev-parse", "fix"]), first.commit.unwrap().as_str());
     assert_eq!(pair.user.git(&["status", "--porcelain"]), "A  staged");
     // Killed after the branch, before the memory of it: the same again changes nothing.
-    fs::remove_file(pair.user.top.join(".git/ralph/r1/handed.json")).unwrap();
+    fs::remove_file(folders(&pair.user).user.unwrap().join("handed.json")).unwrap();
     drop(both);
     let mut both = pair.open();
     both.reopen(&baseline).unwrap();

@@ -334,13 +334,13 @@ fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     fixture.write(".gitignore", "*.log\n");
     checkpoint(&mut workspace, 1);
     let work = fixture.git(&["rev-parse", support::WORK]);
-    let plan = plan_restore(&fixture.repo(), &run()).unwrap();
+    let plan = plan_restore(&fixture.repo(), &run(), None).unwrap();
     let action = |path: &str| plan.changes.iter().find(|c| c.path == Path::new(path)).map(|c| c.action);
     assert_eq!(action("a.txt"), Some(RestoreAction::Rewrite));
     assert_eq!(action("ünï"), Some(RestoreAction::Recreate));
     assert_eq!(action("made/by/agent"), Some(RestoreAction::Delete));
     assert_eq!(plan.left_alone, [Path::new(".env")]);
-    let done = apply_restore(&fixture.repo(), &run()).unwrap();
+    let done = apply_restore(&fixture.repo(), &run(), None).unwrap();
     assert_eq!(done.plan.left_alone, [Path::new(".env")]);
     assert_eq!(fs::read_dir(fixture.top.join("src")).unwrap().count(), 2);
     assert_eq!((fixture.read("a.txt"), fixture.read("new\nline")), ("dirty\n".into(), "before\n".into()));
@@ -352,7 +352,7 @@ fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     assert_eq!(fixture.git(&["rev-parse", "HEAD", support::WORK]), format!("{}\n{work}", baseline.head));
     assert_eq!(fixture.show(done.saved.as_str(), "a.txt"), "agent");
     assert_eq!(fixture.git(&["rev-parse", "refs/ralph/r1/before-restore"]), done.saved.as_str());
-    assert!(plan_restore(&fixture.repo(), &run()).unwrap().changes.is_empty());
+    assert!(plan_restore(&fixture.repo(), &run(), None).unwrap().changes.is_empty());
     assert!(workspace.moved_refs().unwrap().is_empty());
 }
 
@@ -369,7 +369,7 @@ fn a_restore_leaves_large_files_nested_repos_and_blocked_places_alone() {
     fixture.write("nested/x", "x\n");
     git(&fixture.top.join("nested"), &["add", "x"]);
     git(&fixture.top.join("nested"), &["commit", "-qm", "x"]);
-    let done = apply_restore(&fixture.repo(), &run()).unwrap();
+    let done = apply_restore(&fixture.repo(), &run(), None).unwrap();
     let mut left: Vec<_> = done.plan.left_alone.iter().map(|p| p.to_str().unwrap()).collect();
     left.sort_unstable();
     assert_eq!(left, ["b.txt", "big", "nested"]);

@@ -1,8 +1,8 @@
 //! The journal of a run: append-only, one event per line, strictly increasing `seq`.
 //!
-//! Three files tell the same story. The sealed copy outside the repo is written and flushed first, the journal in the
-//! run folder second; a hard link under `.git/ralph/` shares the journal's inode so that `git clean -fdx` cannot lose
-//! it. So the journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited.
+//! Two files tell the same story. The sealed copy is written and flushed first, the journal in the record second. So the
+//! journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited. Runs of an older
+//! layout, whose record lies in the workspace, also have a hard link under `.git/ralph/`, so that `git clean -fdx` loses nothing.
 
 use crate::error::JournalError;
 use crate::flush::Flusher;
@@ -31,7 +31,7 @@ pub struct Places {
     pub dir: RunDir,
     /// The sealed copy, where there is a place for one.
     pub seal: Option<PathBuf>,
-    /// A folder for the spare links, below `.git`.
+    /// A folder for the spare links, below `.git`, where the record lies in the workspace (an older layout).
     pub spare: Option<PathBuf>,
 }
 
@@ -139,6 +139,11 @@ impl Journal {
     ) -> Result<(Self, Opened), JournalError> {
         let path = places.dir.events();
         relink_missing(&places);
+        if !path.is_file() && seal.as_ref().is_some_and(|seal| seal.head().is_ok_and(|head| head.is_some())) {
+            // The whole record is gone: the sealed copy brings it back.
+            places.dir.create()?;
+            open_append(&path)?;
+        }
         if !path.is_file() {
             return Err(JournalError::NoRun(places.dir.path().to_owned()));
         }

@@ -1,7 +1,8 @@
-//! Where everything is: the paths of `.ralph/`, of a run in it, and of `ralph`'s own folder outside any repo.
+//! Where everything is: the paths of `.ralph/`, of a run's record, and of `ralph`'s own folder outside any repo.
 
 use crate::error::JournalError;
-use ralph_domain::id::RunId;
+use ralph_domain::id::{Digest, RunId};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The `.ralph/` folder of a workspace.
@@ -25,15 +26,15 @@ impl RalphDir {
     pub fn config(&self) -> PathBuf {
         self.join("config.json")
     }
-    /// Snapshot of the current run.
+    /// Snapshot of the current run, for people.
     pub fn state(&self) -> PathBuf {
         self.join("state.json")
     }
-    /// Agents that rest.
+    /// Agents that rest, for people.
     pub fn cooldowns(&self) -> PathBuf {
         self.join("cooldowns.json")
     }
-    /// The lock.
+    /// The lock of the runs whose record lies in here (an older layout).
     pub fn lock(&self) -> PathBuf {
         self.join("lock")
     }
@@ -49,11 +50,11 @@ impl RalphDir {
     pub fn errors_log(&self) -> PathBuf {
         self.join("errors.log")
     }
-    /// A run's folder.
+    /// Where a run is shown; its record, where that lies in here (an older layout).
     pub fn run(&self, run: &RunId) -> RunDir {
         RunDir(self.0.join("runs").join(run.as_str()))
     }
-    /// The ids of all runs here, oldest first.
+    /// The ids of all runs that are shown here, oldest first.
     pub fn runs(&self) -> Vec<RunId> {
         let Ok(entries) = std::fs::read_dir(self.0.join("runs")) else { return Vec::new() };
         let mut ids: Vec<RunId> = entries
@@ -66,7 +67,7 @@ impl RalphDir {
     }
 }
 
-/// One run's folder.
+/// One run's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir(PathBuf);
 
@@ -79,7 +80,7 @@ impl RunDir {
     pub fn path(&self) -> &Path {
         &self.0
     }
-    /// The `.ralph/` that it lies in, where it does.
+    /// The `.ralph/` that it lies in, where it does (an older layout, or a copy).
     pub fn ralph_dir(&self) -> Option<RalphDir> {
         let dir = self.0.parent().filter(|runs| runs.ends_with("runs"))?.parent()?;
         dir.ends_with(".ralph").then(|| RalphDir(dir.to_owned()))
@@ -104,6 +105,29 @@ impl RunDir {
     pub fn wake(&self) -> PathBuf {
         self.0.join("wake")
     }
+    /// Snapshot of the run's state.
+    pub fn state(&self) -> PathBuf {
+        self.0.join("state.json")
+    }
+    /// Leads to the lock of the folder that the run works in.
+    pub fn lock(&self) -> PathBuf {
+        match self.ralph_dir() {
+            Some(dir) => dir.lock(),
+            None => self.0.join("lock"),
+        }
+    }
+    /// What git keeps of the run beside the user's repo.
+    pub fn git(&self) -> PathBuf {
+        self.0.join("git")
+    }
+    /// What git keeps of the run beside the agent's own copy of the tree.
+    pub fn copy_git(&self) -> PathBuf {
+        self.0.join("copy-git")
+    }
+    /// Copies of the files that may only grow.
+    pub fn grown(&self) -> PathBuf {
+        self.0.join("grown")
+    }
     /// The frozen definition.
     pub fn spec(&self) -> PathBuf {
         self.0.join("spec.json")
@@ -124,10 +148,16 @@ impl RunDir {
     pub fn iteration(&self, number: u32) -> PathBuf {
         self.iterations().join(number.to_string())
     }
-    /// Makes the folder and its parents.
+    /// Makes the folder and its parents, for the user alone.
     pub fn create(&self) -> Result<(), JournalError> {
         let iterations = self.iterations();
-        std::fs::create_dir_all(&iterations)
+        let mut maker = std::fs::DirBuilder::new();
+        if self.ralph_dir().is_none() {
+            maker.mode(0o700);
+        }
+        maker
+            .recursive(true)
+            .create(&iterations)
             .map_err(|e| JournalError::file("make the folder", &iterations, e))
     }
     /// A path inside the run's folder, as events write it.
@@ -169,6 +199,23 @@ impl StateHome {
     pub fn registration(&self, run: &RunId) -> PathBuf {
         self.0.join("runs").join(format!("{run}.json"))
     }
+    /// A run's record.
+    pub fn record(&self, run: &RunId) -> RunDir {
+        RunDir(self.0.join("runs").join(run.as_str()))
+    }
+    /// The lock of a folder that runs work in.
+    pub fn folder_lock(&self, folder: &Path) -> PathBuf {
+        self.of_folder(folder, "lock")
+    }
+    /// The agents that rest, as runs in a folder have found.
+    pub fn folder_cooldowns(&self, folder: &Path) -> PathBuf {
+        self.of_folder(folder, "cooldowns.json")
+    }
+    fn of_folder(&self, folder: &Path, what: &str) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt as _;
+        let digest = Digest::of(settled(folder).as_os_str().as_bytes());
+        self.0.join("folders").join(format!("{digest}.{what}"))
+    }
     /// The folder of all entries.
     pub fn registrations(&self) -> PathBuf {
         self.0.join("runs")
@@ -176,5 +223,19 @@ impl StateHome {
     /// Where worktrees and clones are made.
     pub fn workspace(&self, run: &RunId) -> PathBuf {
         self.0.join("workspaces").join(run.as_str())
+    }
+}
+
+/// A path without links. What does not exist yet counts as it will be once it is made.
+fn settled(path: &Path) -> PathBuf {
+    let mut rest = PathBuf::new();
+    let mut at = path;
+    loop {
+        if let Ok(found) = at.canonicalize() {
+            return if rest.as_os_str().is_empty() { found } else { found.join(rest) };
+        }
+        let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { return path.to_owned() };
+        rest = if rest.as_os_str().is_empty() { PathBuf::from(name) } else { Path::new(name).join(rest) };
+        at = parent;
     }
 }

@@ -1,8 +1,8 @@
-//! The run folder on disk.
+//! The record of a run on disk.
 //!
-//! `.ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. Each event goes to
-//! a sealed copy ([`seal::Seal`]) outside the repo first, so that an agent that edits the journal is noticed and nothing it erases is
-//! lost. [`stream::RunStream`] gives events and live output of a run of any process, from any point and without loss;
+//! `$XDG_STATE_HOME/ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. No agent
+//! behind a fence can write there; for one without a fence each event goes to a sealed copy ([`seal::Seal`]) first, so that
+//! an edit is noticed and nothing that is erased is lost. [`shown`] lets people and agents see the record in `.ralph/runs/<id>`. [`stream::RunStream`] gives events and live output of a run of any process, from any point and without loss;
 //! [`snapshot`] keeps `state.json` so that readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
 //! any folder, and [`artifacts`] writes everything an event may name by its digest.
 
@@ -24,6 +24,7 @@ pub mod read;
 pub mod registry;
 pub mod repair;
 pub mod seal;
+pub mod shown;
 pub mod snapshot;
 mod stamp;
 pub mod stream;

@@ -22,9 +22,12 @@ pub struct Registration {
     pub workspace: PathBuf,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Folder of the spare links of its journal.
+    /// Folder of the spare links of its journal, where its record lies in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<PathBuf>,
+    /// Its record; left out where that lies in the `.ralph/` of the workspace (an older layout, or a copied folder).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
 }
 
 impl Registration {
@@ -32,11 +35,18 @@ impl Registration {
     pub fn ralph_dir(&self) -> RalphDir {
         RalphDir::of(&self.workspace)
     }
-    /// The run's folder.
+    /// The run's record.
     pub fn run_dir(&self) -> RunDir {
-        self.ralph_dir().run(&self.run_id)
+        match &self.record {
+            Some(record) => RunDir::at(record),
+            None => self.ralph_dir().run(&self.run_id),
+        }
     }
-    /// Whether the folder is still there.
+    /// Where git keeps what it remembers of the run beside the user's repo; `None` for the repo's own folder for that.
+    pub fn git_folder(&self) -> Option<PathBuf> {
+        self.record.as_ref().map(|record| RunDir::at(record).git())
+    }
+    /// Whether the record is still there.
     pub fn exists(&self) -> bool {
         self.run_dir().spec().is_file() || self.spare.as_ref().is_some_and(|s| s.join("spec.json").is_file())
     }
@@ -58,6 +68,8 @@ pub fn all(home: &StateHome) -> Vec<Registration> {
     let Ok(entries) = std::fs::read_dir(home.registrations()) else { return Vec::new() };
     let mut found: Vec<Registration> = entries
         .flatten()
+        // Beside each entry lies the record of its run.
+        .filter(|e| e.path().extension().is_some_and(|ending| ending == "json"))
         .filter_map(|e| serde_json::from_slice(&std::fs::read(e.path()).ok()?).ok())
         .collect();
     found.sort_by(|a, b| a.run_id.cmp(&b.run_id));

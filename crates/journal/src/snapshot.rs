@@ -29,8 +29,8 @@ pub struct Snapshot {
     pub state: RunState,
 }
 
-/// Writes `state.json`.
-pub fn save(dir: &RalphDir, state: &RunState, journal_bytes: u64) -> Result<(), JournalError> {
+/// Writes `state.json` into the record, and a copy for people into `.ralph/`.
+pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) -> Result<(), JournalError> {
     #[derive(Serialize)]
     struct Borrowed<'a> {
         version: u32,
@@ -47,13 +47,17 @@ pub fn save(dir: &RalphDir, state: &RunState, journal_bytes: u64) -> Result<(), 
         state,
     };
     let text = serde_json::to_vec(&snapshot).unwrap_or_default();
+    if run.ralph_dir().is_none() {
+        write_atomic(&run.state(), &text)?;
+    }
     write_atomic(&dir.state(), &text)
 }
 
 /// The state of a run as a reader sees it: the snapshot if it is this run's, then the tail of the journal.
-pub fn load(dir: &RalphDir, run: &RunDir) -> Result<RunState, JournalError> {
+pub fn load(run: &RunDir) -> Result<RunState, JournalError> {
     let spec = read_spec(run)?;
-    let snapshot = std::fs::read(dir.state())
+    let path = run.ralph_dir().map_or_else(|| run.state(), |dir| dir.state());
+    let snapshot = std::fs::read(path)
         .ok()
         .and_then(|text| serde_json::from_slice::<Snapshot>(&text).ok())
         .filter(|s| s.version == 1 && s.kinds <= EventBody::KINDS && s.state.spec.run_id == spec.run_id)
@@ -98,6 +102,12 @@ pub fn write_spec(places: &Places, spec: &RunSpec) -> Result<Digest, JournalErro
     }
     write_durable(&places.dir.spec(), &text)?;
     Ok(Digest::of(&text))
+}
+
+/// The sealed copy of the frozen definition, where there is one that can be read.
+pub fn sealed_spec(places: &Places) -> Option<RunSpec> {
+    let path = places.sealed_spec()?;
+    parse_spec(&path, &std::fs::read(&path).ok()?).ok()
 }
 
 /// The frozen definition as it was journalled with `digest`, wherever a copy of it is left; `None` where there is none.

@@ -287,10 +287,10 @@ fn a_snapshot_gives_the_same_state_as_a_replay_and_a_damaged_one_is_not_used() {
     let mut journal = write(&f.places, 2);
     let spec = snapshot::read_spec(&f.places.dir).unwrap();
     let mut state = snapshot::replay(&f.places.dir, spec.clone()).unwrap();
-    snapshot::save(&f.dir, &state, journal.bytes()).unwrap();
+    snapshot::save(&f.dir, &f.places.dir, &state, journal.bytes()).unwrap();
     let body = EventBody::CooldownSet { agent: "a".into(), until: Timestamp::MAX, reason: "limit".into() };
     state.apply(&journal.append(body, Timestamp::UNIX_EPOCH).unwrap());
-    let load = || snapshot::load(&f.dir, &f.places.dir).unwrap();
+    let load = || snapshot::load(&f.places.dir).unwrap();
     assert_eq!(load(), state);
     let saved = std::fs::read(f.dir.state()).unwrap();
     for cut in [0, 1, saved.len() / 2, saved.len() - 1] {

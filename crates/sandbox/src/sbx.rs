@@ -31,6 +31,8 @@ pub struct SbxOptions {
     pub tool: Tool,
     /// The folder of this machine that is the workspace. Machines can be listed and removed without one.
     pub workspace: Option<PathBuf>,
+    /// More folders of this machine that can be read inside, at their own paths.
+    pub shown: Vec<PathBuf>,
     /// Scripts that run inside at every create, in order (a git identity, links to where an agent keeps its sign-in). They
     /// must do no harm when they run again.
     pub setup: Vec<String>,
@@ -43,7 +45,7 @@ pub struct SbxOptions {
 impl SbxOptions {
     /// Every default.
     pub fn new(tool: Tool, vars: &Vars) -> Self {
-        Self { tool, workspace: None, setup: Vec::new(), guard: None, vars: vars.clone() }
+        Self { tool, workspace: None, shown: Vec::new(), setup: Vec::new(), guard: None, vars: vars.clone() }
     }
 }
 
@@ -81,6 +83,7 @@ impl SbxProvider {
             option("-m", spec.resources.memory_gib.map(|gib| format!("{}m", (gib * 1024.0).ceil())));
         }
         words.extend(["shell".to_owned(), root.to_owned()]);
+        words.extend(self.options.shown.iter().map(|folder| format!("{}:ro", folder.display())));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         host.must(&words)?;
         let allowed = self.allow(host, name, &spec.allowed_hosts);

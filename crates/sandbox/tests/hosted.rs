@@ -52,6 +52,7 @@ impl Bench {
             hourly: None,
             variables: Arc::new(|_| vec![("GIVEN".into(), "yes".into())]),
             logins: Logins { home: dir.path().join("home"), files: Arc::new(|_| Vec::new()) },
+            record: Some(dir.path().join("record/r")),
             ignored: Arc::new(|paths| {
                 paths
                     .iter()
@@ -175,6 +176,20 @@ fn words_that_name_the_workspace_name_the_copy() {
     request.argv.extend(["sh".to_owned(), b.here(".ralph/runs/r/prompt.md").display().to_string()]);
     let done = run(&b.sandbox, &request);
     assert_eq!((done.stdout.as_str(), done.outcome.end), ("the prompt", ExecEnd::Exited(0)));
+}
+
+#[test]
+fn a_file_of_the_record_is_brought_to_where_the_copy_shows_it() {
+    let b = Bench::new(&[]);
+    let prompt = b.dir.path().join("record/r/iterations/1/prompt.md");
+    std::fs::create_dir_all(prompt.parent().unwrap()).unwrap();
+    std::fs::write(&prompt, "the prompt").unwrap();
+    let mut request =
+        sh("cat \"$1\"; case $1 in */.ralph/runs/r/iterations/1/prompt.md) ;; *) exit 9;; esac");
+    request.argv.extend(["sh".to_owned(), prompt.display().to_string()]);
+    let done = run(&b.sandbox, &request);
+    assert_eq!((done.stdout.as_str(), done.outcome.end), ("the prompt", ExecEnd::Exited(0)));
+    assert!(!b.here(".ralph/runs").exists(), "nothing of it comes back");
 }
 
 #[test]

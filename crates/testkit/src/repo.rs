@@ -105,6 +105,11 @@ impl<'a> TestRepo<'a> {
         path.display().to_string()
     }
 
+    /// The record of a run, which lies apart from its folder.
+    pub fn record(&self, run: &str) -> PathBuf {
+        self.env.path("state/ralph/runs").join(run)
+    }
+
     /// The journal of the latest run here.
     pub fn events(&self) -> Vec<serde_json::Value> {
         self.events_of(&self.latest())

@@ -12,9 +12,8 @@ use ralph_domain::id::RunId;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::{GitWorkspace, Repo, place};
-use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::{artifacts, registry, snapshot};
+use ralph_journal::{artifacts, registry};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -70,8 +69,14 @@ pub fn bring(
         report.notice(&Notice::HasItAlready);
         return Ok(());
     }
+    let (record, own) = (home.record(&run), format!("runs/{run}/"));
+    record.create()?;
     for (name, bytes) in &files {
-        let path = dir.path().join(name);
+        // The record of the run lies apart; what else there is belongs to its folder.
+        let path = match name.strip_prefix(&own) {
+            Some(inside) => record.path().join(inside),
+            None => dir.path().join(name),
+        };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| {
                 AppError::environment(format!("cannot make the folder `{}`: {e}", folder.display()))
@@ -84,8 +89,8 @@ pub fn bring(
         let _ = std::fs::remove_file(old);
     }
     let spec = settle_in(env, &home, &run, &repo, (&remote, from), isolation)?;
-    wiring::register(&home, &spec, &repo)?;
-    let iterations = relocate::read(&wiring::places(&home, &spec, &repo)).map_or(0, |state| state.iterations);
+    wiring::register(&home, &spec)?;
+    let iterations = relocate::read(&wiring::places(&home, &run)).map_or(0, |state| state.iterations);
     report.notice(&Notice::Brought { run: &run, folder: &spec.workspace, iterations });
     Ok(())
 }
@@ -117,9 +122,7 @@ fn settle_in(
     (remote, from): (&GitRemote, &str),
     isolation: Option<Isolation>,
 ) -> Result<RunSpec, AppError> {
-    let dir = RalphDir::of(&repo.top).run(run);
-    let places = Places { dir, seal: Some(home.seal(run)), spare: Some(repo.run_folder(run)) };
-    std::fs::create_dir_all(repo.run_folder(run)).ok();
+    let places = wiring::places(home, run);
     let state = relocate::read(&places)?;
     if let Some(end) = &state.finished {
         return Err(AppError::usage(format!("run {run} is over: {}", end.summary)));
@@ -127,7 +130,7 @@ fn settle_in(
     let Some(baseline) = state.baseline.clone() else {
         return Err(AppError::usage(format!("run {run} had not begun when it pushed its state")));
     };
-    let mut spec = snapshot::read_spec(&places.dir)?;
+    let mut spec = state.spec.clone();
     let same_repo = find_origin(env, &spec, remote);
     spec.workspace = repo.top.clone();
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
@@ -139,7 +142,8 @@ fn settle_in(
         spec.settings.handover.local_forge = remote.url.strip_suffix("/repo.git").map(str::to_owned);
     }
     spec.branch = spec.branch.or_else(|| spec.settings.handover.branch.clone());
-    let mut workspace = GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(&spec, repo))?;
+    let mut workspace =
+        GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.as_ref(), &relocate::protected(&spec))?;
     let redactor = Arc::new(env.redactor(&spec.origin));
     relocate::move_here(&places, redactor, &spec, baseline, from, &SystemClock::default())?;

@@ -1,16 +1,15 @@
 //! Where a run works: the user's own tree, a worktree or a clone, and on which branch.
 
-use super::Plan;
+use super::placement::Wish;
 use super::task::Chosen;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::{PlaceRequest, RunRequest};
 use crate::{handover, wiring};
-use ralph_domain::config::{CloneConfig, Isolation, Settings};
-use ralph_domain::id::RunId;
-use ralph_domain::spec::Place;
+use ralph_domain::config::CloneConfig;
+use ralph_domain::spec::RunSpec;
 use ralph_git::{Extent, LeftOut, Repo, place, sparse_folder, twin};
-use ralph_journal::lock::RunLock;
+use ralph_journal::layout::StateHome;
 use std::path::{Path, PathBuf};
 
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
@@ -26,21 +25,18 @@ fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, AppError> {
 }
 
 /// Where a run works.
-pub struct Placed {
-    pub place: Place,
+pub(super) struct Placed {
     /// The folder of the agent's files.
     pub workspace: PathBuf,
     /// The branch that the run commits on.
     pub branch: Option<String>,
-    /// The lock of the user's folder, where it had to be taken before anything was copied from it.
-    pub lock: Option<RunLock>,
     /// What of the user's tree the agent does not get.
     pub left_out: LeftOut,
 }
 
 impl Placed {
-    fn new(place: Place, workspace: PathBuf, branch: Option<String>) -> Self {
-        Self { place, workspace, branch, lock: None, left_out: LeftOut::default() }
+    fn new(workspace: PathBuf, branch: Option<String>) -> Self {
+        Self { workspace, branch, left_out: LeftOut::default() }
     }
 }
 
@@ -71,50 +67,50 @@ pub fn extent(
     Ok(Extent { depth, sparse, base: chosen.base.clone() })
 }
 
-/// The folder for the agent's files, made as the flags ask for it.
-pub fn make(plan: &Plan, run_id: &RunId) -> Result<Placed, AppError> {
-    let Plan { request, origin, home, settings, chosen, .. } = plan;
-    if request.place != PlaceRequest::InPlace {
-        return beside(plan, run_id);
+/// The folder for the agent's files, made as it was wished for. What an earlier process of this run made is used again.
+pub(super) fn make(
+    env: &Environment,
+    home: &StateHome,
+    origin: &Repo,
+    spec: &RunSpec,
+    wish: &Wish,
+) -> Result<Placed, AppError> {
+    if wish.place != PlaceRequest::InPlace {
+        return beside(env, home, origin, spec, wish);
     }
-    // Nobody else may work on the tree from here on: its branch is switched, and it may be copied.
-    origin.exclude_ralph_dir()?;
-    let lock = wiring::lock_folder(&origin.top, run_id)?;
-    let branch = in_place(request, origin, run_id, settings, chosen)?;
-    if settings.isolation == Isolation::None {
-        let placed = Placed::new(Place::InPlace, origin.top.clone(), branch);
-        return Ok(Placed { lock: Some(lock), ..placed });
+    let branch = in_place(origin, spec, wish)?;
+    if !spec.hands_back() {
+        return Ok(Placed::new(origin.top.clone(), branch));
     }
     let here = Repo::discover(&origin.vars, &origin.top)?;
-    let made = twin::make(&here, run_id, branch.clone(), &home.workspace(run_id))?;
-    let placed = Placed::new(Place::InPlace, made.repo.top, branch);
-    Ok(Placed { lock: Some(lock), left_out: made.left_out, ..placed })
+    let (run, into) = (&spec.run_id, home.workspace(&spec.run_id));
+    // Nobody has worked on one that an earlier process made.
+    let _ = std::fs::remove_dir_all(&into);
+    let made = twin::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))?;
+    Ok(Placed { left_out: made.left_out, ..Placed::new(made.repo.top, branch) })
 }
 
 /// A worktree or a clone.
-fn beside(plan: &Plan, run_id: &RunId) -> Result<Placed, AppError> {
-    let Plan { env, request, origin, home, chosen, extent, .. } = plan;
-    check_branch_name(request, origin)?;
-    let own = || chosen.branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
-    let PlaceRequest::Clone { from, .. } = &request.place else {
-        let path = home.workspace(run_id);
-        let branch = request.branch.clone().unwrap_or_else(own);
-        let base = based_on(origin, chosen.base.as_deref())?;
-        let (made, branch) = place::add_worktree(&base, run_id, &path, &branch)?;
-        return Ok(Placed::new(Place::Worktree, made.top, Some(branch)));
-    };
+fn beside(
+    env: &Environment,
+    home: &StateHome,
+    origin: &Repo,
+    spec: &RunSpec,
+    wish: &Wish,
+) -> Result<Placed, AppError> {
+    check_branch_name(wish, origin)?;
+    let run_id = &spec.run_id;
     let path = home.workspace(run_id);
-    let branch = request.branch.clone().unwrap_or_else(own);
-    let made = place::clone_part(
-        env.vars(),
-        &from_here(env, &handover::clone_source(env, from)),
-        &path,
-        &branch,
-        extent,
-    )?;
-    // A URL may carry a password; the spec is written to disk.
-    let from = env.redactor(&origin.top).text(from).into_owned();
-    Ok(Placed::new(Place::Clone { from, sparse: extent.sparse.clone() }, made.top, Some(branch)))
+    let own = || wish.task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
+    let branch = wish.branch.clone().unwrap_or_else(own);
+    let PlaceRequest::Clone { from, .. } = &wish.place else {
+        let base = based_on(origin, wish.base.as_deref())?;
+        let (made, branch) = place::add_worktree(&base, run_id, &path, &branch)?;
+        return Ok(Placed::new(made.top, Some(branch)));
+    };
+    let source = from_here(env, &handover::clone_source(env, from));
+    let made = place::clone_part(env.vars(), &source, &path, &branch, &wish.extent())?;
+    Ok(Placed::new(made.top, Some(branch)))
 }
 
 /// A relative path is meant from where the program was started.
@@ -125,8 +121,8 @@ fn from_here(env: &Environment, from: &str) -> String {
     }
 }
 
-fn check_branch_name(request: &RunRequest, origin: &Repo) -> Result<(), AppError> {
-    if let Some(name) = &request.branch
+fn check_branch_name(wish: &Wish, origin: &Repo) -> Result<(), AppError> {
+    if let Some(name) = &wish.branch
         && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
     {
         return Err(AppError::usage(format!("`{name}` is not a valid branch name"))
@@ -136,43 +132,48 @@ fn check_branch_name(request: &RunRequest, origin: &Repo) -> Result<(), AppError
 }
 
 /// The branch of a run in the user's own folder, switched to where it is a new one.
-fn in_place(
-    request: &RunRequest,
-    origin: &Repo,
-    run_id: &RunId,
-    settings: &Settings,
-    chosen: &Chosen,
-) -> Result<Option<String>, AppError> {
-    check_branch_name(request, origin)?;
-    if let Some(branch) = &request.branch {
+fn in_place(origin: &Repo, spec: &RunSpec, wish: &Wish) -> Result<Option<String>, AppError> {
+    check_branch_name(wish, origin)?;
+    let run_id = &spec.run_id;
+    if let Some(branch) = &wish.branch {
         if origin.branch.as_deref() != Some(branch) {
-            let free = place::free_branch_name(origin, branch)?;
-            if free != *branch {
-                return Err(AppError::usage(format!(
-                    "the branch `{branch}` exists already, or another branch is in its way"
-                ))
-                .hint(format!("choose another name, e.g. `--branch {free}`")));
-            }
             place::create_branch_in_place(origin, run_id, branch)?;
         }
         return Ok(Some(branch.clone()));
     }
-    if let Some(base) = &chosen.base
+    if let Some(base) = &wish.base
         && based_on(origin, Some(base))?.head != origin.head
     {
         let here = origin.branch.as_deref().unwrap_or("a detached HEAD");
         return Err(AppError::usage(format!("the task starts from `{base}`, but the folder is on `{here}`"))
             .hint(format!("`git switch {base}` first, or work beside your tree with `--worktree`")));
     }
-    if let Some(branch) = &chosen.branch {
+    if let Some(branch) = &wish.task_branch {
         let branch = place::create_branch(origin, run_id, branch, &origin.head)?;
         place::switch_in_place(origin, run_id, &branch)?;
         return Ok(Some(branch));
     }
-    match (settings.checkpoint_commits, &origin.branch) {
+    match (spec.settings.checkpoint_commits, &origin.branch) {
         (false, _) => Ok(None),
         (true, Some(branch)) => Ok(Some(branch.clone())),
         (true, None) => Err(AppError::usage("`checkpoint_commits` needs a branch, but HEAD is detached")
             .hint("`--branch NAME` makes one, or `git switch BRANCH` first")),
+    }
+}
+
+/// Refuses a branch that cannot be made in the user's own folder, before anything is.
+pub(super) fn check_free(origin: &Repo, wish: &Wish) -> Result<(), AppError> {
+    check_branch_name(wish, origin)?;
+    let Some(branch) = &wish.branch else { return Ok(()) };
+    if wish.place != PlaceRequest::InPlace || origin.branch.as_ref() == Some(branch) {
+        return Ok(());
+    }
+    let free = place::free_branch_name(origin, branch)?;
+    match free == *branch {
+        true => Ok(()),
+        false => {
+            let what = format!("the branch `{branch}` exists already, or another branch is in its way");
+            Err(AppError::usage(what).hint(format!("choose another name, e.g. `--branch {free}`")))
+        }
     }
 }

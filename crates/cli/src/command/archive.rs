@@ -9,7 +9,7 @@ use crate::output::{Out, Sign};
 use crate::project::project_commands;
 use crate::task_files::{NewTask, pretty};
 use jiff::Timestamp;
-use ralph_app::{App, Environment, find};
+use ralph_app::{App, Environment, find, locks};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::names;
@@ -18,8 +18,7 @@ use ralph_domain::id::RunId;
 use ralph_domain::ports::Clock as _;
 use ralph_git::Repo;
 use ralph_journal::artifacts::write_atomic;
-use ralph_journal::layout::RalphDir;
-use ralph_journal::lock::{self, Holder, RunLock};
+use ralph_journal::lock::RunLock;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,7 +47,7 @@ pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     commit::refuse_half_done(&repo)?;
     let now = SystemClock::default().now();
     let (tasks, text) = plan(&top)?;
-    let _lock = lock(&top, now)?;
+    let _lock = lock(env, &top)?;
 
     let progress = std::fs::read_to_string(top.join("ralph/progress.txt")).unwrap_or_default();
     let summary = Summary::of(env, &tasks, &progress, &top, now)?;
@@ -66,9 +65,9 @@ pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
 /// Nothing may be moved from under an agent: neither here nor where a run of this folder works elsewhere.
 fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
     let home = env.state_home()?;
-    let elsewhere = find::runs_of(&home, top).into_iter().map(|run| run.ralph_dir().lock());
-    for path in std::iter::once(RalphDir::of(top).lock()).chain(elsewhere) {
-        if let Some(driver) = lock::holder(&path) {
+    let elsewhere = find::runs_of(&home, top).into_iter().map(|run| run.workspace);
+    for folder in std::iter::once(top.to_owned()).chain(elsewhere) {
+        if let Some(driver) = locks::holder(&home, &folder) {
             let id = &driver.run_id;
             return Err(CommandError::usage(format!("run {id} is driven now (process {})", driver.pid))
                 .cause("its agents work on this plan")
@@ -78,14 +77,9 @@ fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// No run may start before everything is in place. Without a `.ralph/` there is none to keep out.
-fn lock(top: &Path, now: Timestamp) -> Result<Option<RunLock>, CommandError> {
-    let dir = RalphDir::of(top);
-    if !dir.path().is_dir() {
-        return Ok(None);
-    }
-    let holder = Holder::new(std::process::id(), RunId::from("archive"), now);
-    Ok(Some(RunLock::take(&dir.lock(), &holder, Duration::ZERO)?))
+/// No run may start before everything is in place.
+fn lock(env: &Environment, top: &Path) -> Result<RunLock, CommandError> {
+    Ok(locks::take(&env.state_home()?, top, &RunId::from("archive"), Duration::ZERO)?)
 }
 
 fn plan(top: &Path) -> Result<(TasksJson, String), CommandError> {

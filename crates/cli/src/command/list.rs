@@ -139,6 +139,7 @@ mod tests {
                 workspace: "/nonexistent/a".into(),
                 created_at: "2026-11-15T14:33:07Z".parse().unwrap(),
                 spare: None,
+                record: None,
             },
         );
         insta::assert_json_snapshot!(entry, @r#"

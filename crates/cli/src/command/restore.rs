@@ -3,15 +3,13 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
-use ralph_app::App;
-use ralph_core::clock::SystemClock;
+use ralph_app::{App, locks};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
-use ralph_domain::ports::Clock as _;
 use ralph_domain::text::count;
 use ralph_git::Repo;
 use ralph_git::restore::{RestoreAction, RestorePlan, apply_restore, plan_restore};
-use ralph_journal::lock::{self, Holder, RunLock};
+use ralph_journal::layout::StateHome;
 use ralph_journal::registry::Registration;
 use serde_json::json;
 use std::io::IsTerminal as _;
@@ -41,7 +39,8 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let entry = app.open(folder, Some(&run))?.entry;
     let id = &entry.run_id;
     // Any run that is driven in this folder counts: its agent writes the same files.
-    if let Some(driver) = lock::holder(&entry.ralph_dir().lock()) {
+    let home = app.environment().state_home()?;
+    if let Some(driver) = locks::holder(&home, &entry.workspace) {
         let driven = &driver.run_id;
         return Err(CommandError::usage(format!(
             "run {driven} is driven in this folder now (process {}): the files change meanwhile",
@@ -60,12 +59,13 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         )));
     }
     let repo = Repo::discover(app.environment().vars(), &entry.workspace)?;
-    let plan = plan_restore(&repo, id).map_err(from_git)?;
+    let plan = plan_restore(&repo, id, entry.git_folder().as_deref()).map_err(from_git)?;
     if !out.json {
         show(&plan, &repo.top, out);
     }
     let yes = yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
-    let kept_at = if yes && !plan.changes.is_empty() { Some(apply(&repo, &entry, out)?) } else { None };
+    let kept_at =
+        if yes && !plan.changes.is_empty() { Some(apply(&repo, &home, &entry, out)?) } else { None };
     if out.json {
         out.value(&object(id, &plan, kept_at.as_deref()));
     } else if kept_at.is_none() && !plan.changes.is_empty() {
@@ -77,12 +77,11 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     Ok(0)
 }
 
-fn apply(repo: &Repo, entry: &Registration, out: &Out) -> Result<String, CommandError> {
+fn apply(repo: &Repo, home: &StateHome, entry: &Registration, out: &Out) -> Result<String, CommandError> {
     let id = &entry.run_id;
     // No run may start in this folder before the files are back.
-    let holder = Holder::new(std::process::id(), id.clone(), SystemClock::default().now());
-    let _lock = RunLock::take(&entry.ralph_dir().lock(), &holder, Duration::ZERO)?;
-    let done = apply_restore(repo, id).map_err(from_git)?;
+    let _lock = locks::take(home, &entry.workspace, id, Duration::ZERO)?;
+    let done = apply_restore(repo, id, entry.git_folder().as_deref()).map_err(from_git)?;
     let kept = format!("refs/ralph/{id}/before-restore");
     out.say(format!(
         "restored {}; the state before is kept at {kept} ({})",

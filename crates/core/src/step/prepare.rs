@@ -12,7 +12,7 @@ use ralph_journal::artifacts;
 impl Driver {
     pub(crate) fn prepare(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prepare.before");
-        self.link_iterations();
+        self.show();
         let protected = protected_patterns(&self.ctx.state.spec);
         let baseline = self.workspace.begin(&protected)?;
         self.ctx.boundary("prepare.snapshot");
@@ -34,16 +34,20 @@ impl Driver {
         Ok(())
     }
 
-    /// `.ralph/iterations` leads to the current run's.
-    fn link_iterations(&self) {
-        let link = self.ctx.home.join("iterations");
+    /// What people and agents see of the run in `.ralph/`: its record, and `iterations`, which leads to the current run's.
+    /// A session may have removed it.
+    pub(crate) fn show(&self) {
+        self.ctx.show_record();
         let target =
             std::path::Path::new("runs").join(self.ctx.state.spec.run_id.as_str()).join("iterations");
-        if std::fs::read_link(&link).is_ok_and(|found| found == target) {
-            return;
+        for dir in [&self.ctx.home, &self.ctx.dir] {
+            let link = dir.join("iterations");
+            if std::fs::read_link(&link).is_ok_and(|found| found == target) {
+                continue;
+            }
+            let _ = std::fs::remove_file(&link);
+            let _ = std::os::unix::fs::symlink(&target, link);
         }
-        let _ = std::fs::remove_file(&link);
-        let _ = std::os::unix::fs::symlink(target, link);
     }
 
     /// `.ralph/active.json`: tells hooks inside a session that a loop is active.

@@ -35,6 +35,7 @@ impl Driver {
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
         self.take_in()?;
+        self.show();
         let agent = self
             .agents
             .iter()

@@ -179,6 +179,8 @@ impl Machine {
         });
         Parts {
             dir: self.dir(),
+            home: self.dir(),
+            cooldowns: self.dir().cooldowns(),
             places: Places {
                 dir: self.dir().run(&"r1".into()),
                 seal: self.sealed.then(|| self.temp.path().join("seal.jsonl")),

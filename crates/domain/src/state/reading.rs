@@ -75,6 +75,9 @@ impl RunFacts {
         if self.suspended_by.is_some() {
             return Status::Paused;
         }
+        if self.baseline.is_none() && self.driver_pid.is_none() {
+            return Status::Queued;
+        }
         if self.baseline.is_none() {
             return Status::Preparing;
         }

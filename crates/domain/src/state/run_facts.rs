@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use ralph_protocol::proof::ScoreFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 
 /// Everything known of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +40,12 @@ pub struct RunFacts {
     /// How many drivers there were, counted up by each that starts.
     #[serde(default)]
     pub epoch: Epoch,
+    /// Whether the place that the run works in is made. (Runs of older versions were journalled after that.)
+    #[serde(default)]
+    pub placed: bool,
+    /// Workspace, branch and pushed branch as the spec itself names them, once they became others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_place: Option<(PathBuf, Option<String>, Option<String>)>,
     /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
     /// Marks of programs and settings of this machine that checks depend on, from the start.
@@ -205,6 +212,8 @@ impl RunFacts {
             started_at: created,
             driver_pid: None,
             epoch: Epoch::default(),
+            placed: false,
+            spec_place: None,
             baseline: None,
             surroundings: BTreeMap::new(),
             iterations: 0,

@@ -101,6 +101,7 @@ impl EventBody {
             | Self::Suspended { by: words }
             | Self::Notice { message: words } => text(words),
             Self::DriverStarted { .. }
+            | Self::Placed { .. }
             | Self::Claimed { .. }
             | Self::Ticked { .. }
             | Self::CooldownCleared { .. }

@@ -36,6 +36,7 @@ use crate::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,17 @@ pub enum EventBody {
         /// Where it stands, which one of the run it is, and what it was built from.
         #[serde(flatten)]
         lease: DriverLease,
+    },
+    /// The place that the run works in is made.
+    Placed {
+        /// The folder of the agent's files.
+        workspace: PathBuf,
+        /// The branch that the run commits on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+        /// The branch on the other side, where the run pushes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        push_branch: Option<String>,
     },
     /// The workspace is ready.
     Prepared {

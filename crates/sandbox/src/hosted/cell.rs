@@ -84,10 +84,20 @@ impl Cell {
         let provider = maker.provider(&host)?;
         // A clean checkout is looked at, and thrown away: nothing of it comes back.
         let back = (!temporary).then(|| Arc::clone(&shop.options.ignored));
-        let mirror = (!maker.mounts()).then(|| Mirror::new(&host, back));
+        let record = shop.options.record.as_deref();
+        let mirror = (!maker.mounts()).then(|| Mirror::new(&host, back, record));
         let kind = provider.name();
         let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0 });
         Ok(Self { shop: Arc::clone(shop), host, run, kind, temporary, mirror, now })
+    }
+
+    /// A file of the run's record, by its path in a copy of the workspace.
+    pub(super) fn in_record(&self, word: &str) -> Option<String> {
+        let record = self.shop.options.record.as_deref()?;
+        let inside = Path::new(word).strip_prefix(record).ok()?.to_str()?;
+        let plain = !inside.split('/').any(|part| part == "..") && Path::new(word).is_file();
+        let name = record.file_name()?.to_str()?;
+        plain.then(|| format!(".ralph/runs/{name}/{inside}"))
     }
 
     /// Another folder of the same run.

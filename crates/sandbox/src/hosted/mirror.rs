@@ -28,6 +28,8 @@ pub(super) struct Mirror {
     host: PathBuf,
     /// Whether changes come back, and which do not.
     back: Option<Ignored>,
+    /// The run's record and the folder that it is shown as.
+    record: Option<(String, PathBuf)>,
     state: Mutex<State>,
 }
 
@@ -43,8 +45,20 @@ struct State {
 }
 
 impl Mirror {
-    pub(super) fn new(host: &Path, back: Option<Ignored>) -> Self {
-        Self { host: host.to_owned(), back, state: Mutex::new(State::default()) }
+    pub(super) fn new(host: &Path, back: Option<Ignored>, record: Option<&Path>) -> Self {
+        let record = record.and_then(|path| {
+            Some((format!(".ralph/runs/{}/", path.file_name()?.to_str()?), path.to_owned()))
+        });
+        Self { host: host.to_owned(), back, record, state: Mutex::new(State::default()) }
+    }
+
+    /// A file as it goes into the copy: of the workspace, or of the run's record.
+    fn member(&self, path: &str) -> Option<Member> {
+        let own = self.record.as_ref().and_then(|(shown, record)| Some((record, path.strip_prefix(shown)?)));
+        match own {
+            Some((record, inside)) => Some(Member { path: path.to_owned(), ..host::member(record, inside)? }),
+            None => host::member(&self.host, path),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -106,7 +120,7 @@ impl Mirror {
     fn send(&self, sandbox: &dyn Sandbox, files: &[(String, u64)]) -> Result<(), SandboxError> {
         let mut archive = Writer::default();
         for (path, _) in files {
-            let Some(member) = host::member(&self.host, path) else { continue };
+            let Some(member) = self.member(path) else { continue };
             match &member.body {
                 Body::File(bytes) if bytes.len() as u64 > ALONE => {
                     sandbox.write(Path::new(path), bytes, WriteMode::Replace)?;

@@ -62,6 +62,9 @@ pub struct HostedOptions {
     pub logins: Logins,
     /// What git ignores in the workspace.
     pub ignored: Ignored,
+    /// The run's record, which lies outside the workspace. A copy of the workspace has what a command is told of in it as
+    /// `.ralph/runs/<name of the record>/…`.
+    pub record: Option<PathBuf>,
 }
 
 /// The sandbox of a run, somewhere else.
@@ -170,6 +173,11 @@ impl HostedSandbox {
         let (Some(here), Some(there)) = (self.cell.host().to_str(), root.to_str()) else { return named };
         let words = request.argv.iter_mut().chain(request.env.iter_mut().map(|(_, value)| value));
         for word in words {
+            if let Some(path) = self.cell.in_record(word) {
+                *word = format!("{there}/{path}");
+                named.push(path);
+                continue;
+            }
             if let Some(rest) =
                 word.strip_prefix(here).filter(|rest| rest.is_empty() || rest.starts_with('/'))
             {

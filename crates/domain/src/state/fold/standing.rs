@@ -8,6 +8,7 @@ use crate::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Names in a sentence for a person; the event has more of them.
 const NAMES_SHOWN: usize = 20;
@@ -27,6 +28,25 @@ impl RunFacts {
         self.suspended_by = None;
     }
 
+    /// What was only wished for in the spec is what it became.
+    pub(super) fn placed_in(
+        &mut self,
+        workspace: &Path,
+        branch: Option<&String>,
+        push_branch: Option<&String>,
+    ) {
+        let spec = &mut self.spec;
+        let own = std::mem::replace(&mut spec.workspace, workspace.to_owned());
+        let own = (own, spec.branch.take(), spec.settings.handover.branch.take());
+        // The spec that the fold began with names the place of a run that goes on elsewhere.
+        if !self.placed {
+            self.spec_place = Some(own);
+        }
+        self.placed = true;
+        spec.branch = branch.cloned();
+        spec.settings.handover.branch = push_branch.cloned();
+    }
+
     pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
         self.surroundings.clone_from(surroundings);
         self.tree = Some(baseline.tree.clone());
@@ -34,6 +54,11 @@ impl RunFacts {
     }
 
     pub(super) fn moved(&mut self, news: &Moved) {
+        if let Some((workspace, branch, push_branch)) = self.spec_place.take() {
+            self.spec.workspace = workspace;
+            self.spec.branch = branch;
+            self.spec.settings.handover.branch = push_branch;
+        }
         self.baseline = Some(news.baseline.clone());
         self.spec_digest = Some(news.spec.clone());
         // Letters of the old place stay there.

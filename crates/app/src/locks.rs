@@ -1,0 +1,59 @@
+//! The lock of a folder: one run at a time. It lies in `ralph`'s own folder, where no agent can hold or replace it; the record
+//! of a run leads to the lock of the folder that the run works in.
+
+use crate::error::AppError;
+use ralph_core::clock::SystemClock;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::spec::RunSpec;
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::lock::{self, Holder, LockError, RunLock};
+use ralph_journal::registry;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a dead run's guard may take to end what it left behind.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Takes the lock of the folder that a run works in.
+pub fn of_run(home: &StateHome, spec: &RunSpec) -> Result<RunLock, AppError> {
+    of_folder(home, spec.home(), &spec.run_id)
+}
+
+/// Takes a folder's lock for a run, and lets its record, where there is one, lead there.
+pub fn of_folder(home: &StateHome, folder: &Path, run_id: &RunId) -> Result<RunLock, AppError> {
+    let lock = take(home, folder, run_id, PATIENCE)?;
+    lead(home, run_id, &lock);
+    Ok(lock)
+}
+
+/// Lets the record of a run lead to the lock of its folder, so that whoever knows the run finds who drives it.
+pub fn lead(home: &StateHome, run_id: &RunId, lock: &RunLock) {
+    let link = home.record(run_id).lock();
+    if link.parent().is_some_and(Path::is_dir)
+        && std::fs::read_link(&link).ok().as_deref() != Some(lock.path())
+    {
+        let _ = std::fs::remove_file(&link);
+        let _ = std::os::unix::fs::symlink(lock.path(), &link);
+    }
+}
+
+/// Takes a folder's lock under a name that need not be a run's.
+pub fn take(home: &StateHome, folder: &Path, name: &RunId, patience: Duration) -> Result<RunLock, LockError> {
+    let holder = Holder::new(std::process::id(), name.clone(), SystemClock::default().now());
+    if let Some(found) = old_holder(home, folder).filter(|found| lock::is_alive(found.pid)) {
+        return Err(LockError::Held { path: RalphDir::of(folder).lock(), holder: Some(Box::new(found)) });
+    }
+    RunLock::take(&home.folder_lock(folder), &holder, patience)
+}
+
+/// Who holds a folder's lock now.
+pub fn holder(home: &StateHome, folder: &Path) -> Option<Holder> {
+    lock::holder(&home.folder_lock(folder)).or_else(|| old_holder(home, folder))
+}
+
+/// A run of the older layout, whose lock lies in the folder itself. Where no such run is known, the file is anybody's.
+fn old_holder(home: &StateHome, folder: &Path) -> Option<Holder> {
+    let found = lock::holder(&RalphDir::of(folder).lock())?;
+    registry::find(home, &found.run_id).is_some_and(|entry| entry.record.is_none()).then_some(found)
+}

@@ -1,0 +1,121 @@
+//! Runs of the older layout, whose record lies in the `.ralph/` of their workspace: whoever goes on with one moves its record
+//! to where no agent can write. What is only read stays where it is.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::wiring;
+use ralph_domain::id::RunId;
+use ralph_git::Repo;
+use ralph_journal::layout::{RunDir, StateHome};
+use ralph_journal::registry::{self, Registration};
+use ralph_journal::{shown, snapshot};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Files that a record has at most; more cannot be a run's.
+const FILES_MAX: usize = 500_000;
+/// What of git's folder for a run is made again, or means something only there.
+const PASSING: &[&str] = &["objects", "room", "events.jsonl", "spec.json", "clock"];
+/// Copies of files that may only grow, which the record keeps in a folder of their own.
+const GROWN: &[&str] = &["guardrails.md", "errors.log", "activity.log"];
+
+/// The entry of a run whose record lies apart. One of the older layout is moved first; its lock must be held.
+pub(crate) fn moved(
+    env: &Environment,
+    home: &StateHome,
+    entry: &Registration,
+) -> Result<Registration, AppError> {
+    if entry.record.is_some() {
+        return Ok(entry.clone());
+    }
+    let run = &entry.run_id;
+    if registry::find(home, run).is_none() || !home.seal(run).is_file() {
+        return Err(AppError::usage(format!(
+            "the record of run {run} is not on this machine: what is in `.ralph/runs` is a copy for reading"
+        ))
+        .hint(format!(
+            "`ralph resume --from REMOTE {run}` brings a run that was pushed, `ralph run --new` starts another one"
+        )));
+    }
+    let record = home.record(run);
+    if !record.spec().is_file() {
+        copy_record(env, entry, &record).map_err(|e| {
+            AppError::environment(format!("cannot move the record of run {run}: {e}"))
+                .hint("nothing of it was changed; mend what the message names, then try again")
+        })?;
+    }
+    let entry = Registration { spare: None, record: Some(record.path().to_owned()), ..entry.clone() };
+    registry::register(home, &entry)?;
+    shown::link(&entry.ralph_dir(), run, &record);
+    Ok(entry)
+}
+
+/// Copies all that belongs to the record to a place beside it, and gives that its name once it is whole.
+fn copy_record(env: &Environment, entry: &Registration, record: &RunDir) -> io::Result<()> {
+    let partial = record.path().with_file_name(format!("{}.partial", entry.run_id));
+    match fs::remove_dir_all(&partial) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let new = RunDir::at(&partial);
+    new.create().map_err(io::Error::other)?;
+    let mut left = FILES_MAX;
+    copy(entry.run_dir().path(), &partial, &["lock", "wake"], &mut left)?;
+    let user = Repo::discover(env.vars(), &entry.workspace).ok();
+    if let Some(folder) = user.map(|repo| repo.run_folder(&entry.run_id)) {
+        let spare = RunDir::at(&folder);
+        for (from, to) in [(spare.events(), new.events()), (spare.spec(), new.spec())] {
+            if !to.exists() && is_file(&from) {
+                fs::copy(from, to)?;
+            }
+        }
+        copy(&folder, &new.git(), PASSING, &mut left)?;
+        fs::create_dir_all(new.grown())?;
+        for name in GROWN {
+            let _ = fs::rename(new.git().join(name), new.grown().join(name));
+        }
+    }
+    let spec = snapshot::read_spec(&new).map_err(io::Error::other)?;
+    if spec.hands_back()
+        && let Ok(twin) = Repo::discover(env.vars(), &spec.workspace)
+    {
+        copy(&twin.run_folder(&entry.run_id), &new.copy_git(), PASSING, &mut left)?;
+    }
+    fs::rename(&partial, record.path())
+}
+
+/// Copies files and folders, and nothing that is neither.
+fn copy(from: &Path, to: &Path, without: &[&str], left: &mut usize) -> io::Result<()> {
+    let listing = match fs::read_dir(from) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listing => listing?,
+    };
+    fs::create_dir_all(to)?;
+    for item in listing.flatten() {
+        let name = item.file_name();
+        if without.iter().any(|passing| name == *passing) {
+            continue;
+        }
+        *left = left.checked_sub(1).ok_or(io::ErrorKind::FileTooLarge)?;
+        let path = item.path();
+        if item.file_type()?.is_dir() {
+            copy(&path, &to.join(name), &[], left)?;
+        } else if is_file(&path) {
+            fs::copy(&path, to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
+}
+
+/// Where git keeps what it remembers of a registered run, wherever its record lies.
+pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_git::twin::Folders {
+    match registry::find(home, run) {
+        Some(entry) if entry.record.is_none() => ralph_git::twin::Folders::default(),
+        _ => wiring::git_folders(home, run),
+    }
+}

@@ -1,0 +1,171 @@
+//! From a run that exists to one that has its place. The journal is there first, so a process that is killed in between leaves a
+//! run that `resume` places, or `cancel` takes away again.
+
+use super::{Plan, fresh_state_files, place};
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::handover;
+use crate::report::Reporter;
+use crate::request::PlaceRequest;
+use ralph_core::Hold;
+use ralph_domain::id::RunId;
+use ralph_domain::spec::{Place, RunSpec};
+use ralph_git::{Extent, LeftOut, Repo};
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::{artifacts, shown};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::PathBuf;
+
+/// Which place a run wishes for; in its record until it has one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Wish {
+    /// What kind, and from where.
+    pub place: PlaceRequest,
+    /// The branch that a person named: this one or none.
+    pub branch: Option<String>,
+    /// The branch that the task names, or one like it.
+    pub task_branch: Option<String>,
+    /// The branch to start from.
+    pub base: Option<String>,
+    depth: Option<u32>,
+    sparse: Vec<String>,
+}
+
+impl Wish {
+    /// What a plan wishes for.
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            place: plan.request.place.clone(),
+            branch: plan.request.branch.clone(),
+            task_branch: plan.chosen.branch.clone(),
+            base: plan.chosen.base.clone(),
+            depth: plan.extent.depth,
+            sparse: plan.extent.sparse.clone(),
+        }
+    }
+
+    /// How much of the repo a clone brings.
+    pub fn extent(&self) -> Extent {
+        Extent { depth: self.depth, sparse: self.sparse.clone(), base: self.base.clone() }
+    }
+
+    /// The place as the spec names it. An address may carry a password; the spec is written to disk.
+    pub fn place(&self, env: &Environment, origin: &Repo) -> Place {
+        match &self.place {
+            PlaceRequest::InPlace => Place::InPlace,
+            PlaceRequest::Worktree => Place::Worktree,
+            PlaceRequest::Clone { from, .. } => Place::Clone {
+                from: env.redactor(&origin.top).text(from).into_owned(),
+                sparse: self.sparse.clone(),
+            },
+        }
+    }
+
+    /// Keeps the wish with its run.
+    pub fn keep(&self, env: &Environment, home: &StateHome, run: &RunId) -> Result<(), AppError> {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        env.redactor(&PathBuf::new()).json(&mut value);
+        let text = serde_json::to_vec_pretty(&value).unwrap_or_default();
+        Ok(artifacts::write_atomic(&file(home, run), &text)?)
+    }
+
+    /// The wish of a run that has no place yet.
+    pub fn of_run(home: &StateHome, run: &RunId) -> Option<Self> {
+        serde_json::from_slice(&fs::read(file(home, run)).ok()?).ok()
+    }
+}
+
+fn file(home: &StateHome, run: &RunId) -> PathBuf {
+    home.record(run).path().join("place.json")
+}
+
+/// Makes the place of a run that this process has a hold on, and journals what it became. Says what of the user's tree the
+/// agent does not get.
+pub(crate) fn settle(
+    env: &Environment,
+    home: &StateHome,
+    hold: &mut Hold,
+    wish: &Wish,
+    report: &dyn Reporter,
+) -> Result<LeftOut, AppError> {
+    let mut spec = hold.state().spec.clone();
+    let mut watcher = report.observer();
+    watcher.boundary("place.before");
+    let origin = Repo::discover(env.vars(), &spec.origin)?;
+    let placed = place::make(env, home, &origin, &spec, wish)?;
+    watcher.boundary("place.made");
+    (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
+    let repo =
+        if spec.place == Place::InPlace { origin } else { Repo::discover(env.vars(), &spec.workspace)? };
+    repo.exclude_ralph_dir()?;
+    handover::name_branch(env, &mut spec, &repo, wish.task_branch.as_deref())?;
+    fresh_state_files(env, home, &spec)?;
+    hold.placed(&spec.workspace, spec.branch.clone(), spec.settings.handover.branch.clone())?;
+    let _ = fs::remove_file(file(home, &spec.run_id));
+    watcher.boundary("place.after");
+    Ok(placed.left_out)
+}
+
+/// Takes away what was made for a run that never had its place: it holds no work.
+pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
+    let path = home.workspace(&spec.run_id);
+    let Ok(origin) = Repo::discover(env.vars(), &spec.origin) else { return };
+    match &spec.place {
+        Place::InPlace => super::remove_twin(env.vars(), home, spec),
+        Place::Worktree => {
+            let made = Repo::discover(env.vars(), &path).ok().and_then(|made| made.branch);
+            let _ = ralph_git::place::remove_worktree(&origin, &path);
+            for branch in made.iter().chain(&spec.branch) {
+                ralph_git::place::remove_branch(&origin, &spec.run_id, branch);
+            }
+        }
+        Place::Clone { .. } => {}
+    }
+    for suffix in ["", ".ralph-partial"] {
+        let mut name = path.clone().into_os_string();
+        name.push(suffix);
+        let _ = fs::remove_dir_all(PathBuf::from(name));
+    }
+}
+
+/// Forgets a run that was refused while it was made, as if it had never been.
+pub(crate) fn forget(env: &Environment, home: &StateHome, spec: &RunSpec) {
+    undo(env, home, spec);
+    shown::unlink(&RalphDir::of(&spec.origin), &spec.run_id);
+    remove_record(home, &spec.run_id);
+}
+
+fn remove_record(home: &StateHome, run: &RunId) {
+    let _ = fs::remove_file(home.registration(run));
+    for sealed in [home.seal(run), home.seal(run).with_extension("spec.json")] {
+        let _ = fs::remove_file(sealed);
+    }
+    let _ = fs::remove_dir_all(home.record(run).path());
+}
+
+/// Looks at records that no entry of the registry names: their process was killed before the run was registered. One that has
+/// begun its journal is a run; what is less was none.
+pub(crate) fn sweep(home: &StateHome) {
+    for entry in fs::read_dir(home.registrations()).into_iter().flatten().flatten() {
+        let Some(run) = entry.file_name().to_str().and_then(|name| RunId::parse(name).ok()) else { continue };
+        let record = home.record(&run);
+        if !record.path().is_dir() || home.registration(&run).exists() || is_young(record.path()) {
+            continue;
+        }
+        if ralph_journal::lock::holder(&record.lock()).is_some_and(|holder| holder.run_id == run) {
+            continue;
+        }
+        let begun = fs::metadata(record.events()).is_ok_and(|meta| meta.len() > 0);
+        match ralph_journal::snapshot::read_spec(&record) {
+            Ok(spec) if begun => drop(crate::wiring::register(home, &spec)),
+            _ => remove_record(home, &run),
+        }
+    }
+}
+
+/// Whether somebody may be about to take its lock.
+fn is_young(folder: &std::path::Path) -> bool {
+    let age = fs::metadata(folder).and_then(|meta| meta.modified()).map(|at| at.elapsed());
+    !folder.join("lock").is_symlink() && age.is_ok_and(|age| age.is_ok_and(|age| age.as_secs() < 10))
+}

@@ -1,0 +1,131 @@
+//! A hold on a run: its journal is open and says that this process drives it. Where the run works need not be made yet, so a
+//! process that is killed while it makes that leaves a run that another one goes on with.
+
+use crate::baseline::over_named_spec;
+use crate::error::DriveError;
+use ralph_domain::event::{Event, EventBody};
+use ralph_domain::id::{Digest, MachineId, Seq};
+use ralph_domain::lease::DriverLease;
+use ralph_domain::outcome::EndReason;
+use ralph_domain::ports::Clock;
+use ralph_domain::redact::Redactor;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use ralph_journal::journal::{Journal, Places};
+use ralph_journal::layout::RunDir;
+use ralph_journal::snapshot;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Who takes hold of a run, and with what.
+#[derive(Clone)]
+pub struct Taker {
+    /// Where the journal's files are.
+    pub places: Places,
+    /// Knows the secrets.
+    pub redactor: Arc<Redactor>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The machine that drives, where it has an id.
+    pub machine: Option<MachineId>,
+    /// The version of the program that drives, for the journal.
+    pub version: Option<String>,
+}
+
+/// A run whose journal this process writes.
+pub struct Hold {
+    pub(crate) state: RunState,
+    pub(crate) journal: Journal,
+    pub(crate) lease: DriverLease,
+    /// What was journalled so far, for those who will watch.
+    pub(crate) heard: Vec<Event>,
+    pub(crate) healed_bytes: u64,
+    /// Whether no process has driven it before.
+    pub(crate) first: bool,
+    clock: Arc<dyn Clock>,
+}
+
+impl Hold {
+    /// A new run: freezes the spec and opens the journal. From here on the run exists.
+    pub fn create(spec: RunSpec, taker: &Taker) -> Result<Self, DriveError> {
+        taker.places.dir.create()?;
+        let digest = snapshot::write_spec(&taker.places, &spec)?;
+        let title = spec.task.title.clone();
+        let journal = Journal::create(taker.places.clone(), taker.redactor.clone())?;
+        let mut hold = Self::over(RunState::new(spec), journal, taker);
+        hold.record(EventBody::RunCreated { spec: digest, title })?;
+        hold.take_lease(0)?;
+        Ok(hold)
+    }
+
+    /// A run of an earlier process: replays its journal.
+    pub fn open(taker: &Taker) -> Result<Self, DriveError> {
+        let places = &taker.places;
+        let spec = snapshot::read_spec(&places.dir).or_else(|error| match &places.spare {
+            // An older layout: the record is gone (`git clean -fdx`), its spare links are not.
+            Some(spare) => snapshot::read_spec(&RunDir::at(spare)).map_err(|_| error),
+            None => snapshot::sealed_spec(places).ok_or(error),
+        })?;
+        let mut state = RunState::new(spec);
+        let (journal, opened) =
+            Journal::open(places.clone(), taker.redactor.clone(), &mut |event| state.apply(event))?;
+        let state = over_named_spec(places, state)?;
+        let mut hold = Self::over(state, journal, taker);
+        hold.healed_bytes = opened.healed_bytes;
+        if hold.journal.seq() == Seq(0) {
+            // Killed before its first event was whole: the frozen spec is there, so the run is.
+            let spec = serde_json::to_vec_pretty(&hold.state.spec).unwrap_or_default();
+            let title = hold.state.spec.task.title.clone();
+            hold.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
+        }
+        hold.take_lease(opened.torn_bytes)?;
+        Ok(hold)
+    }
+
+    fn over(state: RunState, journal: Journal, taker: &Taker) -> Self {
+        let (machine, version) = (taker.machine.clone(), taker.version.clone());
+        let lease = DriverLease { machine, epoch: Some(state.epoch.next()), version };
+        let (first, clock) = (state.driver_pid.is_none(), taker.clock.clone());
+        Self { state, journal, lease, heard: Vec::new(), healed_bytes: 0, first, clock }
+    }
+
+    /// Says in the journal that this process drives from here on.
+    fn take_lease(&mut self, torn_bytes: u64) -> Result<(), DriveError> {
+        let (pid, lease) = (std::process::id(), self.lease.clone());
+        self.record(EventBody::DriverStarted { pid, torn_bytes, lease })
+    }
+
+    /// Journals where the run works from here on.
+    pub fn placed(
+        &mut self,
+        workspace: &Path,
+        branch: Option<String>,
+        push_branch: Option<String>,
+    ) -> Result<(), DriveError> {
+        self.record(EventBody::Placed { workspace: workspace.to_owned(), branch, push_branch })?;
+        Ok(self.journal.barrier()?)
+    }
+
+    /// Ends a run that has no place yet: nothing was done that would have to be handed over.
+    pub fn end(mut self, reason: EndReason, summary: &str) -> Result<(), DriveError> {
+        self.record(EventBody::Finished { reason, summary: summary.to_owned() })?;
+        Ok(self.journal.barrier()?)
+    }
+
+    fn record(&mut self, body: EventBody) -> Result<(), DriveError> {
+        let event = self.journal.append(body, self.clock.now())?;
+        self.state.apply(&event);
+        self.heard.push(event);
+        Ok(())
+    }
+
+    /// What is known of the run.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// This process' hold on the run, as the journal tells it.
+    pub fn lease(&self) -> &DriverLease {
+        &self.lease
+    }
+}

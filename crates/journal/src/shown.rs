@@ -1,0 +1,227 @@
+//! How a run is shown in a `.ralph/` folder: `.ralph/runs/<id>` leads to the record while the run lives, and becomes a real
+//! copy of it at its end. Nothing is ever read through it: an agent may write there.
+
+use crate::error::JournalError;
+use crate::layout::{RalphDir, RunDir};
+use ralph_domain::id::RunId;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a copy, but for the journal and the spec, which come whole.
+const COPY_MAX: u64 = 256 * 1024 * 1024;
+/// Files of a copy.
+const FILES_MAX: usize = 20_000;
+/// What means something only to processes, or is git's own.
+const PASSING: &[&str] =
+    &["git", "copy-git", "grown", "lock", "wake", "events.idx", "live.jsonl", "live.1.jsonl"];
+/// Says in a copy what is missing from it.
+const LEFT_OUT: &str = "left-out.txt";
+
+/// Makes `.ralph/runs/<id>` lead to the record, in place of what an earlier end of the run had left there. Where something
+/// else stands in the way, or the folder is none of ours, nothing is done: it is for people, and for agents to read.
+pub fn link(dir: &RalphDir, run: &RunId, record: &RunDir) {
+    if record.ralph_dir().is_some() {
+        return;
+    }
+    let place = dir.run(run).path().to_owned();
+    if fs::read_link(&place).is_ok_and(|target| target == record.path()) {
+        return;
+    }
+    if folders(dir).and_then(|()| remove(&place)).is_ok() {
+        let _ = std::os::unix::fs::symlink(record.path(), &place);
+    }
+}
+
+/// Takes the link or the copy away again: the run does not exist.
+pub fn unlink(dir: &RalphDir, run: &RunId) {
+    let place = dir.run(run).path().to_owned();
+    if is_real(dir.path()) && is_real(&dir.join("runs")) {
+        let _ = remove(&place);
+    }
+}
+
+/// Replaces the link by a copy of the record, which has no sockets and at most some hundred MiB: the newest iterations
+/// come first.
+pub fn copy(dir: &RalphDir, run: &RunId, record: &RunDir) -> Result<(), JournalError> {
+    if record.ralph_dir().is_some() {
+        return Ok(());
+    }
+    let place = dir.run(run).path().to_owned();
+    let partial = dir.join("runs").join(format!(".{run}.partial"));
+    let failed = |e: io::Error| JournalError::file("copy the run to", &place, e);
+    folders(dir).map_err(failed)?;
+    // Left by a process that was killed; the name is ours.
+    remove(&partial).map_err(failed)?;
+    let mut copying = Copying { bytes: 0, files: 0, left_out: 0 };
+    copying.whole(record, &partial).map_err(failed)?;
+    if copying.left_out > 0 {
+        let text = format!("{} files are only in `{}`\n", copying.left_out, record.path().display());
+        fs::write(partial.join(LEFT_OUT), text).map_err(failed)?;
+    }
+    remove(&place).map_err(failed)?;
+    fs::rename(&partial, &place).map_err(failed)
+}
+
+/// Copies one file of the record again: it has grown after the end of the run was told.
+pub fn renew(folder: &Path, run: &RunId, record: &RunDir, name: &str) {
+    let dir = RalphDir::of(folder);
+    let place = dir.run(run).path().to_owned();
+    let from = record.path().join(name);
+    let ours =
+        [dir.path(), &dir.join("runs"), &place].into_iter().all(is_real) && record.ralph_dir().is_none();
+    if ours && fs::symlink_metadata(&from).is_ok_and(|meta| meta.len() <= COPY_MAX) {
+        let to = place.join(name);
+        let _ = fs::remove_file(&to);
+        let _ = fs::copy(from, to);
+    }
+}
+
+/// Makes the folder for runs, or finds that what is there is one.
+fn folders(dir: &RalphDir) -> io::Result<()> {
+    for folder in [dir.path().to_owned(), dir.join("runs")] {
+        match fs::create_dir(&folder) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ if is_real(&folder) => {}
+            _ => return Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Removes a link, or a folder that holds a run. A folder that does not is somebody's own.
+fn remove(place: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(place) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+        Ok(meta) if !meta.is_dir() => fs::remove_file(place),
+        Ok(_) if place.join("spec.json").is_file() || fs::read_dir(place)?.next().is_none() => {
+            fs::remove_dir_all(place)
+        }
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+/// Whether this is a folder and no link to one.
+fn is_real(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir())
+}
+
+/// A copy under way.
+struct Copying {
+    bytes: u64,
+    files: usize,
+    left_out: usize,
+}
+
+impl Copying {
+    fn whole(&mut self, record: &RunDir, to: &Path) -> io::Result<()> {
+        fs::create_dir(to)?;
+        for path in [record.spec(), record.events()] {
+            fs::copy(&path, to.join(path.file_name().unwrap_or_default()))?;
+        }
+        self.folder(record.path(), to, 0)
+    }
+
+    fn folder(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
+        for path in newest_first(from)? {
+            let name = path.file_name().unwrap_or_default();
+            let (Ok(meta), target) = (fs::symlink_metadata(&path), to.join(name)) else { continue };
+            if (depth == 0 && PASSING.iter().any(|passing| name == *passing)) || target.exists() {
+                continue;
+            }
+            if meta.is_dir() && depth < 3 {
+                fs::create_dir(&target)?;
+                self.folder(&path, &target, depth + 1)?;
+            } else if meta.is_file() && self.has_room(meta.len()) {
+                fs::copy(&path, &target)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_room(&mut self, length: u64) -> bool {
+        let fits = self.bytes + length <= COPY_MAX && self.files < FILES_MAX;
+        if fits {
+            self.bytes += length;
+            self.files += 1;
+        } else {
+            self.left_out += 1;
+        }
+        fits
+    }
+}
+
+/// Files before folders, and of folders with numbers for names the highest first.
+fn newest_first(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    let number =
+        |path: &PathBuf| path.file_name().and_then(|n| n.to_str()).and_then(|n| n.parse::<u64>().ok());
+    found.sort_by_key(|path| (is_real(path), std::cmp::Reverse(number(path)), path.clone()));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::StateHome;
+
+    struct Fixture {
+        _folder: tempfile::TempDir,
+        dir: RalphDir,
+        record: RunDir,
+        run: RunId,
+    }
+
+    fn fixture() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunId::from("20261115-143307-k3f9");
+        let dir = RalphDir::of(&folder.path().join("repo"));
+        fs::create_dir_all(dir.path()).unwrap();
+        let record = StateHome::at(&folder.path().join("state")).record(&run);
+        record.create().unwrap();
+        fs::write(record.spec(), "{}").unwrap();
+        fs::write(record.events(), "").unwrap();
+        fs::create_dir_all(record.iteration(2)).unwrap();
+        fs::write(record.iteration(2).join("prompt.md"), "do").unwrap();
+        fs::create_dir_all(record.git()).unwrap();
+        fs::write(record.git().join("index"), "x").unwrap();
+        Fixture { _folder: folder, dir, record, run }
+    }
+
+    #[test]
+    fn a_run_is_shown_by_a_link_and_then_by_a_copy() {
+        let f = fixture();
+        let place = f.dir.run(&f.run);
+        link(&f.dir, &f.run, &f.record);
+        assert_eq!(fs::read_link(place.path()).unwrap(), f.record.path());
+        copy(&f.dir, &f.run, &f.record).unwrap();
+        assert!(is_real(place.path()));
+        assert_eq!(fs::read_to_string(place.iteration(2).join("prompt.md")).unwrap(), "do");
+        assert!(!place.git().exists(), "what is git's own stays in the record");
+        link(&f.dir, &f.run, &f.record);
+        assert_eq!(fs::read_link(place.path()).unwrap(), f.record.path(), "a run that goes on lives again");
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let f = fixture();
+        let place = f.dir.run(&f.run);
+        fs::create_dir_all(place.path()).unwrap();
+        fs::write(place.path().join("mine.txt"), "x").unwrap();
+        link(&f.dir, &f.run, &f.record);
+        assert!(copy(&f.dir, &f.run, &f.record).is_err());
+        assert_eq!(fs::read_to_string(place.path().join("mine.txt")).unwrap(), "x");
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let f = fixture();
+        let elsewhere = f.dir.path().with_file_name("elsewhere");
+        fs::create_dir_all(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, f.dir.join("runs")).unwrap();
+        link(&f.dir, &f.run, &f.record);
+        assert!(copy(&f.dir, &f.run, &f.record).is_err());
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    }
+}
