@@ -5,8 +5,6 @@ use crate::error::DriveError;
 use crate::task_book;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
-use ralph_domain::state::RunState;
-use ralph_journal::journal::Places;
 use ralph_journal::snapshot;
 
 impl Driver {
@@ -107,19 +105,5 @@ impl Driver {
             }
         }
         Ok(())
-    }
-}
-
-/// The state over the spec that the journal names by its digest, wherever a copy of that one is left: the file in the
-/// run folder may have been edited while nobody drove the run.
-pub(crate) fn over_named_spec(places: &Places, state: RunState) -> Result<RunState, DriveError> {
-    let Some(digest) = &state.spec_digest else { return Ok(state) };
-    let path = places.dir.spec();
-    if std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == *digest) {
-        return Ok(state);
-    }
-    match snapshot::find_spec(places, digest) {
-        Some(text) => Ok(snapshot::replay(&places.dir, snapshot::parse_spec(&path, &text)?)?),
-        None => Ok(state),
     }
 }

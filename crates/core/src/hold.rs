@@ -1,7 +1,6 @@
 //! A hold on a run: its journal is open and says that this process drives it. Where the run works need not be made yet, so a
 //! process that is killed while it makes that leaves a run that another one goes on with.
 
-use crate::baseline::over_named_spec;
 use crate::error::DriveError;
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::{Digest, MachineId, Seq};
@@ -127,5 +126,19 @@ impl Hold {
     /// This process' hold on the run, as the journal tells it.
     pub fn lease(&self) -> &DriverLease {
         &self.lease
+    }
+}
+
+/// The state over the spec that the journal names by its digest, wherever a copy of that one is left: the file in the
+/// run folder may have been edited while nobody drove the run.
+pub(crate) fn over_named_spec(places: &Places, state: RunState) -> Result<RunState, DriveError> {
+    let Some(digest) = &state.spec_digest else { return Ok(state) };
+    let path = places.dir.spec();
+    if std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == *digest) {
+        return Ok(state);
+    }
+    match snapshot::find_spec(places, digest) {
+        Some(text) => Ok(snapshot::replay(&places.dir, snapshot::parse_spec(&path, &text)?)?),
+        None => Ok(state),
     }
 }
