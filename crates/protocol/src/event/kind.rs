@@ -4,7 +4,7 @@ use super::EventBody;
 
 impl EventBody {
     /// How many kinds this version knows.
-    pub const KINDS: usize = 52;
+    pub const KINDS: usize = 53;
 
     /// The kind as the journal writes it.
     pub fn kind(&self) -> &'static str {
