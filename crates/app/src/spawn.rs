@@ -81,7 +81,7 @@ fn driven_by(env: &Environment, home: &StateHome, pid: u32) -> Option<Registrati
     })?;
     let events = find::handle(env, &entry).follow(Seq(0)).poll().ok()?;
     let begun = |body: &EventBody| matches!(body, EventBody::DriverStarted { pid: by, .. } if *by == pid);
-    let placed = |body: &EventBody| matches!(body, EventBody::Placed { .. } | EventBody::Prepared { .. });
+    let placed = |body: &EventBody| matches!(body, EventBody::Placed(_) | EventBody::Prepared { .. });
     let any = |of: &dyn Fn(&EventBody) -> bool| events.iter().any(|event| of(&event.body));
     // What cannot be placed is refused, and whoever started it is to hear of that.
     (any(&begun) && any(&placed)).then_some(entry)

@@ -2,7 +2,7 @@
 //! process that is killed while it makes that leaves a run that another one goes on with.
 
 use crate::error::DriveError;
-use ralph_domain::event::{Event, EventBody};
+use ralph_domain::event::{Event, EventBody, Placed};
 use ralph_domain::id::{Digest, MachineId, Seq};
 use ralph_domain::lease::DriverLease;
 use ralph_domain::outcome::EndReason;
@@ -101,7 +101,8 @@ impl Hold {
         branch: Option<String>,
         push_branch: Option<String>,
     ) -> Result<(), DriveError> {
-        self.record(EventBody::Placed { workspace: workspace.to_owned(), branch, push_branch })?;
+        let workspace = workspace.to_owned();
+        self.record(EventBody::Placed(Placed { workspace, branch, push_branch }))?;
         Ok(self.journal.barrier()?)
     }
 

@@ -29,7 +29,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
     let said = match &event.body {
         EventBody::RunCreated { .. }
         | EventBody::DriverStarted { .. }
-        | EventBody::Placed { .. }
+        | EventBody::Placed(_)
         | EventBody::Prepared { .. }
         | EventBody::IterationStarted { .. }
         | EventBody::SessionEnded { .. }

@@ -14,7 +14,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             Tone::Attention,
             format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
         ),
-        EventBody::DriverStarted { .. } | EventBody::Placed { .. } => return None,
+        EventBody::DriverStarted { .. } | EventBody::Placed(_) => return None,
         EventBody::Prepared { baseline, .. } => {
             let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
             let dirty = match baseline.dirty_total {

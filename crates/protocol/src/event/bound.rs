@@ -101,7 +101,7 @@ impl EventBody {
             | Self::Suspended { by: words }
             | Self::Notice { message: words } => text(words),
             Self::DriverStarted { .. }
-            | Self::Placed { .. }
+            | Self::Placed(_)
             | Self::Claimed { .. }
             | Self::Ticked { .. }
             | Self::CooldownCleared { .. }

@@ -164,6 +164,20 @@ pub struct OverlapFound {
     pub pause: bool,
 }
 
+/// Where a run works, once that is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Placed {
+    /// The folder of the agent's files.
+    pub workspace: std::path::PathBuf,
+    /// The branch that the run commits on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The branch on the other side, where the run pushes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_branch: Option<String>,
+}
+
 /// The run goes on elsewhere: on another machine, in another folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -11,7 +11,7 @@ impl EventBody {
         match self {
             Self::RunCreated { .. } => "run_created",
             Self::DriverStarted { .. } => "driver_started",
-            Self::Placed { .. } => "placed",
+            Self::Placed(_) => "placed",
             Self::Prepared { .. } => "prepared",
             Self::IterationStarted { .. } => "iteration_started",
             Self::SessionEnded { .. } => "session_ended",
@@ -72,7 +72,7 @@ impl EventBody {
         matches!(
             self,
             Self::RunCreated { .. }
-                | Self::Placed { .. }
+                | Self::Placed(_)
                 | Self::Prepared { .. }
                 | Self::SessionEnded { .. }
                 | Self::Diagnosed(_)

@@ -1,5 +1,4 @@
-//! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
-//! added; readers skip what they do not know.
+//! Events: all that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever added.
 
 mod aside;
 mod baseline;
@@ -16,8 +15,8 @@ pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed};
 pub use baseline::Baseline;
 pub use hand_back::Handed;
 pub use handover::{
-    ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
-    ReviewOutcome, ReviewSeen,
+    ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, Placed, PrOccasion, PrWritten,
+    Pushed, ReviewOutcome, ReviewSeen,
 };
 pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
 pub use record::Event;
@@ -35,8 +34,6 @@ use crate::{
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,23 +59,14 @@ pub enum EventBody {
         lease: DriverLease,
     },
     /// The place that the run works in is made.
-    Placed {
-        /// The folder of the agent's files.
-        workspace: PathBuf,
-        /// The branch that the run commits on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        branch: Option<String>,
-        /// The branch on the other side, where the run pushes.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        push_branch: Option<String>,
-    },
+    Placed(Placed),
     /// The workspace is ready.
     Prepared {
         /// The state at the start.
         baseline: Baseline,
         /// Marks of programs and settings of this machine that checks depend on.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        surroundings: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+        surroundings: std::collections::BTreeMap<String, String>,
     },
     /// A fresh session starts.
     IterationStarted {

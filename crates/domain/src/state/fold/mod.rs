@@ -21,8 +21,8 @@ impl RunFacts {
             // The run and who drives it.
             EventBody::RunCreated { spec, .. } => self.created(spec, at),
             EventBody::DriverStarted { pid, lease, .. } => self.driven_by(*pid, lease),
-            EventBody::Placed { workspace, branch, push_branch } => {
-                self.placed_in(workspace, branch.as_ref(), push_branch.as_ref());
+            EventBody::Placed(news) => {
+                self.placed_in(&news.workspace, news.branch.as_ref(), news.push_branch.as_ref());
             }
             EventBody::Prepared { baseline, surroundings } => self.prepared(baseline, surroundings),
             EventBody::Moved(news) => self.moved(news),
