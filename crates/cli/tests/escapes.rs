@@ -54,8 +54,8 @@ fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<
     }
     let run = done.exits(0).json();
     let branch = run["branch"].as_str().unwrap().to_owned();
-    let folder = run["run_dir"].as_str().unwrap().split("/.ralph/").next().unwrap().to_owned();
-    let seen = std::fs::read_to_string(std::path::Path::new(&folder).join("seen.txt")).unwrap();
+    let folder = env.path("state/ralph/workspaces").join(run["run_id"].as_str().unwrap());
+    let seen = std::fs::read_to_string(folder.join("seen.txt")).unwrap();
     assert!(!env.path("made").exists(), "it wrote outside");
     assert!(!branch.is_empty() && !repo.dir.join(".git/hooks/post-commit").exists());
     assert!(std::fs::read_dir(env.path("state/ralph/fences")).unwrap().next().is_none(), "its home is gone");
@@ -90,8 +90,8 @@ fn the_same_agent_without_a_fence_gets_everywhere() {
     let mut command = env.ralph_command(&repo.dir, &["run", "--json", "--isolation", "none", "--worktree"]);
     command.env("SECRET_OF_THE_USER", "x");
     let run = TestEnv::finish(&mut command).exits(0).json();
-    let folder = run["run_dir"].as_str().unwrap().split("/.ralph/").next().unwrap().to_owned();
-    let seen = std::fs::read_to_string(std::path::Path::new(&folder).join("seen.txt")).unwrap();
+    let folder = env.path("state/ralph/workspaces").join(run["run_id"].as_str().unwrap());
+    let seen = std::fs::read_to_string(folder.join("seen.txt")).unwrap();
     assert_eq!(seen, "secret\nread-a-secret\nwrote-outside\nsaw-a-variable\n");
 }
 

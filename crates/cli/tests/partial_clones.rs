@@ -23,7 +23,9 @@ fn repo(env: &TestEnv) -> TestRepo<'_> {
 }
 
 fn place_of(done: &ralph_testkit::env::Finished) -> PathBuf {
-    PathBuf::from(done.json()["run_dir"].as_str().unwrap()).ancestors().nth(3).unwrap().to_owned()
+    let run = done.json();
+    let record = PathBuf::from(run["run_dir"].as_str().unwrap());
+    record.ancestors().nth(2).unwrap().join("workspaces").join(run["run_id"].as_str().unwrap())
 }
 
 #[test]

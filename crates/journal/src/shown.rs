@@ -38,6 +38,8 @@ pub fn unlink(dir: &RalphDir, run: &RunId) {
     let place = dir.run(run).path().to_owned();
     if is_real(dir.path()) && is_real(&dir.join("runs")) {
         let _ = remove(&place);
+        // A folder with other runs in it refuses.
+        let _ = std::fs::remove_dir(dir.join("runs"));
     }
 }
 

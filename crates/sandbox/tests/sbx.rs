@@ -30,10 +30,12 @@ case $word in
   network) [ "$legacy $1" = 'yes proxy' ] || exit 64; must "$2"; echo "$*" > "$base/vm/$2/allowed" ;;
   create)
     [ "$legacy" = yes ] || [ -e "$base/policy" ] || { echo 'policy is not initialised' >&2; exit 1; }
-    while [ $# -gt 2 ]; do case $1 in
+    while [ "$1" != shell ]; do case $1 in
       --name) name=$2; shift 2 ;; -t|--cpus|-m) echo "$1 $2" >> "$base/wishes"; shift 2 ;; -q) shift ;; *) exit 64 ;;
     esac; done
-    [ "$1" = shell ] && [ -d "$2" ] || exit 64
+    [ -d "$2" ] || exit 64
+    shown() { for p in "$@"; do case $p in *:ro) [ -d "${p%:ro}" ] || exit 64 ;; *) exit 64 ;; esac; done; }
+    (shift 2; shown "$@") || exit 64
     [ ! -d "$base/vm/$name" ] || { echo 'it exists' >&2; exit 1; }
     mkdir -p "$base/vm/$name"; echo "$2" > "$base/vm/$name/workspace"; echo running > "$base/vm/$name/status" ;;
   ls)

@@ -14,8 +14,10 @@ must() { [ -d "$base/$1" ] || { echo "no such sandbox: $1" >&2; exit 1; }; }
 case $word in
   policy) case $1 in ls|init) ;; allow) must "$4"; echo "$5" > "$base/$4/allowed" ;; *) exit 64 ;; esac ;;
   create)
-    while [ $# -gt 2 ]; do case $1 in --name) name=$2; shift 2 ;; -t|--cpus|-m) shift 2 ;; -q) shift ;; *) exit 64 ;; esac; done
-    [ "$1" = shell ] && [ -d "$2" ] || exit 64
+    while [ "$1" != shell ]; do case $1 in --name) name=$2; shift 2 ;; -t|--cpus|-m) shift 2 ;; -q) shift ;; *) exit 64 ;; esac; done
+    [ -d "$2" ] || exit 64
+    shown() { for p in "$@"; do case $p in *:ro) [ -d "${p%:ro}" ] || exit 64 ;; *) exit 64 ;; esac; done; }
+    (shift 2; shown "$@") || exit 64
     mkdir "$base/$name"; echo "$2" > "$base/$name/workspace" ;;
   ls)
     printf '{"sandboxes":['; comma=
