@@ -156,7 +156,7 @@ mod tests {
           "last_event_at": null,
           "folder": "/nonexistent/a",
           "workspace": "/nonexistent/a",
-          "problem": "`/nonexistent/a/.ralph/runs/20261115-143307-k3f9` is gone"
+          "problem": "`/nonexistent/a` is gone"
         }
         "#);
         let out = table::tests::plain();
