@@ -39,7 +39,8 @@ fn the_process_stays_as_it_was() {
 
 /// What a library could change of a process: signals of all kinds, the mask of new files, limits, its place and name.
 fn process() -> Vec<String> {
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap();
+    // Of this thread: others may be about to start one, with signals blocked for a moment.
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/{name}")).unwrap();
     let kept = ["SigIgn:", "SigCgt:", "SigBlk:", "Umask:", "NoNewPrivs:", "Seccomp:"];
     let mut found: Vec<String> = read("status")
         .lines()

@@ -171,9 +171,9 @@ fn changes_come_back_while_a_command_goes_on() {
 
 #[test]
 fn words_that_name_the_workspace_name_the_copy() {
-    let b = Bench::new(&[(".ralph/runs/r/prompt.md", "the prompt")]);
+    let b = Bench::new(&[("docs/prompt.md", "the prompt")]);
     let mut request = sh("cat \"$1\"; case $1 in */here/*) exit 9;; esac");
-    request.argv.extend(["sh".to_owned(), b.here(".ralph/runs/r/prompt.md").display().to_string()]);
+    request.argv.extend(["sh".to_owned(), b.here("docs/prompt.md").display().to_string()]);
     let done = run(&b.sandbox, &request);
     assert_eq!((done.stdout.as_str(), done.outcome.end), ("the prompt", ExecEnd::Exited(0)));
 }
