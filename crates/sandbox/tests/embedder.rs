@@ -48,7 +48,7 @@ fn process() -> Vec<String> {
         .map(str::to_owned)
         .collect();
     found.extend([read("limits"), read("oom_score_adj"), read("comm")]);
-    found.push(std::env::current_dir().unwrap().display().to_string());
+    found.push(std::fs::read_link("/proc/self/cwd").unwrap().display().to_string());
     found.push(format!("{:?}", prctl::get_child_subreaper()));
     found
 }
