@@ -19,7 +19,7 @@ use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The key that the proxy wants.
 fn master() -> String {
@@ -92,16 +92,12 @@ impl Proxy {
         proxy
     }
 
-    /// Until it answers; importing everything takes it some ten seconds of work.
+    /// Until it answers or ends. Importing everything is some ten seconds of work, and minutes on a machine with a slow
+    /// disk that does other things too: the test runner's limit is the only clock here.
     fn wait(&mut self) {
-        let end = Instant::now() + Duration::from_secs(240);
         while !self.alive() {
             let over = self.child.try_wait().unwrap();
-            assert!(
-                over.is_none() && Instant::now() < end,
-                "the proxy did not start: {over:?}\n{}",
-                self.log()
-            );
+            assert!(over.is_none(), "the proxy did not start: {over:?}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(200));
         }
     }
