@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
 use ralph_testkit::fake_github::{FakeGitHub, Fault};
+use ralph_testkit::torture::{self, Random};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,17 +30,7 @@ struct World<'a> {
     env: &'a TestEnv,
     fake: FakeGitHub,
     repo: TestRepo<'a>,
-    round: u32,
-}
-
-/// A small generator with a fixed seed, so that a failure can be seen again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
+    round: u64,
 }
 
 impl<'a> World<'a> {
@@ -118,7 +109,7 @@ impl<'a> World<'a> {
         let numbers: std::collections::BTreeSet<u64> =
             pulls.iter().map(|e| e["number"].as_u64().unwrap()).collect();
         assert_eq!(numbers.len(), 1, "{what}: {numbers:?}");
-        assert_eq!(self.fake.pulls_made() as u32, self.round + 1, "{what}: one pull request for each run");
+        assert_eq!(self.fake.pulls_made() as u64, self.round + 1, "{what}: one pull request for each run");
         let head = self.fake.branch(&branch).unwrap();
         let proof: Vec<&Value> =
             events.iter().filter(|e| e["kind"] == "proof_finished" && e["passed"] == true).collect();
@@ -179,9 +170,8 @@ fn faults(random: &mut Random) -> (&'static str, Fault) {
 fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
     let env = TestEnv::new(RALPH);
     let mut world = World::new(&env);
-    let full = std::env::var("RALPH_TORTURE").is_ok_and(|v| v == "full");
-    let rounds = if full { 120 } else { 8 };
-    let mut random = Random(20_261_116);
+    let rounds = torture::rounds(8, 120);
+    let mut random = Random::new(20_261_116);
     let mut whole = 1500;
     for round in 0..rounds {
         world.round = round;

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
+use ralph_testkit::torture::{self, Random};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -36,16 +37,6 @@ const PLACES: [&[&str]; 4] = [
     &["run", "--json", "--worktree"],
     &["run", "--json", "--clone", "."],
 ];
-
-/// A small generator with a fixed seed, so that a failure can be seen again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit.max(1)
-    }
-}
 
 struct Round<'a> {
     env: &'a TestEnv,
@@ -189,9 +180,8 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn side_by_side_and_beside_a_user_every_run_ends_proven_whatever_is_killed() {
-    let full = std::env::var("RALPH_TORTURE").is_ok_and(|v| v == "full");
-    let rounds = if full { 250 } else { 4 };
-    let mut random = Random(20_261_117);
+    let rounds = torture::rounds(4, 380);
+    let mut random = Random::new(20_261_117);
     let mut whole = 2500;
     for number in 0..rounds {
         let env = TestEnv::new(RALPH);
@@ -200,7 +190,7 @@ fn side_by_side_and_beside_a_user_every_run_ends_proven_whatever_is_killed() {
         let first = random.below(4) as usize;
         let second = 1 + random.below(3) as usize;
         let endings = ["-9", "-9", "-9", "-TERM", "-INT", "-HUP"];
-        let (one, two) = (endings[random.below(6) as usize], endings[random.below(6) as usize]);
+        let (one, two) = (random.one_of(&endings), random.one_of(&endings));
         round.what = format!("round {number}: {:?} {one} beside {:?} {two}", PLACES[first], PLACES[second]);
         let begun = Instant::now();
         let mut runs = [round.start(PLACES[first]), round.start(PLACES[second])];

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::env::{is_alive, until};
+use ralph_testkit::torture::{Random, full, rounds};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,10 +44,6 @@ enum Exact {
     End,
     Iterations,
     Commits,
-}
-
-fn full() -> bool {
-    std::env::var("RALPH_TORTURE").is_ok_and(|v| v == "full")
 }
 
 impl<'a> Torture<'a> {
@@ -217,16 +214,6 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     }
 }
 
-/// A small generator with a fixed seed, so that a failure can be seen again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 fn guard_of(pid: u32) -> Option<u32> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     children.split_whitespace().filter_map(|c| c.parse().ok()).find(|child: &u32| {
@@ -249,8 +236,8 @@ fn killed_at_random_instants_a_run_ends_proven() {
     let start = std::time::Instant::now();
     torture.repo.ralph(RUN).exits(0);
     let whole = start.elapsed().as_millis() as u64;
-    let rounds = if full() { 200 } else { 12 };
-    let mut random = Random(20_261_115);
+    let rounds = rounds(12, 200);
+    let mut random = Random::new(20_261_115);
     for round in 0..rounds {
         torture.reset();
         let victim = ["ralph", "guard", "agent"][(round % 3) as usize];

@@ -11,6 +11,7 @@ pub mod fake_vercel;
 pub mod model_server;
 pub mod prism;
 pub mod repo;
+pub mod torture;
 pub mod trajectories;
 
 pub use env::{Finished, TestEnv};

@@ -1,0 +1,39 @@
+//! What the torture tests share: how long they run, and chance that can be had again.
+
+/// Whether `RALPH_TORTURE=full` asks for the whole.
+#[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
+pub fn full() -> bool {
+    std::env::var("RALPH_TORTURE").is_ok_and(|v| v == "full")
+}
+
+/// How many rounds to play: the short form, or the whole.
+pub fn rounds(short: u64, whole: u64) -> u64 {
+    if full() { whole } else { short }
+}
+
+/// A small generator with a fixed seed, so that a failure can be seen again. `RALPH_TORTURE_SEED` plays another game.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
+    #[allow(clippy::print_stdout, reason = "a failure is seen again with it")]
+    /// The game of this seed.
+    pub fn new(seed: u64) -> Self {
+        let asked = std::env::var("RALPH_TORTURE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = asked.unwrap_or(seed);
+        println!("RALPH_TORTURE_SEED={seed}");
+        Self(seed)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit.max(1)
+    }
+
+    /// One of several.
+    pub fn one_of<T: Copy>(&mut self, several: &[T]) -> T {
+        several[self.below(several.len() as u64) as usize]
+    }
+}
