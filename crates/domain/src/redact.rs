@@ -5,6 +5,7 @@
 //! holds back an unfinished word so that a secret split over two reads is still whole when it is looked at.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use memchr::memmem::{find, rfind};
 use std::borrow::Cow;
 
 /// Values shorter than this are no secrets worth hiding: hiding them would hide ordinary words.
@@ -222,10 +223,6 @@ fn private_key(input: &[u8], start: usize, after: usize) -> Hidden {
     Some((start..after + end, "[redacted:private key]".to_owned()))
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).position(|w| w == needle)
-}
-
 fn url_password(input: &[u8], after: usize) -> Hidden {
     let rest = &input[after..];
     let end = rest
@@ -389,7 +386,7 @@ impl RedactStream {
             }
         }
         // A private key that begins here and ends in a later piece.
-        if let Some(at) = ready.windows(PEM_BEGIN.len()).rposition(|w| w == PEM_BEGIN.as_bytes())
+        if let Some(at) = rfind(ready, PEM_BEGIN.as_bytes())
             && find(&ready[at..], b"-----END ").is_none()
             && find(&ready[at..], b"PRIVATE KEY").is_some()
         {

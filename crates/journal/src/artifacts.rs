@@ -133,12 +133,10 @@ impl OutputLog {
         clean
     }
 
-    /// Ends the log.
-    pub fn finish(mut self) -> Result<(FinishedLog, Vec<u8>), JournalError> {
-        let [stdout, stderr] = &mut self.streams;
-        let mut last = stdout.finish(&self.redactor);
-        last.extend(stderr.finish(&self.redactor));
-        self.keep(&last);
+    /// Ends the log; returns what was still held back of stdout and stderr.
+    pub fn finish(mut self) -> Result<(FinishedLog, [Vec<u8>; 2]), JournalError> {
+        let last = self.streams.each_mut().map(|stream| stream.finish(&self.redactor));
+        last.iter().for_each(|rest| self.keep(rest));
         if !self.tail.is_empty() {
             let left_out = self.dropped.saturating_sub(self.tail.len() as u64);
             let marker = format!("\n[… {left_out} bytes left out …]\n");

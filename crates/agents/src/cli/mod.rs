@@ -172,6 +172,8 @@ fn not_started(error: &CommandError) -> SessionReport {
 /// Passes output on raw, feeds the parser, and ends the process when the engine or the parser says so.
 struct Pump<'a> {
     parser: Box<dyn Parser>,
+    /// Stdout is the agent's text; the beginning of a character waits here for its rest.
+    text: Option<Vec<u8>>,
     sink: &'a mut dyn SessionSink,
     root: &'a Path,
     hopeless: bool,
@@ -189,10 +191,28 @@ struct Counted {
 impl<'a> Pump<'a> {
     fn new(format: OutputFormat, root: &'a Path, sink: &'a mut dyn SessionSink) -> Self {
         let parser = parser_for(format);
-        Self { parser, sink, root, hopeless: false, heard: Instant::now(), patience: PATIENCE }
+        let text = (format == OutputFormat::Text).then(Vec::new);
+        Self { parser, text, sink, root, hopeless: false, heard: Instant::now(), patience: PATIENCE }
     }
 
-    fn report(self, patterns: &[String], outcome: &ExecOutcome, started: Timestamp) -> Counted {
+    /// Passes output on.
+    fn pass_on(&mut self, stream: Stream, bytes: &[u8]) {
+        let Some(text) = self.text.as_mut().filter(|_| stream == Stream::Stdout) else {
+            return self.sink.output(stream, bytes);
+        };
+        text.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(text) {
+            Err(e) if e.error_len().is_none() => e.valid_up_to(),
+            _ => text.len(),
+        };
+        self.sink.text_output(&text[..whole]);
+        text.drain(..whole);
+    }
+
+    fn report(mut self, patterns: &[String], outcome: &ExecOutcome, started: Timestamp) -> Counted {
+        if let Some(cut_off) = self.text.take().filter(|text| !text.is_empty()) {
+            self.sink.text_output(&cut_off);
+        }
         let close = Close { exec: outcome.end, now: later(started, outcome.duration), patterns };
         let parsed = self.parser.finish(&close);
         let session = SessionReport {
@@ -211,7 +231,7 @@ impl<'a> Pump<'a> {
 
 impl ExecSink for Pump<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        self.sink.output(stream, bytes);
+        self.pass_on(stream, bytes);
         let mut notes = Notes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
         self.heard = Instant::now();

@@ -23,35 +23,18 @@ const STDOUT_IN_RESPONSE: usize = 224 * 1024;
 pub(crate) struct TextParser {
     stdout: Tail,
     stderr: Tail,
-    /// The beginning of a character whose rest has not come yet.
-    unfinished: Vec<u8>,
 }
 
 impl TextParser {
     pub(crate) fn new() -> Self {
-        Self { stdout: Tail::new(STDOUT_MAX), stderr: Tail::new(STDERR_MAX), unfinished: Vec::new() }
-    }
-
-    /// Passes on whole characters; one that is cut off waits for its rest.
-    fn speak(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
-        self.unfinished.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.unfinished) {
-            Err(e) if e.error_len().is_none() => e.valid_up_to(),
-            _ => self.unfinished.len(),
-        };
-        let rest = self.unfinished.split_off(whole);
-        notes.speaks(&String::from_utf8_lossy(&self.unfinished), false);
-        self.unfinished = rest;
+        Self { stdout: Tail::new(STDOUT_MAX), stderr: Tail::new(STDERR_MAX) }
     }
 }
 
 impl Parser for TextParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], _: &mut Notes<'_>) {
         match stream {
-            Stream::Stdout => {
-                self.stdout.push(bytes);
-                self.speak(bytes, notes);
-            }
+            Stream::Stdout => self.stdout.push(bytes),
             Stream::Stderr => self.stderr.push(bytes),
         }
     }

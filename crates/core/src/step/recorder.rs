@@ -35,6 +35,8 @@ pub(crate) struct Recorder<'a> {
     doing: bool,
     /// The session's actions are told one by one.
     managed: bool,
+    /// Its stdout is its text.
+    plain: bool,
     started: Duration,
     last_output: Duration,
     last_poll: Duration,
@@ -63,6 +65,7 @@ impl<'a> Recorder<'a> {
             activity: String::new(),
             doing: false,
             managed: false,
+            plain: false,
             started: now,
             last_output: now,
             last_poll: now,
@@ -99,9 +102,15 @@ impl<'a> Recorder<'a> {
 
     pub(crate) fn finish(mut self) -> Result<(), DriveError> {
         self.show_doing();
-        let (_, rest) = self.log.finish()?;
-        if !rest.is_empty() {
-            self.ctx.observer.output(Stream::Stdout, &rest);
+        let (_, [stdout, stderr]) = self.log.finish()?;
+        if self.plain {
+            show_plain(self.ctx, &stdout);
+        } else if !stdout.is_empty() {
+            self.ctx.observer.output(Stream::Stdout, &stdout);
+        }
+        if !stderr.is_empty() {
+            self.ctx.observer.output(Stream::Stderr, &stderr);
+            self.ctx.show_text(&Voice::Stderr, &stderr);
         }
         let rest = self.tokens.finish(&self.ctx.redactor);
         if !rest.is_empty() {
@@ -117,6 +126,15 @@ impl<'a> Recorder<'a> {
     }
 }
 
+/// Output without secrets that is the agent's text at once.
+fn show_plain(ctx: &mut Context, clean: &[u8]) {
+    if !clean.is_empty() {
+        ctx.observer.output(Stream::Stdout, clean);
+        ctx.observer.token(&String::from_utf8_lossy(clean));
+        ctx.show_text(&Voice::Agent, clean);
+    }
+}
+
 impl SessionSink for Recorder<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.last_output = self.ctx.clock.elapsed();
@@ -127,6 +145,13 @@ impl SessionSink for Recorder<'_> {
                 self.ctx.show_text(&Voice::Stderr, &clean);
             }
         }
+    }
+
+    fn text_output(&mut self, bytes: &[u8]) {
+        self.last_output = self.ctx.clock.elapsed();
+        let clean = self.log.push(Stream::Stdout, bytes);
+        self.plain = true;
+        show_plain(self.ctx, &clean);
     }
 
     fn activity(&mut self, line: &str) {

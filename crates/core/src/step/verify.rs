@@ -210,8 +210,10 @@ pub(crate) fn run_logged(
         Ok(outcome) => Ok(outcome),
     };
     let (log, rest) = log.finish()?;
-    ctx.show_text(&voice, &rest);
-    excerpt.extend_from_slice(&rest);
+    for rest in &rest {
+        ctx.show_text(&voice, rest);
+        excerpt.extend_from_slice(rest);
+    }
     let excerpt = String::from_utf8_lossy(&excerpt);
     Ok(LoggedRun { outcome, tests: scanner.finish(), excerpt: tail(&excerpt, EXCERPT).to_owned(), log })
 }

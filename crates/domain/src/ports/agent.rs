@@ -83,6 +83,12 @@ pub struct SessionRequest<'a> {
 pub trait SessionSink {
     /// Raw bytes of the agent's process.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// Output that is the agent's text as it stands: the stdout of an agent without a format of its own. Characters are
+    /// whole.
+    fn text_output(&mut self, bytes: &[u8]) {
+        self.output(Stream::Stdout, bytes);
+        self.token(&String::from_utf8_lossy(bytes));
+    }
     /// Something the agent did, in one line for people ("editing src/router.rs").
     fn activity(&mut self, line: &str);
     /// One action of the session as a JSON line (`actions.jsonl`).
