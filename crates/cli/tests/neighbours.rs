@@ -63,6 +63,29 @@ fn worktrees_side_by_side_and_a_user_who_commits_do_not_pause_each_other() {
     assert_eq!(repo.git(&["log", "-1", "--format=%s", "main"]), "mine");
 }
 
+/// A session that is ended in the middle of its `git commit` leaves git's locks in the run's own worktree.
+#[test]
+fn locks_that_a_session_was_killed_with_need_nobody() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent(
+        "stub",
+        "cat > /dev/null; for file in index HEAD \"$(git symbolic-ref HEAD)\"; do : > \"$(git rev-parse --git-path $file).lock\"; done
+         echo x > part.txt; echo '<promise>COMPLETE</promise>'",
+    );
+    repo.configure(&[agent], "test -f part.txt", &json!({}));
+    let run = repo.ralph(&["run", "--isolation", "none", "--worktree", "--json"]).exits(0).json();
+    let branch = run["branch"].as_str().unwrap();
+    assert_eq!(repo.git(&["show", &format!("{branch}:part.txt")]), "x");
+    let id = run["run_id"].as_str().unwrap();
+    for file in
+        [format!("refs/heads/{branch}"), format!("worktrees/{id}/HEAD"), format!("worktrees/{id}/index")]
+    {
+        assert!(repo.dir.join(".git").join(&file).exists(), "{file}");
+        assert!(!repo.dir.join(format!(".git/{file}.lock")).exists(), "{file}");
+    }
+}
+
 /// A branch name of their own, the same for all: whoever comes second gets the next one.
 #[test]
 fn starts_at_one_instant_on_the_same_branch_each_get_one() {

@@ -24,6 +24,7 @@ mod guard;
 mod hand_back;
 mod history;
 mod index;
+mod left_lock;
 mod left_over;
 mod lock_file;
 mod mirror;

@@ -2,9 +2,11 @@
 //!
 //! The new content is written to a file in the run's folder and *linked* as the lock; renaming the lock moves it into place.
 //! A lock that is the same inode as the file in the run's folder was therefore made by this run, and as one process drives a
-//! run at a time, by one that is dead. Every other lock belongs to somebody else: it is waited for, and named if it stays.
+//! run at a time, by one that is dead. Every other lock belongs to somebody else: it is waited for, and named if it stays,
+//! unless a killed session has left it ([`crate::left_lock`]).
 
 use crate::error::{Error, Result};
+use crate::left_lock::{LeftLocks, Watched};
 use crate::oid::ObjectFormat;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -25,6 +27,7 @@ const TRIES: u32 = 20;
 pub(crate) struct LockFiles {
     folder: PathBuf,
     patience: Duration,
+    left: Option<LeftLocks>,
 }
 
 /// Whether a file is flushed before it takes its place.
@@ -39,7 +42,13 @@ pub(crate) enum Flush {
 impl LockFiles {
     /// Locks whose content waits in `folder`, which must be on the file system of what is locked.
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, patience: PATIENCE }
+        Self { folder, patience: PATIENCE, left: None }
+    }
+
+    /// Locks that killed sessions have left are removed.
+    pub(crate) fn removing_left(mut self, left: LeftLocks) -> Self {
+        self.left = Some(left);
+        self
     }
 
     #[cfg(test)]
@@ -152,12 +161,18 @@ impl LockFiles {
     fn take(&self, staged: &Path, content: &[u8], target: &Path, lock: &Path) -> Result<()> {
         let deadline = Instant::now() + self.patience;
         let mut tries = 0;
+        let mut watched = Watched::default();
         loop {
             let error = match link(staged, content, lock) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
             match error.kind() {
+                ErrorKind::AlreadyExists
+                    if self.left.as_ref().is_some_and(|left| left.is_left(lock, &mut watched)) =>
+                {
+                    let _ = fs::remove_file(lock);
+                }
                 ErrorKind::AlreadyExists if Instant::now() < deadline => pause(),
                 ErrorKind::AlreadyExists => return Err(Error::locked(target, lock)),
                 // Git removes folders that it finds empty.
@@ -221,7 +236,8 @@ fn same_content(a: &Path, b: &Path) -> bool {
     matches!((fs::read(a), fs::read(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-fn pause() {
+/// A moment's rest between two looks.
+pub(crate) fn pause() {
     let mut none: [nix::poll::PollFd<'_>; 0] = [];
     let _ = nix::poll::poll(&mut none, PAUSE_MS);
 }
@@ -305,6 +321,20 @@ mod tests {
         assert!(error.to_string().contains("refs/heads/a/b.lock"), "{error}");
         assert_eq!(fs::read_to_string(lock_of(&f.target)).unwrap(), "new");
         assert_eq!(fs::read_to_string(&f.target).unwrap(), "old");
+    }
+
+    #[test]
+    fn a_lock_that_a_killed_session_left_is_removed() {
+        let f = folder();
+        replace(&f, "old").unwrap();
+        let mark = f.locks.folder.join("mark");
+        fs::write(&mark, "").unwrap();
+        fs::write(lock_of(&f.target), "half").unwrap();
+        let left = LeftLocks::at_once(&f.locks.folder, mark);
+        let f = Folder { locks: f.locks.clone().removing_left(left), ..f };
+        replace(&f, "new").unwrap();
+        assert_eq!(fs::read_to_string(&f.target).unwrap(), "new");
+        assert!(!lock_of(&f.target).exists());
     }
 
     #[test]

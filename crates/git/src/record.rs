@@ -8,6 +8,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+/// Copy of `info/exclude` in the run's folder, written when the run begins.
+pub(crate) const EXCLUDE_AT_START: &str = "exclude-at-start";
 const MOVES: &str = "moves.jsonl";
 
 /// Full trees of more commits than this are forgotten; they can be derived nearly always.

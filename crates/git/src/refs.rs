@@ -2,6 +2,7 @@
 
 use crate::command::Git;
 use crate::error::{Error, Result};
+use crate::left_lock::LeftLocks;
 use crate::lock_file::{Flush, LockFiles};
 use crate::object::Identity;
 use crate::repo::{RefFormat, Repo};
@@ -29,6 +30,12 @@ impl Refs {
             git_dir: repo.git_dir.clone(),
             format: repo.ref_format,
         }
+    }
+
+    /// Locks that killed sessions have left are removed.
+    pub(crate) fn removing_left(mut self, left: LeftLocks) -> Self {
+        self.locks = self.locks.removing_left(left);
+        self
     }
 
     /// The object id (or `ref: name`) that a ref holds.

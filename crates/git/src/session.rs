@@ -5,10 +5,11 @@ use crate::entry::{Entry, differences};
 use crate::error::{Error, Result};
 use crate::guard::RefGuard;
 use crate::history::{self, WorkCommit};
+use crate::lock_file::lock_of;
 use crate::object::commit_body;
 use crate::oid::Oid;
 use crate::protected::Protected;
-use crate::record::{Place, Record};
+use crate::record::{EXCLUDE_AT_START, Place, Record};
 use crate::snapshot::{State, read_tree};
 use crate::watch::{clock_of, stat_of};
 use crate::work_tree::full_of;
@@ -21,8 +22,6 @@ type Entries = Arc<Vec<Entry>>;
 
 /// The list of dirty files in a baseline is cut here.
 const DIRTY_MAX: usize = 200;
-/// Copy of `info/exclude` in the run's folder.
-pub(crate) const EXCLUDE_AT_START: &str = "exclude-at-start";
 
 impl GitWorkspace {
     pub(crate) fn begin_run(&mut self, protected: &[String]) -> Result<Baseline> {
@@ -56,6 +55,16 @@ impl GitWorkspace {
         let names = own.iter().map(String::as_str).chain(branch.as_deref()).chain(["HEAD"]);
         self.refs.release_locks(names);
         self.user_index_locks().release(&self.repo.git_dir.join("index"));
+        self.sweep_left_locks();
+    }
+
+    /// Removes the locks that a session was killed with.
+    pub(crate) fn sweep_left_locks(&self) {
+        let own = ["HEAD", "index"].map(|name| lock_of(&self.repo.git_dir.join(name)));
+        let on = self.refs.head().ok().filter(|head| head.starts_with("refs/"));
+        let branch = self.options.branch.as_ref().map(|name| format!("refs/heads/{name}"));
+        let refs = on.into_iter().chain(branch).map(|name| lock_of(&self.repo.common_dir.join(name)));
+        self.left_locks.sweep(&own.into_iter().chain(refs).collect::<Vec<_>>());
     }
 
     fn load_guard(&self) -> Result<Option<RefGuard>> {

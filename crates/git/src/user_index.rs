@@ -19,7 +19,7 @@ const TRIES: u32 = 10;
 
 impl GitWorkspace {
     pub(crate) fn user_index_locks(&self) -> LockFiles {
-        LockFiles::new(self.repo.run_folder(&self.run))
+        LockFiles::new(self.repo.run_folder(&self.run)).removing_left(self.left_locks.clone())
     }
 
     /// Makes the entries of exactly these paths what the work commit has.

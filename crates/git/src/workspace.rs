@@ -8,10 +8,11 @@ use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::guard::{RefGuard, Tree};
 use crate::history::WorkCommit;
+use crate::left_lock::LeftLocks;
 use crate::object::{Identity, ObjectStore};
 use crate::protected::Protected;
 use crate::push;
-use crate::record::Record;
+use crate::record::{EXCLUDE_AT_START, Record};
 use crate::refs::Refs;
 use crate::repo::Repo;
 use crate::snapshot::{Snapshot, State};
@@ -100,6 +101,7 @@ pub struct GitWorkspace {
     pub(crate) options: WorkspaceOptions,
     pub(crate) folder: PathBuf,
     pub(crate) refs: Refs,
+    pub(crate) left_locks: LeftLocks,
     pub(crate) objects: ObjectStore,
     pub(crate) snapshot: Snapshot,
     pub(crate) session: Option<Session>,
@@ -118,10 +120,12 @@ impl GitWorkspace {
         let folder = options.folder.clone().unwrap_or_else(|| own.clone());
         let snapshot = Snapshot::open(&repo, &folder, "index", options.large_file_limit, true)
             .map_err(|e| e.during(what))?;
+        let left_locks = LeftLocks::new(&repo, options.tree(), folder.join(EXCLUDE_AT_START));
         Ok(Self {
             git: repo.git(),
             // Locks are links, and so on the file system of what is locked.
-            refs: Refs::new(&repo, &own),
+            refs: Refs::new(&repo, &own).removing_left(left_locks.clone()),
+            left_locks,
             objects: ObjectStore::new(repo.common_dir.join("objects"), repo.object_format),
             repo,
             run,
@@ -181,6 +185,7 @@ impl GitWorkspace {
     }
 
     fn foreign_moves(&mut self) -> Result<Vec<RefMove>> {
+        self.sweep_left_locks();
         let session = self.session.as_mut().ok_or_else(not_begun)?;
         session.guard.moves(&self.refs)
     }
