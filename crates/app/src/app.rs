@@ -14,6 +14,7 @@ use ralph_core::{CancelFlag, Driver};
 use ralph_domain::config::Isolation;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::id::RunId;
+use ralph_domain::outcome::EndReason;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,6 +128,11 @@ impl App {
     /// A handle on a run.
     pub fn handle(&self, entry: &Registration) -> RunHandle {
         find::handle(&self.env, entry)
+    }
+
+    /// Ends a run that nobody drives and nobody can drive: its record is all that it takes.
+    pub fn end(&self, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
+        resume::end(&self.env, entry, reason)
     }
 
     /// What is known of a run at this moment.

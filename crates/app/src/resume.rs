@@ -16,7 +16,7 @@ use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::RunId;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Notifier;
-use ralph_domain::spec::RunSpec;
+use ralph_domain::spec::{Place, RunSpec};
 use ralph_domain::state::{Finished, RunState};
 use ralph_domain::text::{count, duration};
 use ralph_git::Repo;
@@ -25,6 +25,7 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{JournalError, shown, snapshot};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What came of the wish that a run goes on, or starts.
@@ -75,9 +76,8 @@ pub(crate) fn take(
     let env = env.with_dotenv(&entry.origin);
     let home = env.state_home()?;
     let wish = Wish::of_run(&home, &entry.run_id);
-    if wish.is_none() && !entry.workspace.is_dir() {
-        return Err(AppError::environment(format!("the folder of run {} is gone: `{}`", entry.run_id, entry.workspace.display()))
-            .hint("bring it back (a worktree or clone can be made again from `refs/ralph/…/work`), or start a new run"));
+    if wish.is_none() {
+        bring_back(&env, entry)?;
     }
     let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
     let entry = older::moved(&env, &home, entry)?;
@@ -96,6 +96,49 @@ pub(crate) fn take(
     };
     let repo = Repo::discover(env.vars(), spec.home())?;
     Ok(Taken { env, home, spec, repo, places, lock })
+}
+
+/// Makes again what somebody has removed of a run's own place, as far as it was recorded: its worktree, its branch.
+fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
+    let Registration { run_id, origin, workspace, .. } = entry;
+    let gone = |what: &str, folder: &Path, hint: &str| {
+        let message = format!("the {what} of run {run_id} is gone: `{}`", folder.display());
+        Err(AppError::environment(message).hint(format!("{hint}; `ralph cancel {run_id}` ends the run")))
+    };
+    if !origin.is_dir() {
+        return gone("repo", origin, "bring it back to where it was");
+    }
+    let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(()) };
+    let spec = &state.spec;
+    match (&spec.place, &spec.branch) {
+        (Place::Worktree, Some(branch)) if !workspace.is_dir() => {
+            let repo = Repo::discover(env.vars(), origin)?;
+            ralph_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
+            Ok(())
+        }
+        _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
+        (Place::Worktree | Place::Clone { .. }, Some(branch)) => {
+            let git = ralph_git::Git::in_folder(env.vars(), workspace);
+            // A folder that is no repo any more says so by itself, in what follows.
+            let _ = ralph_git::place::restore_branch(&git, run_id, branch);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Ends a run that nobody drives without driving it: what it needs for that may be gone. Its work stays where it is.
+pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
+    let home = env.state_home()?;
+    let spec = snapshot::read_spec(&entry.run_dir())?;
+    let _lock = locks::of_run(&home, &spec)?;
+    let summary = match reason {
+        EndReason::Stopped => format!("Stopped by {}.", env.actor()),
+        _ => format!("Cancelled by {}.", env.actor()),
+    };
+    Hold::open(&wiring::taker(env, &home, &spec)?)?.end(reason, &summary)?;
+    let _ = shown::copy(&RalphDir::of(&spec.origin), &spec.run_id, &entry.run_dir());
+    Ok(())
 }
 
 /// Whether a run has no place to work in yet. (Runs of older versions were journalled after they had theirs.)
@@ -169,7 +212,7 @@ pub(crate) fn go_on(
             may_go_on(&state, end, budgets)?;
         }
         if let Some(need) = state.needs_human.as_ref().filter(|n| n.reason.needs_approval())
-            && !inbox_has_approval(&places, state.inbox)
+            && !inbox_has_answer(&places, state.inbox)
         {
             return Err(AppError::needs_person(format!(
                 "run {} waits for your approval: {}",
@@ -205,18 +248,12 @@ pub(crate) fn go_on(
 fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result<(), AppError> {
     let id = &state.spec.run_id;
     let over = AppError::usage(format!("run {id} is over: {}", end.summary));
-    if !end.reason.is_budget() {
+    let Some(option) = end.reason.budget_option() else {
         return Err(over.hint("`ralph run --new` starts another one"));
-    }
-    let flag = match end.reason {
-        EndReason::MaxIterations => "--max-iterations N",
-        EndReason::MaxCost => "--max-cost USD",
-        EndReason::MaxTokens => "--max-tokens N",
-        _ => "--max-seconds N",
     };
     if budgets.is_empty() {
         return Err(over.hint(format!(
-            "`ralph resume {id} {flag}` goes on with a larger budget, `ralph run --new` starts another run"
+            "`ralph resume {id} {option}` goes on with a larger budget, `ralph run --new` starts another run"
         )));
     }
     let spent = state.spent();
@@ -230,7 +267,7 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
             spent.cost,
             spent.tokens
         ))
-        .hint(format!("give more than that: `ralph resume {id} {flag}`"))),
+        .hint(format!("give more than that: `ralph resume {id} {option}`"))),
     }
 }
 
@@ -249,9 +286,11 @@ fn tell_of_the_end(
     Ok(Begun::CaughtUp { run, told })
 }
 
-fn inbox_has_approval(places: &Places, from: u64) -> bool {
+/// Whether a person approved what they were asked about, or wants the run to end.
+fn inbox_has_answer(places: &Places, from: u64) -> bool {
     let letters = ralph_journal::inbox::read(&places.dir, from).unwrap_or_default();
-    letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| l.control == Control::Approve))
+    let answers = |control: &Control| matches!(control, Control::Approve | Control::Cancel | Control::Stop);
+    letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| answers(&l.control)))
 }
 
 /// A journal that was edited while nobody drove it: `approve` keeps the sealed copy.

@@ -303,12 +303,16 @@ impl Finished {
             &self.home.record(&self.spec.run_id),
             "driver.log",
         );
-        let ended = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
-        let over = |state: &RunState| ended(state) && state.kept_back.is_empty();
+        let over = |state: &RunState| has_ended(state) && state.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
             remove_twin(&self.vars, &self.home, &self.spec);
         }
     }
+}
+
+/// Whether a run is over for good: no larger budget lets it go on.
+fn has_ended(state: &RunState) -> bool {
+    state.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
 }
 
 /// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
@@ -317,9 +321,9 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
     let dir = RalphDir::of(spec.home());
     if let Some(last) = latest_of(home, spec.home(), Some(&spec.run_id)) {
         let record = last.run_dir();
-        // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
+        // Its process may have been killed before it could do so. One that a larger budget lets go on keeps it.
         if let Ok(last) = snapshot::read_spec(&record)
-            && handed_state(home, &last).is_some_and(|state| state.finished.is_some())
+            && handed_state(home, &last).is_some_and(|state| has_ended(&state))
         {
             remove_twin(env.vars(), home, &last);
         }

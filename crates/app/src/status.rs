@@ -1,29 +1,29 @@
-//! Where a run stands, as one JSON object.
+//! Where a run stands, as one JSON object: the whole [`RunView`](ralph_domain::view::RunView), and the names that readers of
+//! earlier versions know.
 
 use crate::facts::Facts;
-use crate::now;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// The run as one JSON object.
 pub fn object(facts: &Facts) -> Value {
     let state = &facts.state;
-    let settings = &state.spec.settings;
-    let checks: Vec<Value> = settings
-        .verifiers
+    let view = facts.view();
+    let checks: Vec<Value> = view
+        .checks
         .iter()
-        .map(|verifier| {
-            let result = state.checks.get(&verifier.name);
+        .map(|check| {
+            let result = check.last.as_ref();
             json!({
-                "name": verifier.name,
-                "command": verifier.command_line(),
-                "required": settings.required_verifiers.contains(&verifier.name),
+                "name": check.name,
+                "command": check.command,
+                "required": check.required,
                 "passed": result.map(|r| r.passed),
                 "why": result.and_then(|r| r.why.as_deref()),
                 "exit_code": result.and_then(|r| r.exit_code),
                 "duration_ms": result.map(|r| r.duration_ms),
                 "tests": result.and_then(|r| r.tests),
-                "current_tree": result.is_some_and(|r| facts.is_current(r)),
+                "current_tree": check.current_tree,
                 "at": result.and_then(|r| facts.written_at(Path::new(&r.log))),
                 "log": result.map(|r| r.log.as_str()),
             })
@@ -35,42 +35,31 @@ pub fn object(facts: &Facts) -> Value {
         .filter(|(_, rest)| rest.until > facts.now)
         .map(|(name, rest)| (name.to_string(), json!({ "until": rest.until, "reason": rest.reason })))
         .collect();
-    let needs = state.needs_human.as_ref().map(|need| {
-        let next = need.answer(facts.entry.run_id.as_str());
-        json!({ "reason": need.reason, "message": need.message, "next": next })
-    });
-    let finished = state
-        .finished
-        .as_ref()
-        .map(|end| json!({ "reason": end.reason, "summary": end.summary, "at": end.at }));
-    json!({
-        "run_id": facts.entry.run_id,
-        "title": state.spec.task.title,
-        "status": facts.status(),
-        "now": now::line(facts).1,
-        "driven": facts.driver.is_some(),
+    let budgets = &state.spec.settings.budgets;
+    let mut object = json!({
         "pid": facts.driver.as_ref().map(|d| d.pid),
         "iteration": facts.iteration(),
-        "iterations_done": state.iterations,
-        "max_iterations": settings.budgets.max_iterations,
-        "agent": state.current.as_ref().map(|c| &c.agent),
-        "loop_score": facts.loop_score(),
-        "cost_usd": state.totals.cost,
-        "cost_basis": state.totals.basis,
-        "max_cost_usd": settings.budgets.max_cost,
-        "compute_usd": state.compute.known_cost(),
+        "iterations_done": view.iterations,
+        "max_iterations": budgets.max_iterations,
+        "agent": view.current.as_ref().map(|c| &c.agent),
+        "cost_usd": view.spent.cost_usd,
+        "cost_basis": view.spent.cost_basis,
+        "max_cost_usd": budgets.max_cost,
+        "compute_usd": view.spent.compute_usd,
         "sandboxes": state.compute.sandboxes,
-        "tokens": state.totals.tokens,
-        "elapsed_seconds": state.elapsed().as_secs_f64(),
-        "working_seconds": state.spent().time.as_secs_f64(),
+        "tokens": view.spent.tokens,
         "checks": checks,
         "cooldowns": cooldowns,
         "dropped": state.dropped,
-        "needs": needs,
-        "branch": facts.branch(),
-        "workspace": state.spec.home(),
+        "needs": view.needs,
+        "branch": view.branch,
         "run_dir": facts.entry.run_dir().path(),
-        "last_event_at": facts.last_event,
-        "finished": finished,
-    })
+        "finished": view.finished,
+    });
+    if let (Value::Object(object), Ok(Value::Object(whole))) = (&mut object, serde_json::to_value(&view)) {
+        for (name, value) in whole {
+            object.entry(name).or_insert(value);
+        }
+    }
+    object
 }

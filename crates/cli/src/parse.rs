@@ -1,7 +1,47 @@
 //! Values of flags that several commands take.
 
 use ralph_domain::config::Isolation;
+use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
+use ralph_domain::money::Usd;
+
+/// Limits of a whole run. A run that a budget ended goes on with a larger one.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct BudgetArgs {
+    /// Most iterations of the whole run (30 where nothing else is said).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_iterations: Option<u32>,
+    /// Most working time in seconds (7200); waits for limits do not count.
+    #[arg(long, value_name = "N")]
+    pub max_seconds: Option<u64>,
+    /// Most money in USD (10).
+    #[arg(long, value_name = "USD", value_parser = usd)]
+    pub max_cost: Option<f64>,
+    /// Most tokens in all.
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+}
+
+impl BudgetArgs {
+    /// As a change of a run that exists.
+    pub fn change(&self) -> BudgetChange {
+        BudgetChange {
+            max_iterations: self.max_iterations,
+            max_seconds: self.max_seconds,
+            max_cost: self.max_cost.map(Usd::from_dollars),
+            max_tokens: self.max_tokens,
+        }
+    }
+}
+
+/// Reads an amount of money.
+fn usd(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.parse().map_err(|_| "an amount in USD, such as 2.50".to_owned())?;
+    match (0.0..=Usd::MAX.dollars()).contains(&amount) {
+        true => Ok(amount),
+        false => Err(format!("an amount in USD from 0 to {:.0}", Usd::MAX.dollars())),
+    }
+}
 
 /// Reads the value of `--isolation`.
 pub fn isolation(text: &str) -> Result<Isolation, String> {

@@ -208,6 +208,62 @@ fn a_run_that_a_budget_ended_goes_on_with_a_larger_one() {
     assert!(refused.stderr.contains("is over"), "{}", refused.stderr);
 }
 
+/// The agent's copy of the tree outlives another run in the same folder.
+#[test]
+fn a_run_that_a_budget_ended_goes_on_after_another_one_in_its_folder() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("stub", "cat > /dev/null; echo \"$RALPH_ITERATION\" >> lines.txt; echo did it; [ $(wc -l < lines.txt) -lt 3 ] || echo '<promise>COMPLETE</promise>'");
+    repo.configure(&[agent], "test $(wc -l < lines.txt) -ge 3", &json!({}));
+    let first = repo.ralph(&["run", "--json", "--max-iterations", "1"]);
+    if first.code == Some(4) {
+        ralph_testkit::skip(&first.stderr);
+        return;
+    }
+    let first = first.exits(1).json()["run_id"].as_str().unwrap().to_owned();
+    let hint = repo.ralph(&[]).exits(0).stdout;
+    assert!(hint.contains(&format!("`ralph resume {first} --max-iterations N`")), "{hint}");
+    repo.ralph(&["run", "--json", "--max-iterations", "1"]).exits(1);
+    let run = repo.ralph(&["resume", &first, "--json", "--max-iterations", "6"]).exits(0).json();
+    assert_eq!((&run["success"], &run["run_id"]), (&json!(true), &json!(first)));
+}
+
+#[test]
+fn a_run_that_waits_for_approval_can_be_ended() {
+    for (command, reason) in [("cancel", "cancelled"), ("stop", "stopped")] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::with_task(&env);
+        repo.stub("echo '{}' > .ralph/config.json; echo did it", "true");
+        repo.run(&[]).exits(3);
+        repo.ralph(&[command]).exits(0);
+        assert_eq!(repo.events_named("finished")[0]["reason"], reason);
+        let over = repo.ralph(&["resume"]).exits(2);
+        assert!(over.stderr.contains("is over"), "{}", over.stderr);
+    }
+}
+
+/// Plain `ralph` says the same as `status`, also of a run that was killed.
+#[test]
+fn plain_ralph_and_status_tell_the_same() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let id = stage.dead();
+    // The lock is free once all that the run had started is gone.
+    let status = until("the end of the lock", || {
+        let status = stage.repo.ralph(&["status", "--json"]).exits(0).json();
+        (status["driven"] == false).then_some(status)
+    });
+    let plain = stage.repo.ralph(&["--json"]).exits(0).json();
+    let (word, at) = (status["status"].as_str().unwrap(), &status["iteration"]);
+    assert_eq!(word, "paused");
+    assert_eq!(plain["stands"], format!("run {id}: {word}, iteration {at} of 6"));
+    assert_eq!(plain["next"], format!("not running: `ralph resume {id}` goes on"));
+    // All of the view is in it.
+    for key in ["criteria", "budgets", "agents", "history", "spent", "orphaned", "origin", "created_at"] {
+        assert!(!status[key].is_null(), "{key}: {status}");
+    }
+}
+
 #[test]
 fn the_limits_of_a_living_run_can_be_changed() {
     let env = TestEnv::new(RALPH);

@@ -13,7 +13,6 @@ use ralph_domain::state::RunState;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RunDir;
 use ralph_journal::snapshot;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Who takes hold of a run, and with what.
@@ -95,18 +94,12 @@ impl Hold {
     }
 
     /// Journals where the run works from here on.
-    pub fn placed(
-        &mut self,
-        workspace: &Path,
-        branch: Option<String>,
-        push_branch: Option<String>,
-    ) -> Result<(), DriveError> {
-        let workspace = workspace.to_owned();
-        self.record(EventBody::Placed(Placed { workspace, branch, push_branch }))?;
+    pub fn placed(&mut self, placed: Placed) -> Result<(), DriveError> {
+        self.record(EventBody::Placed(placed))?;
         Ok(self.journal.barrier()?)
     }
 
-    /// Ends a run that has no place yet: nothing was done that would have to be handed over.
+    /// Ends a run that cannot or need not be driven any more: it has no place, or its place is gone.
     pub fn end(mut self, reason: EndReason, summary: &str) -> Result<(), DriveError> {
         self.record(EventBody::Finished { reason, summary: summary.to_owned() })?;
         Ok(self.journal.barrier()?)

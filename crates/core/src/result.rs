@@ -37,6 +37,7 @@ impl Driver {
             reason,
             run_id: Some(state.spec.run_id.clone()),
             run_dir: Some(self.ctx.run.path().to_owned()),
+            workspace: Some(state.spec.home().to_owned()),
             iterations: state.iterations,
             cost_usd: state.totals.cost,
             cost_basis: state.totals.basis,
@@ -62,28 +63,18 @@ fn suspended(state: &RunState) -> String {
 /// The typed error that belongs to an end without success.
 fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<RunError> {
     let run = &state.spec.run_id;
+    let larger_budget = || {
+        let option = reason.budget_option().unwrap_or_default();
+        format!("`ralph resume {run} {option}` goes on with a larger budget")
+    };
     let (code, hint, recoverable) = match reason {
         EndReason::Completed | EndReason::Stopped | EndReason::Cancelled | EndReason::Suspended => {
             return None;
         }
-        EndReason::MaxIterations => (
-            ErrorCode::MaxIterations,
-            format!("`ralph resume {run} --max-iterations N` goes on with a larger budget"),
-            true,
-        ),
-        EndReason::MaxCost => (
-            ErrorCode::MaxCost,
-            format!("`ralph resume {run} --max-cost USD` goes on with a larger budget"),
-            true,
-        ),
-        EndReason::MaxTokens => (
-            ErrorCode::MaxTokens,
-            format!("`ralph resume {run} --max-tokens N` goes on with a larger budget"),
-            true,
-        ),
-        EndReason::Timeout => {
-            (ErrorCode::Timeout, format!("`ralph resume {run} --max-seconds N` goes on with more time"), true)
-        }
+        EndReason::MaxIterations => (ErrorCode::MaxIterations, larger_budget(), true),
+        EndReason::MaxCost => (ErrorCode::MaxCost, larger_budget(), true),
+        EndReason::MaxTokens => (ErrorCode::MaxTokens, larger_budget(), true),
+        EndReason::Timeout => (ErrorCode::Timeout, larger_budget(), true),
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {
             let need = state.needs_human.as_ref();

@@ -129,8 +129,11 @@ fn work(state: &RunState, moment: &Moment, now: Timestamp) -> String {
 fn next(state: &RunState, moment: &Moment) -> Option<String> {
     let id = &state.spec.run_id;
     if let Some(end) = &state.finished {
-        return Some(match end.reason {
-            EndReason::Completed => format!("`ralph show {id}` shows the proof"),
+        return Some(match (end.reason, end.reason.budget_option()) {
+            (EndReason::Completed, _) => format!("`ralph show {id}` shows the proof"),
+            (_, Some(option)) => {
+                format!("`ralph resume {id} {option}` goes on with a larger budget, `ralph run` starts again")
+            }
             _ => format!("`ralph show {id}` shows what was tried, `ralph run` starts again"),
         });
     }

@@ -1,5 +1,6 @@
 //! The branch of a run: found free, made by the engine itself, recognised after a kill.
 
+use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::lock_file::LockFiles;
 use crate::refs::Refs;
@@ -136,6 +137,28 @@ pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
         // What cannot be removed is a branch too many and nothing else.
         let _ = repo.git().call(["update-ref", "-d", &full, &at]).run();
     }
+}
+
+/// Makes a run's branch again where somebody has deleted it, at the last work that was recorded, else at the start.
+pub fn restore_branch(git: &Git, run: &RunId, name: &str) -> Result<()> {
+    let branch = format!("refs/heads/{name}");
+    let commit_of = |rev: &str| -> Result<Option<String>> {
+        let found = git
+            .call(["rev-parse", "--quiet", "--verify", "--end-of-options", rev])
+            .accept(&[1, 128])
+            .run()?;
+        Ok(Some(found.text()).filter(|id| !id.is_empty()))
+    };
+    if commit_of(&branch)?.is_some() {
+        return Ok(());
+    }
+    for recorded in [format!("refs/ralph/{run}/work^{{commit}}"), format!("refs/ralph/{run}/start^1")] {
+        if let Some(commit) = commit_of(&recorded)? {
+            git.call(["update-ref", &branch, &commit, ""]).run()?;
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 fn folder(repo: &Repo, run: &RunId) -> PathBuf {

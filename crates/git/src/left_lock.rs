@@ -4,6 +4,7 @@
 //! as it is for a while, and that no living git can hold was left by one of them. Anything else is somebody's, and stays.
 
 use crate::guard::Tree;
+use crate::living;
 use crate::repo::Repo;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -71,7 +72,9 @@ impl LeftLocks {
         watched.looked = Some(Instant::now());
         let begun = fs::metadata(&self.start_mark).and_then(|meta| meta.modified());
         // The same lock still, after the look at the processes.
-        begun.is_ok_and(|begun| now.3 >= begun) && !self.git_is_alive() && identity(lock) == Some(now)
+        begun.is_ok_and(|begun| now.3 >= begun)
+            && !living::git_works_in(&self.folders)
+            && identity(lock) == Some(now)
     }
 
     /// Removes those of these locks that were left behind, so that nobody stumbles over them later. Called after a session.
@@ -95,36 +98,6 @@ impl LeftLocks {
     fn is_old(&self, lock: &Path) -> bool {
         let age = identity(lock).and_then(|lock| lock.3.elapsed().ok());
         age.is_some_and(|age| age >= self.rest)
-    }
-
-    /// Whether a git lives that may work here. What cannot be known counts as one.
-    fn git_is_alive(&self) -> bool {
-        let Ok(processes) = fs::read_dir("/proc") else { return true };
-        processes.flatten().any(|entry| {
-            let process = entry.path();
-            let is_git = fs::read_to_string(process.join("comm")).is_ok_and(|name| name.starts_with("git"));
-            is_git && self.may_work_here(&process)
-        })
-    }
-
-    fn may_work_here(&self, process: &Path) -> bool {
-        // A process that is over, or waits only to be collected, has no folder.
-        let over = || {
-            let state = fs::read_to_string(process.join("status")).unwrap_or_default();
-            state.is_empty() || state.lines().any(|line| line.starts_with("State:\tZ"))
-        };
-        let Ok(cwd) = fs::read_link(process.join("cwd")) else { return !over() };
-        if self.folders.iter().any(|folder| cwd.starts_with(folder)) {
-            return true;
-        }
-        // `git --git-dir=…` and `GIT_DIR=…` work from anywhere.
-        ["cmdline", "environ"].iter().any(|file| match fs::read(process.join(file)) {
-            Ok(text) => self.folders.iter().any(|folder| {
-                let folder = folder.as_os_str().as_encoded_bytes();
-                text.windows(folder.len()).any(|part| part == folder)
-            }),
-            Err(_) => !over(),
-        })
     }
 }
 

@@ -26,6 +26,7 @@ mod history;
 mod index;
 mod left_lock;
 mod left_over;
+mod living;
 mod lock_file;
 mod mirror;
 mod object;

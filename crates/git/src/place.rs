@@ -5,6 +5,7 @@ use crate::command::{Call, Git};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::folder::{rediscover, refuse_used, same_folder};
+use crate::living;
 use crate::repo::Repo;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::vars::Vars;
@@ -16,9 +17,11 @@ use std::path::{Path, PathBuf};
 const MARK: &str = "ralph.clonedFrom";
 
 pub use crate::branch::{
-    create_branch, create_branch_in_place, create_exactly, free_branch_name, remove_branch, switch_in_place,
+    create_branch, create_branch_in_place, create_exactly, free_branch_name, remove_branch, restore_branch,
+    switch_in_place,
 };
-pub use crate::worktree::{add_worktree, remove_worktree};
+pub use crate::living::end_git_in;
+pub use crate::worktree::{add_worktree, remake_worktree, remove_worktree};
 
 /// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
 /// that nothing done in it can harm the source's objects.
@@ -46,7 +49,8 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &E
     refuse_used(into)?;
     let partial = beside(into, ".ralph-partial");
     if partial.exists() {
-        // Left by a clone that was killed; the name is ours.
+        // Left by a clone that was killed; the name is ours. Its git may be at work still.
+        living::end_git_in(&partial);
         fs::remove_dir_all(&partial).map_err(|e| Error::file("remove", &partial, e))?;
     }
     let folder = into.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Begins the names of the folders, before the id of the process.
+const ROOM: &str = "ralph-push-";
+
 /// An empty bare repo that borrows the objects of another, gone when dropped.
 struct Room {
     path: PathBuf,
@@ -22,7 +25,8 @@ struct Room {
 impl Room {
     fn empty(vars: &Vars, format: ObjectFormat) -> Result<Self> {
         let base = vars.temp_dir();
-        let path = nix::unistd::mkdtemp(&base.join("ralph-push-XXXXXX"))
+        remove_left(&base);
+        let path = nix::unistd::mkdtemp(&base.join(format!("{ROOM}{}-XXXXXX", std::process::id())))
             .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
         let room = Self { path, vars: vars.clone() };
         let format = format!("--object-format={}", format.as_str());
@@ -49,6 +53,21 @@ impl Room {
 
     fn git(&self) -> Git {
         Git::in_repo(&self.vars, &self.path, &self.path)
+    }
+}
+
+/// Removes what processes that were killed have left. Another user's cannot be removed, and stays.
+fn remove_left(base: &Path) {
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix(ROOM)).and_then(|rest| rest.split('-').next());
+        if pid.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::hand_back::OBJECTS;
 use crate::index;
 use crate::left_over::{self, LeftOut};
+use crate::living;
 use crate::object::Identity;
 use crate::place::without_login;
 use crate::record::EXCLUDE_AT_START;
@@ -122,6 +123,7 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: 
     partial.push(".ralph-partial");
     let partial = PathBuf::from(partial);
     // Left by a process that was killed; the name is ours.
+    living::end_git_in(&partial);
     let _ = fs::remove_dir_all(&partial);
     let left_out = fill(origin, user, run, &partial, folders).inspect_err(|_| {
         let _ = fs::remove_dir_all(&partial);

@@ -1,12 +1,13 @@
 //! A linked worktree for a run: whole, or recognised as half-made and made again.
 
-use crate::branch::create_branch;
+use crate::branch::{create_branch, restore_branch};
 use crate::error::{Error, Result};
 use crate::folder::{rediscover, refuse_used, same_folder};
+use crate::living;
+use crate::lock_file::pause;
 use crate::repo::Repo;
 use nix::fcntl::{Flock, FlockArg};
 use ralph_domain::id::RunId;
-
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,23 +30,26 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
         refuse_used(path)?;
     }
     let branch = create_branch(repo, run, branch, &repo.head)?;
-    add(repo, path, &branch)?;
-    let made = rediscover(&repo.vars, path)?;
-    let mark = made.git_dir.join(READY);
-    fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;
-    Ok((made, branch))
+    Ok((add(repo, path, &branch)?, branch))
+}
+
+/// Makes the worktree of a run again whose folder was removed, on its own branch, with all that was recorded.
+pub fn remake_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Result<Repo> {
+    remove_worktree(repo, path)?;
+    restore_branch(&repo.git(), run, branch)?;
+    add(repo, path, branch)
 }
 
 /// Lets git add the worktree. Git trips over worktrees that are being made or were left half-made, so runs take turns, and a
 /// user's own `git worktree add` in the same instant is waited for.
-fn add(repo: &Repo, path: &Path, branch: &str) -> Result<()> {
+fn add(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
     let mut tries = 0;
     loop {
         let turn = take_turn(repo)?;
         remove_half_made(repo);
         let head = ["worktree", "add", "-q", "--"].map(AsRef::as_ref);
         match repo.git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run() {
-            Ok(_) => return Ok(()),
+            Ok(_) => break,
             Err(error) if tries < TRIES && error.stderr.contains("/worktrees/") => {
                 tries += 1;
                 remove_worktree(repo, path)?;
@@ -55,6 +59,10 @@ fn add(repo: &Repo, path: &Path, branch: &str) -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+    let made = rediscover(&repo.vars, path)?;
+    let mark = made.git_dir.join(READY);
+    fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;
+    Ok(made)
 }
 
 /// Held while this process adds a worktree; free again when it is dropped or the process dies.
@@ -88,11 +96,6 @@ fn is_run(name: &str) -> bool {
     matches!(parts[..], [day, time, rest] if digits(day, 8) && digits(time, 6) && rest.len() == 4)
 }
 
-fn pause() {
-    let mut none: [nix::poll::PollFd<'_>; 0] = [];
-    let _ = nix::poll::poll(&mut none, 50u16);
-}
-
 /// The whole worktree of this repo at `path`, where there is one.
 fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
     let Ok(found) = Repo::discover(&repo.vars, path) else { return Ok(None) };
@@ -111,6 +114,7 @@ fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
 
 /// Removes the worktree at `path` and what the repo knows of it, and nothing else. Its branch stays.
 pub fn remove_worktree(repo: &Repo, path: &Path) -> Result<()> {
+    living::end_git_in(path);
     match fs::remove_dir_all(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::file("remove", path, e)),
         _ => {}

@@ -12,6 +12,9 @@ impl Usd {
     /// No money.
     pub const ZERO: Self = Self(0);
 
+    /// The largest amount.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// From a number of dollars; anything that is not a finite number counts as zero.
     pub fn from_dollars(dollars: f64) -> Self {
         if dollars.is_finite() { Self((dollars * 1e9).round() as i64) } else { Self::ZERO }

@@ -66,6 +66,16 @@ impl EndReason {
     pub fn is_budget(self) -> bool {
         matches!(self, Self::MaxIterations | Self::MaxCost | Self::MaxTokens | Self::Timeout)
     }
+    /// The option of `ralph resume` that gives such a run a larger budget.
+    pub fn budget_option(self) -> Option<&'static str> {
+        Some(match self {
+            Self::MaxIterations => "--max-iterations N",
+            Self::MaxCost => "--max-cost USD",
+            Self::MaxTokens => "--max-tokens N",
+            Self::Timeout => "--max-seconds N",
+            _ => return None,
+        })
+    }
     /// The exit code of a run that is over for this reason.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -178,6 +188,9 @@ pub struct RunResult {
     pub run_id: Option<RunId>,
     /// Its folder.
     pub run_dir: Option<PathBuf>,
+    /// The folder that it works in, whose repo has the branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<PathBuf>,
     /// Finished iterations.
     pub iterations: u32,
     /// Money.
@@ -214,6 +227,7 @@ impl RunResult {
             reason: EndReason::Error,
             run_id: None,
             run_dir: None,
+            workspace: None,
             iterations: 0,
             cost_usd: Usd::ZERO,
             cost_basis: CostBasis::Reported,

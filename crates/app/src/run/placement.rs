@@ -8,14 +8,15 @@ use crate::handover;
 use crate::report::Reporter;
 use crate::request::PlaceRequest;
 use ralph_core::Hold;
-use ralph_domain::id::RunId;
+use ralph_domain::event::Placed;
+use ralph_domain::id::{Digest, RunId};
 use ralph_domain::spec::{Place, RunSpec};
 use ralph_git::{Extent, LeftOut, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::{artifacts, shown};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which place a run wishes for; in its record until it has one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -101,10 +102,22 @@ pub(crate) fn settle(
     repo.exclude_ralph_dir()?;
     handover::name_branch(env, &mut spec, &repo, wish.task_branch.as_deref())?;
     fresh_state_files(env, home, &spec)?;
-    hold.placed(&spec.workspace, spec.branch.clone(), spec.settings.handover.branch.clone())?;
+    hold.placed(Placed {
+        workspace: spec.workspace.clone(),
+        branch: spec.branch.clone(),
+        push_branch: spec.settings.handover.branch.clone(),
+        config: if spec.place == Place::InPlace { None } else { tracked_config(&spec.workspace) },
+    })?;
     let _ = fs::remove_file(file(home, &spec.run_id));
     watcher.boundary("place.after");
     Ok(placed.left_out)
+}
+
+/// The configuration that a repo brings into a worktree or clone, as it is before any agent works there.
+fn tracked_config(workspace: &Path) -> Option<Digest> {
+    let path = RalphDir::of(workspace).config();
+    fs::symlink_metadata(&path).ok().filter(|meta| meta.is_file())?;
+    Some(Digest::of(&fs::read(&path).ok()?))
 }
 
 /// Takes away what was made for a run that never had its place: it holds no work.
@@ -125,7 +138,11 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
     for suffix in ["", ".ralph-partial"] {
         let mut name = path.clone().into_os_string();
         name.push(suffix);
-        let _ = fs::remove_dir_all(PathBuf::from(name));
+        let folder = PathBuf::from(name);
+        if folder.exists() {
+            ralph_git::place::end_git_in(&folder);
+            let _ = fs::remove_dir_all(&folder);
+        }
     }
 }
 

@@ -8,7 +8,9 @@ use ralph_app::{App, ErrorKind};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::Taken;
 use ralph_domain::control::{BudgetChange, Control};
+use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
+use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Clock as _;
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
@@ -111,7 +113,45 @@ pub fn simple(
     out: &Out,
 ) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
+    if control == Control::Stop && !app.handle(&entry).is_driven() {
+        return end_here(&entry, control, app, folder, out);
+    }
     send(app, &entry, control, out)
+}
+
+/// Ends a run that nobody drives: this process takes the letter itself. Where the run cannot go on (a person is asked, its
+/// folder is gone), its record is all that it takes.
+fn end_here(
+    entry: &Registration,
+    control: Control,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    refuse_finished(app, entry)?;
+    let handle = app.handle(entry);
+    let reason = if control == Control::Stop { EndReason::Stopped } else { EndReason::Cancelled };
+    let state = handle.state()?;
+    if state.needs_human.is_none() {
+        handle.send(control)?;
+        let id = Some(entry.run_id.as_str());
+        match drive::go_on(id, &[], &BudgetChange::default(), app, folder, out) {
+            Ok(1 | 130) => return Ok(0),
+            Ok(code) if code != 3 => return Ok(code),
+            _ => {}
+        }
+    }
+    app.end(entry, reason)?;
+    if out.json {
+        out.value(&serde_json::json!({ "run_id": entry.run_id, "ended": true }));
+    }
+    let word = if reason == EndReason::Stopped { "stopped" } else { "cancelled" };
+    out.say(format!("run {} is {word}", entry.run_id));
+    if !state.compute.sandboxes.is_empty() {
+        let hint = format!("`ralph sandbox rm {}` removes its sandboxes", entry.run_id);
+        out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
+    }
+    Ok(0)
 }
 
 /// Ends a run now and waits until it has ended. A run that nobody drives is ended on the spot.
@@ -119,11 +159,7 @@ pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let handle = app.handle(&entry);
     if !handle.is_driven() {
-        refuse_finished(app, &entry)?;
-        handle.send(Control::Cancel)?;
-        let code =
-            drive::go_on(Some(entry.run_id.as_str()), &[], &BudgetChange::default(), app, folder, out)?;
-        return Ok(if code == 130 { 0 } else { code });
+        return end_here(&entry, Control::Cancel, app, folder, out);
     }
     handle.send(Control::Cancel)?;
     let clock = SystemClock::default();

@@ -2,9 +2,11 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::{App, Environment, find, settings, task_source};
+use ralph_app::{App, find, settings, task_source};
 use ralph_domain::describe::Tone;
+use ralph_domain::outcome::EndReason;
 use ralph_journal::layout::RalphDir;
+use ralph_journal::registry::Registration;
 use std::path::Path;
 
 /// Says where things stand.
@@ -12,7 +14,7 @@ pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
     let home = app.environment().state_home()?;
     let runs = find::runs_of(&home, &top);
-    let (stands, next) = standing(app.environment(), &top, &runs);
+    let (stands, next) = standing(app, folder, &top, &runs);
     if out.json {
         out.value(&serde_json::json!({ "folder": top, "stands": stands, "next": next, "runs": runs.len() }));
         return Ok(0);
@@ -23,46 +25,39 @@ pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn standing(
-    env: &Environment,
-    top: &Path,
-    runs: &[ralph_journal::registry::Registration],
-) -> (String, String) {
+fn standing(app: &App, folder: &Path, top: &Path, runs: &[Registration]) -> (String, String) {
     if !top.join(".git").exists() {
         return (
             "not a git repository".into(),
             "`git init`, commit what is there, then `ralph init`; or `ralph demo` to see a run first".into(),
         );
     }
-    if let Some(run) = runs.last()
-        && let Ok(state) = find::handle(env, run).state()
+    // A run whose folder was moved away says so in `ralph list`; here it is no way to go on.
+    if !runs.is_empty()
+        && let Ok(facts) = app.facts(folder, None)
     {
-        let id = &run.run_id;
-        let driven = find::handle(env, run).is_driven();
+        let (view, id) = (facts.view(), &facts.entry.run_id);
         let stands = format!(
             "run {id}: {}, iteration {} of {}",
-            state.status(),
-            state.iterations,
-            state.spec.settings.budgets.max_iterations
+            view.status,
+            facts.iteration(),
+            facts.state.spec.settings.budgets.max_iterations
         );
-        let next = match (&state.finished, &state.needs_human, driven) {
-            (Some(end), _, _) if end.reason == ralph_domain::outcome::EndReason::Completed => {
+        let next = match (&view.finished, &view.needs) {
+            (Some(end), _) if end.reason == EndReason::Completed => {
                 format!("`ralph show {id}` shows the proof; `ralph run` starts the next task")
             }
-            (Some(_), _, _) => format!("`ralph show {id}` shows why it ended; `ralph run` starts again"),
-            (None, Some(need), _) if need.reason.needs_approval() => {
-                format!("{}: look at it, then `ralph approve {id}` and `ralph resume {id}`", need.message)
+            (None, Some(needs)) => format!("{}: {}", needs.message, needs.next),
+            (None, None) if view.driven => {
+                format!("`ralph logs -f {id}` follows it, `ralph status` shows more")
             }
-            (None, Some(need), _) => {
-                format!("{}: `ralph nudge \"…\"`, then `ralph resume {id}`", need.message)
-            }
-            (None, None, true) => format!("`ralph logs -f {id}` follows it, `ralph status` shows more"),
-            (None, None, false) => format!("not running: `ralph resume {id}` goes on"),
+            // Where no process drives it, the sentence of the moment names the command.
+            _ => view.next.unwrap_or(view.now),
         };
         return (stands, next);
     }
     if !RalphDir::of(top).config().is_file() {
-        return match settings::detected_agents(env).as_slice() {
+        return match settings::detected_agents(app.environment()).as_slice() {
             [] => (
                 "not set up; no agent CLI found".into(),
                 "`ralph doctor` shows what is missing; `ralph demo` needs nothing".into(),

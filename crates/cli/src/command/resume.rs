@@ -3,11 +3,10 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::parse::BudgetArgs;
 use crate::report::Presenter;
 use ralph_app::{App, NotifyRequest, notify};
 use ralph_domain::config::Isolation;
-use ralph_domain::control::BudgetChange;
-use ralph_domain::money::Usd;
 use std::path::Path;
 
 /// A run that is paused goes on; one whose process has ended is continued from its journal, with its iteration count,
@@ -32,34 +31,6 @@ pub struct ResumeArgs {
     pub notify: Vec<NotifyRequest>,
     #[command(flatten)]
     pub budgets: BudgetArgs,
-}
-
-/// Other limits for the whole run; a run that a budget ended goes on with a larger one.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct BudgetArgs {
-    /// Most iterations of the whole run.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_iterations: Option<u32>,
-    /// Most working time of the whole run, in seconds.
-    #[arg(long, value_name = "N")]
-    pub max_seconds: Option<u64>,
-    /// Most money of the whole run, in USD.
-    #[arg(long, value_name = "USD")]
-    pub max_cost: Option<f64>,
-    /// Most tokens of the whole run.
-    #[arg(long, value_name = "N")]
-    pub max_tokens: Option<u64>,
-}
-
-impl BudgetArgs {
-    fn change(&self) -> BudgetChange {
-        BudgetChange {
-            max_iterations: self.max_iterations,
-            max_seconds: self.max_seconds,
-            max_cost: self.max_cost.map(Usd::from_dollars),
-            max_tokens: self.max_tokens,
-        }
-    }
 }
 
 /// Runs the command.

@@ -5,12 +5,10 @@ mod many;
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::parse::{isolation, publish};
+use crate::parse::{BudgetArgs, isolation, publish};
 use ralph_app::{App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify};
 use ralph_domain::config::{Isolation, ProviderName};
-use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
-use ralph_domain::money::Usd;
 use std::path::{Path, PathBuf};
 
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
@@ -44,18 +42,8 @@ pub struct RunArgs {
     /// Start a new run even where an unfinished one is.
     #[arg(long, conflicts_with = "resume")]
     pub new: bool,
-    /// Most iterations (default 30).
-    #[arg(long, value_name = "N")]
-    pub max_iterations: Option<u32>,
-    /// Most working time in seconds (default 7200); waits for limits do not count.
-    #[arg(long, value_name = "N")]
-    pub max_seconds: Option<u64>,
-    /// Most money in USD (default 10).
-    #[arg(long, value_name = "USD")]
-    pub max_cost: Option<f64>,
-    /// Most tokens in all.
-    #[arg(long, value_name = "N")]
-    pub max_tokens: Option<u64>,
+    #[command(flatten)]
+    pub budgets: BudgetArgs,
     /// Refuse to start where the money cap cannot hold.
     #[arg(long)]
     pub strict_budget: bool,
@@ -133,13 +121,7 @@ pub struct RunArgs {
 pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        let budgets = BudgetChange {
-            max_iterations: args.max_iterations,
-            max_seconds: args.max_seconds,
-            max_cost: args.max_cost.map(Usd::from_dollars),
-            max_tokens: args.max_tokens,
-        };
-        return drive::go_on(name, &args.notify, &budgets, app, folder, out);
+        return drive::go_on(name, &args.notify, &args.budgets.change(), app, folder, out);
     }
     if args.detached {
         // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
@@ -219,10 +201,10 @@ impl RunArgs {
 
     fn overrides(&self) -> Overrides {
         Overrides {
-            max_iterations: self.max_iterations,
-            max_seconds: self.max_seconds,
-            max_cost: self.max_cost,
-            max_tokens: self.max_tokens,
+            max_iterations: self.budgets.max_iterations,
+            max_seconds: self.budgets.max_seconds,
+            max_cost: self.budgets.max_cost,
+            max_tokens: self.budgets.max_tokens,
             strict_budget: self.strict_budget,
             agents: self.agents.clone(),
             model: self.model.clone(),

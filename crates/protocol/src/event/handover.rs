@@ -176,6 +176,9 @@ pub struct Placed {
     /// The branch on the other side, where the run pushes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_branch: Option<String>,
+    /// Digest of the `.ralph/config.json` that the repo brought into a place of the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Digest>,
 }
 
 /// The run goes on elsewhere: on another machine, in another folder.

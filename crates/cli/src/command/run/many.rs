@@ -4,6 +4,7 @@ use super::RunArgs;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::signals;
+use crate::table;
 use ralph_app::side_by_side::{Batch, Lane};
 use ralph_app::{App, RunRequest, TaskInput};
 use ralph_core::clock::SystemClock;
@@ -44,10 +45,14 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 
 /// Status and what there is to say of a task whose run is not looked at.
 fn words(lane: &Lane) -> (&'static str, String) {
-    let summary = || lane.result().and_then(|r| r["summary"].as_str()).unwrap_or_default().to_owned();
+    let text = |key: &str| lane.result().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
+    let summary = || text("summary");
     match lane.code() {
         Some(0) => ("done", summary()),
-        Some(130) => ("stopped", "cancelled".into()),
+        // Its own words name the command that goes on with it.
+        Some(130) if text("reason") == "suspended" => ("paused", summary()),
+        Some(130) if lane.result().is_none() => ("stopped", "not started".into()),
+        Some(130) => ("stopped", summary()),
         Some(3) => ("needs you", summary()),
         Some(_) => ("failed", summary()),
         None if lane.is_running() => ("preparing", String::new()),
@@ -71,14 +76,13 @@ fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
             detail = format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations);
         }
         let age = if lane.is_running() { clock(now.saturating_sub(lane.since())) } else { String::new() };
-        let name = name(lane);
-        let line = format!(
-            "{} {:<9} {name:<28} {age:>6}  {}",
-            out.status_sign(&status),
-            status,
-            one_line(&detail, 60)
-        );
-        text.push_str(&format!("\r\u{1b}[2K{line}\n"));
+        // A line that the terminal wraps would not be drawn over.
+        let room = table::columns().saturating_sub(3);
+        let name = table::fit(&name(lane), (room / 3).clamp(8, 28));
+        let pad = " ".repeat((room / 3).clamp(8, 28).saturating_sub(table::width(&name)));
+        let line = format!("{status:<9} {name}{pad} {age:>6}  {}", one_line(&detail, 120));
+        let line = table::fit(&line, room);
+        text.push_str(&format!("\r\u{1b}[2K{} {line}\n", out.status_sign(&status)));
     }
     out.draw(&text);
     batch.lanes().len()
@@ -92,10 +96,10 @@ fn summary(lanes: &[Lane], out: &Out) -> u8 {
     out.say(format!("{proven} of {} proven", lanes.len()));
     for lane in lanes {
         let (status, detail) = words(lane);
-        out.say(format!("  {status:<9} {}: {}", name(lane), one_line(&detail, 100)));
+        out.say(format!("  {status:<9} {}: {}", name(lane), one_line(&detail, 200)));
         if let Some(branch) = lane.result().and_then(|r| r["branch"].as_str()) {
-            let dir = lane.result().and_then(|r| r["run_dir"].as_str()).unwrap_or_default();
-            out.say(format!("            branch {branch} in {dir}"));
+            let folder = lane.result().and_then(|r| r["workspace"].as_str()).unwrap_or_default();
+            out.say(format!("            branch {branch} in {folder}"));
         }
     }
     if out.json {

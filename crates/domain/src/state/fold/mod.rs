@@ -21,9 +21,7 @@ impl RunFacts {
             // The run and who drives it.
             EventBody::RunCreated { spec, .. } => self.created(spec, at),
             EventBody::DriverStarted { pid, lease, .. } => self.driven_by(*pid, lease),
-            EventBody::Placed(news) => {
-                self.placed_in(&news.workspace, news.branch.as_ref(), news.push_branch.as_ref());
-            }
+            EventBody::Placed(news) => self.placed_in(news),
             EventBody::Prepared { baseline, surroundings } => self.prepared(baseline, surroundings),
             EventBody::Moved(news) => self.moved(news),
             EventBody::SpecChanged { version, spec, .. } => self.spec_changed(*version, spec),

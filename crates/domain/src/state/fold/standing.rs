@@ -1,6 +1,6 @@
 //! The run itself: its spec, who drives it, who rests, what it waits for, what it asks.
 
-use crate::event::{Baseline, Moved, RefMove};
+use crate::event::{Baseline, Moved, Placed, RefMove};
 use crate::id::{AgentName, Digest};
 use crate::lease::DriverLease;
 use crate::outcome::{EndReason, HumanReason};
@@ -8,7 +8,6 @@ use crate::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Names in a sentence for a person; the event has more of them.
 const NAMES_SHOWN: usize = 20;
@@ -29,22 +28,20 @@ impl RunFacts {
     }
 
     /// What was only wished for in the spec is what it became.
-    pub(super) fn placed_in(
-        &mut self,
-        workspace: &Path,
-        branch: Option<&String>,
-        push_branch: Option<&String>,
-    ) {
+    pub(super) fn placed_in(&mut self, news: &Placed) {
         let spec = &mut self.spec;
-        let own = std::mem::replace(&mut spec.workspace, workspace.to_owned());
+        let own = std::mem::replace(&mut spec.workspace, news.workspace.clone());
         let own = (own, spec.branch.take(), spec.settings.handover.branch.take());
         // The spec that the fold began with names the place of a run that goes on elsewhere.
         if !self.placed {
             self.spec_place = Some(own);
         }
         self.placed = true;
-        spec.branch = branch.cloned();
-        spec.settings.handover.branch = push_branch.cloned();
+        spec.branch.clone_from(&news.branch);
+        spec.settings.handover.branch.clone_from(&news.push_branch);
+        if news.config.is_some() {
+            spec.config_digest.clone_from(&news.config);
+        }
     }
 
     pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
