@@ -303,8 +303,9 @@ impl Finished {
             &self.home.record(&self.spec.run_id),
             "driver.log",
         );
-        let ended = |state: &RunState| state.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
-        let over = |state: &RunState| ended(state) && state.kept_back.is_empty();
+        let ended =
+            |state: &RunState| state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget());
+        let over = |state: &RunState| ended(state) && state.work.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
             remove_twin(&self.vars, &self.home, &self.spec);
         }
@@ -319,7 +320,7 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
         let record = last.run_dir();
         // Its process may have been killed before it could do so; and whoever starts anew has taken what they wanted.
         if let Ok(last) = snapshot::read_spec(&record)
-            && handed_state(home, &last).is_some_and(|state| state.finished.is_some())
+            && handed_state(home, &last).is_some_and(|state| state.result.finished.is_some())
         {
             remove_twin(env.vars(), home, &last);
         }
@@ -386,7 +387,7 @@ fn unfinished(
     let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
     let id = entry.run_id.clone();
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
-    if state.finished.is_some() {
+    if state.result.finished.is_some() {
         return Ok(None);
     }
     let mut before = state.spec.settings.clone();

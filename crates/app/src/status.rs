@@ -13,7 +13,7 @@ pub fn object(facts: &Facts) -> Value {
         .verifiers
         .iter()
         .map(|verifier| {
-            let result = state.checks.get(&verifier.name);
+            let result = state.work.checks.get(&verifier.name);
             json!({
                 "name": verifier.name,
                 "command": verifier.command_line(),
@@ -30,16 +30,18 @@ pub fn object(facts: &Facts) -> Value {
         })
         .collect();
     let cooldowns: serde_json::Map<String, Value> = state
+        .agents
         .cooldowns
         .iter()
         .filter(|(_, rest)| rest.until > facts.now)
         .map(|(name, rest)| (name.to_string(), json!({ "until": rest.until, "reason": rest.reason })))
         .collect();
-    let needs = state.needs_human.as_ref().map(|need| {
+    let needs = state.people.needs_human.as_ref().map(|need| {
         let next = need.answer(facts.entry.run_id.as_str());
         json!({ "reason": need.reason, "message": need.message, "next": next })
     });
     let finished = state
+        .result
         .finished
         .as_ref()
         .map(|end| json!({ "reason": end.reason, "summary": end.summary, "at": end.at }));
@@ -51,21 +53,21 @@ pub fn object(facts: &Facts) -> Value {
         "driven": facts.driver.is_some(),
         "pid": facts.driver.as_ref().map(|d| d.pid),
         "iteration": facts.iteration(),
-        "iterations_done": state.iterations,
+        "iterations_done": state.iterations.count,
         "max_iterations": settings.budgets.max_iterations,
-        "agent": state.current.as_ref().map(|c| &c.agent),
+        "agent": state.iterations.current.as_ref().map(|c| &c.agent),
         "loop_score": facts.loop_score(),
-        "cost_usd": state.totals.cost,
-        "cost_basis": state.totals.basis,
+        "cost_usd": state.spending.totals.cost,
+        "cost_basis": state.spending.totals.basis,
         "max_cost_usd": settings.budgets.max_cost,
-        "compute_usd": state.compute.known_cost(),
-        "sandboxes": state.compute.sandboxes,
-        "tokens": state.totals.tokens,
+        "compute_usd": state.spending.compute.known_cost(),
+        "sandboxes": state.spending.compute.sandboxes,
+        "tokens": state.spending.totals.tokens,
         "elapsed_seconds": state.elapsed().as_secs_f64(),
         "working_seconds": state.spent().time.as_secs_f64(),
         "checks": checks,
         "cooldowns": cooldowns,
-        "dropped": state.dropped,
+        "dropped": state.agents.dropped,
         "needs": needs,
         "branch": facts.branch(),
         "workspace": state.spec.home(),

@@ -58,7 +58,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         }
     }
     for name in &current.checked {
-        if let Some(result) = state.checks.get(name) {
+        if let Some(result) = state.work.checks.get(name) {
             let verdict = if result.passed { "passed" } else { result.why.as_deref().unwrap_or("failed") };
             let _ = writeln!(entry, "- {name}: {verdict} ([log](../runs/{run}/{}))", result.log);
         }

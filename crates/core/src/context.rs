@@ -195,6 +195,7 @@ impl Context {
     pub fn save_cooldowns(&self) -> Result<(), DriveError> {
         let map: serde_json::Map<String, serde_json::Value> = self
             .state
+            .agents
             .cooldowns
             .iter()
             .map(|(name, rest)| {
@@ -226,7 +227,7 @@ impl Context {
 
     /// A run that is over leaves a copy of its record in the user's folder. Nothing depends on it.
     pub fn show_end(&mut self) {
-        if self.state.finished.is_none() {
+        if self.state.result.finished.is_none() {
             return self.show_record();
         }
         let dir = RalphDir::of(&self.state.spec.origin);
@@ -235,7 +236,7 @@ impl Context {
 
     /// Whether what goes on now is to end at once.
     pub fn ends_now(&self) -> bool {
-        self.state.cancel_by.is_some() || self.suspend_by.is_some()
+        self.state.people.cancel_by.is_some() || self.suspend_by.is_some()
     }
 
     /// A named place between two effects.

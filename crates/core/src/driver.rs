@@ -131,7 +131,7 @@ impl Driver {
         let mut driver = Self::assemble(hold.state, hold.journal, hold.lease, parts);
         driver.ctx.show_record();
         driver.ctx.catch_up(&heard)?;
-        let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.cooldowns.is_empty();
+        let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.agents.cooldowns.is_empty();
         if begins {
             driver.inherit_cooldowns()?;
         }
@@ -143,7 +143,7 @@ impl Driver {
         if let Some(baseline) = driver.ctx.state.baseline.clone() {
             driver.workspace.reopen(&baseline)?;
         }
-        if driver.ctx.state.edit_pending {
+        if driver.ctx.state.people.edit_pending {
             driver.ctx.new_spec_version()?;
         }
         if !first {
@@ -260,7 +260,7 @@ impl Driver {
     fn suspends(&mut self, step: &Step) -> Result<bool, DriveError> {
         let Some(by) = self.ctx.suspend_by.clone() else { return Ok(false) };
         let ends_anyway = matches!(step, Step::Done | Step::AwaitPerson | Step::Finish { .. });
-        if ends_anyway || self.ctx.state.cancel_by.is_some() {
+        if ends_anyway || self.ctx.state.people.cancel_by.is_some() {
             return Ok(false);
         }
         if self.ctx.observer.ends_for_good() {
@@ -282,7 +282,7 @@ impl Driver {
         match told.and(flushed) {
             Ok(()) => self.result(None),
             Err(error) => {
-                let run_error = error.to_run_error(Some(self.ctx.state.iterations + 1));
+                let run_error = error.to_run_error(Some(self.ctx.state.iterations.count + 1));
                 self.result(Some(run_error))
             }
         }

@@ -226,7 +226,7 @@ fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(
 }
 
 fn refuse_finished(app: &App, entry: &Registration) -> Result<(), CommandError> {
-    match &app.handle(entry).state()?.finished {
+    match &app.handle(entry).state()?.result.finished {
         Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
             .hint("`ralph list` shows the runs of this folder")),
         None => Ok(()),

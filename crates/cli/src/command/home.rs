@@ -42,10 +42,10 @@ fn standing(
         let stands = format!(
             "run {id}: {}, iteration {} of {}",
             state.status(),
-            state.iterations,
+            state.iterations.count,
             state.spec.settings.budgets.max_iterations
         );
-        let next = match (&state.finished, &state.needs_human, driven) {
+        let next = match (&state.result.finished, &state.people.needs_human, driven) {
             (Some(end), _, _) if end.reason == ralph_domain::outcome::EndReason::Completed => {
                 format!("`ralph show {id}` shows the proof; `ralph run` starts the next task")
             }

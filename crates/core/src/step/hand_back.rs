@@ -46,15 +46,16 @@ impl Driver {
         self.ctx.boundary("handback.written");
         back.conflicts.truncate(FILES_MAX);
         let state = &self.ctx.state;
-        let known = back.conflicts == state.kept_back && back.branch_kept == state.branch_kept;
+        let known = back.conflicts == state.work.kept_back && back.branch_kept == state.work.branch_kept;
         if !back.written.is_empty() || !known {
-            let iteration = state.current.as_ref().map_or(state.iterations, |current| current.iteration);
+            let iteration =
+                state.iterations.current.as_ref().map_or(state.iterations.count, |current| current.iteration);
             let handed = Handed {
                 iteration,
                 written: back.written.len(),
                 conflicts: back.conflicts,
                 branch_kept: back.branch_kept,
-                commit: commit.or_else(|| state.work.clone()),
+                commit: commit.or_else(|| state.work.commit.clone()),
             };
             self.ctx.record(EventBody::HandedBack(handed))?;
         }

@@ -25,7 +25,9 @@ pub(crate) const EXCERPT: usize = 8 * 1024;
 impl Driver {
     pub(crate) fn verify(&mut self, checks: &[String]) -> Result<(), DriveError> {
         self.ctx.boundary("verify.before");
-        let (Some(current), Some(tree)) = (&self.ctx.state.current, self.ctx.state.tree.clone()) else {
+        let (Some(current), Some(tree)) =
+            (&self.ctx.state.iterations.current, self.ctx.state.work.tree.clone())
+        else {
             return Ok(());
         };
         let iteration = current.iteration;
