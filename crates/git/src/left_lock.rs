@@ -3,8 +3,7 @@
 //! The engine takes a lock only between sessions, when their processes are gone. A lock that was made since the run began, stays
 //! as it is for a while, and that no living git can hold was left by one of them. Anything else is somebody's, and stays.
 
-use crate::guard::Tree;
-use crate::repo::Repo;
+use crate::repo::{Repo, Tree};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -16,6 +15,8 @@ const REST_OF_RUN: Duration = Duration::from_secs(2);
 const REST_OF_USER: Duration = Duration::from_secs(20);
 /// Between two looks at the processes of the machine.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Between two looks at a lock.
+const PAUSE_MS: u16 = 20;
 
 /// Where a run's locks are, and since when.
 #[derive(Debug, Clone)]
@@ -87,7 +88,7 @@ impl LeftLocks {
                 if self.is_left(lock, &mut watched) {
                     let _ = fs::remove_file(lock);
                 }
-                crate::lock_file::pause();
+                pause();
             }
         }
     }
@@ -126,6 +127,12 @@ impl LeftLocks {
             Err(_) => !over(),
         })
     }
+}
+
+/// A moment's rest between two looks at a lock.
+pub(crate) fn pause() {
+    let mut none: [nix::poll::PollFd<'_>; 0] = [];
+    let _ = nix::poll::poll(&mut none, PAUSE_MS);
 }
 
 fn identity(lock: &Path) -> Option<Identity> {

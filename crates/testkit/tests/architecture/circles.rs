@@ -11,8 +11,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("core", &["append_only", "integrity"]),
     ("core", &["baseline", "changelog", "driver", "handover", "help", "prompt", "step"]),
     ("core", &["context", "refusals"]),
-    ("git", &["checkpoint", "session", "workspace"]),
-    ("git", &["hand_back", "twin", "twin_refs"]),
     ("journal", &["journal", "repair"]),
     ("notify", &["command", "desktop", "email", "herald", "slack", "webhook"]),
     ("sandbox", &["os", "wire"]),
