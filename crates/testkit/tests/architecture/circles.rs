@@ -12,7 +12,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("core", &["baseline", "changelog", "driver", "handover", "help", "prompt", "step"]),
     ("core", &["context", "refusals"]),
     ("journal", &["journal", "repair"]),
-    ("notify", &["command", "desktop", "email", "herald", "slack", "webhook"]),
     ("sandbox", &["os", "wire"]),
 ];
 
