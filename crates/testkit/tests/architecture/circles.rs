@@ -11,7 +11,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("core", &["append_only", "integrity"]),
     ("core", &["baseline", "changelog", "driver", "handover", "help", "prompt", "step"]),
     ("core", &["context", "refusals"]),
-    ("sandbox", &["os", "wire"]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
