@@ -1,6 +1,6 @@
 //! What a run goes by, looked at when it goes on and when a person has spoken: spec, tree, evidence, refs, cooldowns.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::task_book;
 use ralph_domain::event::EventBody;

@@ -1,6 +1,6 @@
 //! The end of a run as one object, with the typed error that belongs to it.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
 use ralph_domain::state::RunState;
 

@@ -1,6 +1,6 @@
 //! The life of a run's sandboxes as the journal tells it.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::EventBody;
 use ralph_domain::outcome::EndReason;

@@ -1,7 +1,7 @@
 //! Waiting for others: the checks of the code host, the review of a person. What they say goes to the next session.
 
 use super::{Try, pr::STATUS, reach};
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, ReviewOutcome, ReviewSeen};

@@ -7,7 +7,7 @@ mod pr;
 mod state_files;
 pub mod text;
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::dialect::Publish;
 use ralph_domain::event::{EventBody, HandoverFailed, PrOccasion, Pushed};

@@ -1,7 +1,7 @@
 //! Whether other open pull requests touch the same files: told early, while it is cheap to agree.
 
 use super::{Try, reach};
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use ralph_domain::config::Overlap;
 use ralph_domain::event::{EventBody, OverlapFound, OverlapWith};
 

@@ -1,7 +1,7 @@
 //! The one pull request of a run: opened as a draft with the first push, kept true, ready for review when it is proven.
 
 use super::{Try, reach, text};
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,

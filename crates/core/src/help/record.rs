@@ -1,6 +1,6 @@
 //! The record of a run as a reader needs it: the task, what was tried, what failed, bounded.
 
-use crate::step::judge::read_tail;
+use crate::log_tail::read_tail;
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_domain::text::{head, tail};

@@ -47,7 +47,7 @@ impl Files {
             .values()
             .filter(|r| !r.passed)
             .map(|r| {
-                let output = crate::step::judge::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
+                let output = crate::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
                 (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
             })
             .collect();

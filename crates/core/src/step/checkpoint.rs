@@ -1,6 +1,6 @@
 //! Checkpoint: the tree, a commit on the work ref, the diff; and whether refs or protected paths were touched.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::handover::text;
 use ralph_domain::event::EventBody;

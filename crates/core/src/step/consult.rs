@@ -1,7 +1,7 @@
 //! Consult: the doctor reads the run, a critic looks at its last changes, and whoever uses the library is asked.
 
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::help::{self, Record, StuckContext};
 use crate::observers::Live;

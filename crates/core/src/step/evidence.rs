@@ -1,7 +1,7 @@
 //! Evidence: what the stuck rules want to know of an iteration and no event says, read from its files. Every read is
 //! bounded, so that an iteration costs the same however much it printed.
 
-use crate::step::judge::read_tail;
+use crate::log_tail::read_tail;
 use crate::step::tick;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};

@@ -1,7 +1,7 @@
 //! Hand back: what the agent did on its twin goes into the user's own tree, and what the user did meanwhile comes in. Where
 //! the agent works in the user's own tree there is nothing to do.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Handed};
 use ralph_domain::id::CommitId;

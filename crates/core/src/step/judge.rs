@@ -1,7 +1,8 @@
 //! Judge: the verdict on an iteration, its stuck signals, its receipt and its lines in the changelogs.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::log_tail::read_tail;
 use crate::step::evidence;
 use crate::{changelog, receipt};
 use ralph_domain::budget_warning::budget_warnings;
@@ -13,7 +14,6 @@ use ralph_domain::ladder;
 use ralph_domain::ports::PutAway;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::{self, Evidence, Signals, Trace};
-use ralph_domain::text::tail;
 use ralph_journal::artifacts;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -134,20 +134,4 @@ fn test_output(state: &RunState, current: &Current, run_dir: &Path) -> String {
         text.push_str("no verifier ran in this iteration\n");
     }
     text
-}
-
-/// The end of a log, whole where it is short.
-pub(crate) fn read_tail(path: &Path, max: u64) -> String {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
-    let length = file.metadata().map_or(0, |m| m.len());
-    if length > max && file.seek(SeekFrom::End(-(max as i64))).is_err() {
-        return String::new();
-    }
-    let mut bytes = Vec::new();
-    if file.take(max).read_to_end(&mut bytes).is_err() {
-        return String::new();
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    tail(&text, max as usize).to_owned()
 }

@@ -1,6 +1,6 @@
 //! Mitigate: one rung of the ladder.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Rung};
 use ralph_domain::ladder::{self, Fallback};

@@ -1,7 +1,7 @@
 //! Prove: the final check of the exact work commit, in a clean checkout and a sandbox of its own. What passes only in the
 //! workspace does not pass here, and the agent is told what differs.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::results::without_result;
 use crate::proof::watched::Watched;

@@ -1,6 +1,6 @@
 //! Tick: what the agent claims in the task file is read, what is met is written there. The engine's marks are the truth.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::task_book;
 use ralph_domain::event::EventBody;

@@ -1,10 +1,10 @@
 //! Verify: run verifiers and take down what they say, on which tree, with the digest of their log.
 
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::log_tail::read_tail;
 use crate::observers::Live;
-use crate::step::judge::read_tail;
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;

@@ -1,7 +1,7 @@
 //! Work: one fresh agent session, from prompt to report.
 
 use super::recorder::Recorder;
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::{prompt, task_book};
 use ralph_domain::claim::promises;

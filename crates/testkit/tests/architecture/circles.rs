@@ -8,9 +8,6 @@ use std::path::Path;
 /// row that is no circle any more.
 const CIRCLES: &[(&str, &[&str])] = &[
     ("cli", &["args", "command", "follow", "run_text", "table", "words"]),
-    ("core", &["append_only", "integrity"]),
-    ("core", &["baseline", "changelog", "driver", "handover", "help", "prompt", "step"]),
-    ("core", &["context", "refusals"]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
