@@ -6,9 +6,7 @@ use std::path::Path;
 
 /// Circles that are still there. The list only shrinks: a module that joins one, or a new one, fails the test, and so does a
 /// row that is no circle any more.
-const CIRCLES: &[(&str, &[&str])] = &[
-    ("cli", &["args", "command", "follow", "run_text", "table", "words"]),
-];
+const CIRCLES: &[(&str, &[&str])] = &[];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
