@@ -171,7 +171,8 @@ mod tests {
     fn a_lock_from_before_the_run_is_somebody_elses() {
         let here = here();
         let file = fs::File::options().write(true).open(&here.lock).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+        let begun = fs::metadata(here.folder.path().join("mark")).unwrap().modified().unwrap();
+        file.set_modified(begun - Duration::from_secs(3600)).unwrap();
         assert!(!here.locks.is_left(&here.lock, &mut Watched::default()));
         fs::remove_file(here.folder.path().join("mark")).unwrap();
         assert!(!here.locks.is_left(&here.lock, &mut Watched::default()));
