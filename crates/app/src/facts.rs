@@ -44,7 +44,7 @@ impl Facts {
         let mut state = find::handle(env, &entry).state()?;
         let driver = lock::holder(&entry.run_dir().lock()).filter(|h| h.run_id == entry.run_id);
         let now = SystemClock::default().now();
-        let last_event = state.finished.as_ref().map_or(state.now, |end| end.at);
+        let last_event = state.result.finished.as_ref().map_or(state.now, |end| end.at);
         // A run that nobody drives does not grow older by itself.
         if driver.is_some() {
             state.tick(now);
@@ -54,7 +54,9 @@ impl Facts {
 
     /// Unfinished, and neither a process nor a person's answer is at work on it.
     pub fn is_orphaned(&self) -> bool {
-        self.state.finished.is_none() && self.state.needs_human.is_none() && self.driver.is_none()
+        self.state.result.finished.is_none()
+            && self.state.people.needs_human.is_none()
+            && self.driver.is_none()
     }
 
     /// The status for people: a run that nobody drives is paused, whatever it was doing.
@@ -64,12 +66,12 @@ impl Facts {
 
     /// The number of the iteration under way, or of the last one.
     pub fn iteration(&self) -> u32 {
-        self.state.current.as_ref().map_or(self.state.iterations, |c| c.iteration)
+        self.state.iterations.current.as_ref().map_or(self.state.iterations.count, |c| c.iteration)
     }
 
     /// The score of the last iteration.
     pub fn loop_score(&self) -> f64 {
-        self.state.history.back().map_or(0.0, |h| h.loop_score)
+        self.state.iterations.history.back().map_or(0.0, |h| h.loop_score)
     }
 
     /// The branch or ref that holds the work.
@@ -79,7 +81,8 @@ impl Facts {
 
     /// The run as every screen, page and program shows it.
     pub fn view(&self) -> RunView {
-        let log = self.state.current.as_ref().map(|c| format!("iterations/{}/output.log", c.iteration));
+        let log =
+            self.state.iterations.current.as_ref().map(|c| format!("iterations/{}/output.log", c.iteration));
         let moment = Moment {
             now: Some(self.now),
             driven: self.driver.is_some(),
@@ -91,7 +94,7 @@ impl Facts {
 
     /// Whether a result holds for the tree that was recorded last.
     pub fn is_current(&self, result: &CheckResult) -> bool {
-        self.state.tree.as_ref() == Some(&result.tree)
+        self.state.work.tree.as_ref() == Some(&result.tree)
     }
 
     /// When a file of the run's folder was last written.
@@ -102,7 +105,7 @@ impl Facts {
 
     /// What the agent does now, where its output tells: the last file it named.
     pub fn activity(&self) -> Option<String> {
-        let current = self.state.current.as_ref().filter(|c| c.stage == Stage::Working)?;
+        let current = self.state.iterations.current.as_ref().filter(|c| c.stage == Stage::Working)?;
         let path = self.entry.run_dir().iteration(current.iteration).join("actions.jsonl");
         // An agent that died long ago does nothing now.
         self.driver.as_ref()?;

@@ -92,8 +92,8 @@ pub fn look(env: &Environment, registration: Registration) -> ListEntry {
             driven: facts.driver.is_some(),
             iteration: Some(facts.iteration()),
             max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),
-            cost_usd: Some(facts.state.totals.cost),
-            cost_basis: Some(facts.state.totals.basis),
+            cost_usd: Some(facts.state.spending.totals.cost),
+            cost_basis: Some(facts.state.spending.totals.basis),
             last_event_at: Some(facts.last_event),
             orphaned: facts.is_orphaned(),
             ..entry

@@ -7,10 +7,10 @@ use ralph_domain::outcome::EndReason;
 /// What goes on now.
 pub fn line(facts: &Facts) -> (Tone, String) {
     let state = &facts.state;
-    let tone = match &state.finished {
+    let tone = match &state.result.finished {
         Some(end) if end.reason == EndReason::Completed => Tone::Good,
         Some(_) => Tone::Bad,
-        None if state.needs_human.is_some() || facts.driver.is_none() || state.wait.is_some() => {
+        None if state.people.needs_human.is_some() || facts.driver.is_none() || state.wait.is_some() => {
             Tone::Attention
         }
         None => Tone::Plain,

@@ -172,7 +172,7 @@ fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Begun>
     let spec = snapshot::read_spec(&entry.run_dir())?;
     let _lock = locks::of_run(&home, &spec)?;
     let state = snapshot::load(&entry.run_dir())?;
-    if !is_unplaced(&state) || state.finished.is_some() {
+    if !is_unplaced(&state) || state.result.finished.is_some() {
         return Ok(None);
     }
     Hold::open(&wiring::taker(env, &home, &spec)?)?
@@ -205,14 +205,14 @@ pub(crate) fn go_on(
     let Taken { env, home, spec, repo, places, mut lock } = take(env, entry, report)?;
     let notifiers = notify::notifiers(&env, requests)?;
     if let Ok(state) = snapshot::load(&places.dir) {
-        if let Some(end) = &state.finished {
+        if let Some(end) = &state.result.finished {
             if ralph_core::is_outstanding(&state, &notifiers) {
                 return tell_of_the_end(&env, spec, places, notifiers);
             }
             may_go_on(&state, end, budgets)?;
         }
-        if let Some(need) = state.needs_human.as_ref().filter(|n| n.reason.needs_approval())
-            && !inbox_has_answer(&places, state.inbox)
+        if let Some(need) = state.people.needs_human.as_ref().filter(|n| n.reason.needs_approval())
+            && !inbox_has_answer(&places, state.people.inbox)
         {
             return Err(AppError::needs_person(format!(
                 "run {} waits for your approval: {}",

@@ -303,7 +303,7 @@ impl Finished {
             &self.home.record(&self.spec.run_id),
             "driver.log",
         );
-        let over = |state: &RunState| has_ended(state) && state.kept_back.is_empty();
+        let over = |state: &RunState| has_ended(state) && state.work.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
             remove_twin(&self.vars, &self.home, &self.spec);
         }
@@ -312,7 +312,7 @@ impl Finished {
 
 /// Whether a run is over for good: no larger budget lets it go on.
 fn has_ended(state: &RunState) -> bool {
-    state.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
+    state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
 }
 
 /// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
@@ -390,7 +390,7 @@ fn unfinished(
     let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
     let id = entry.run_id.clone();
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
-    if state.finished.is_some() {
+    if state.result.finished.is_some() {
         return Ok(None);
     }
     let mut before = state.spec.settings.clone();

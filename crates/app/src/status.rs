@@ -30,6 +30,7 @@ pub fn object(facts: &Facts) -> Value {
         })
         .collect();
     let cooldowns: serde_json::Map<String, Value> = state
+        .agents
         .cooldowns
         .iter()
         .filter(|(_, rest)| rest.until > facts.now)
@@ -46,11 +47,11 @@ pub fn object(facts: &Facts) -> Value {
         "cost_basis": view.spent.cost_basis,
         "max_cost_usd": budgets.max_cost,
         "compute_usd": view.spent.compute_usd,
-        "sandboxes": state.compute.sandboxes,
+        "sandboxes": state.spending.compute.sandboxes,
         "tokens": view.spent.tokens,
         "checks": checks,
         "cooldowns": cooldowns,
-        "dropped": state.dropped,
+        "dropped": state.agents.dropped,
         "needs": view.needs,
         "branch": view.branch,
         "run_dir": facts.entry.run_dir().path(),

@@ -31,7 +31,7 @@ impl Story {
             state.apply(&event);
             match event.body {
                 EventBody::IterationEnded { iteration, signals, .. } => {
-                    story.iterations.extend(state.history.back().cloned());
+                    story.iterations.extend(state.iterations.history.back().cloned());
                     if wanted == Some(iteration) {
                         story.signals = Some(signals);
                     }

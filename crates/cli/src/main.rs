@@ -6,6 +6,7 @@
 
 mod args;
 mod command;
+mod dispatch;
 mod drive;
 mod error;
 mod fault;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     let out = output::Out::new(args.style(), &env);
     // What a killed guard leaves behind comes to this process, which ends it.
     let adopts = ralph_sandbox::adopt_orphans().map_err(error::CommandError::from);
-    match adopts.and_then(|()| command::run(args, &App::new(env), &out)) {
+    match adopts.and_then(|()| dispatch::dispatch(args, &App::new(env), &out)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out.fail(&error)),
     }

@@ -110,9 +110,9 @@ impl Observer for Terminal {
         let frames = self.out.spinner();
         self.frame = (self.frame + 1) % frames.len();
         let budgets = &state.spec.settings.budgets;
-        let number = state.current.as_ref().map_or(state.iterations, |c| c.iteration);
-        let cost = if state.totals.cost > ralph_domain::money::Usd::ZERO {
-            format!(" · {} of {}", state.totals.cost, budgets.max_cost)
+        let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
+        let cost = if state.spending.totals.cost > ralph_domain::money::Usd::ZERO {
+            format!(" · {} of {}", state.spending.totals.cost, budgets.max_cost)
         } else {
             String::new()
         };
@@ -159,7 +159,7 @@ fn now_line(state: &RunState, live: &Live<'_>) -> String {
             None => format!("{} · `ralph resume` goes on", wait.reason),
         };
     }
-    match &state.current {
+    match &state.iterations.current {
         Some(current) if current.stage == Stage::Working => {
             let mut text = format!("{} is working · {}", current.agent, clock(live.elapsed));
             if let Some(silent) = live.silent.filter(|s| s.as_secs() >= 2) {

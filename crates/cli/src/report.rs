@@ -155,8 +155,8 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
     if spec.home() != spec.origin {
         row("folder", &spec.workspace.display().to_string());
     }
-    let kept = state.map(|state| state.kept_back.as_slice()).unwrap_or_default();
-    if let Some(branch) = state.and_then(|state| state.branch_kept.as_ref()) {
+    let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
+    if let Some(branch) = state.and_then(|state| state.work.branch_kept.as_ref()) {
         let work = format!("refs/ralph/{}/work", spec.run_id);
         row(
             "yours",

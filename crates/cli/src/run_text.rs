@@ -84,7 +84,7 @@ fn criteria(facts: &Facts, out: &Out) {
     let mut table = Table::new(2).indent(2);
     for verifier in &state.spec.settings.verifiers {
         let required = state.spec.settings.required_verifiers.contains(&verifier.name);
-        let (sign, tone, words) = match state.checks.get(&verifier.name) {
+        let (sign, tone, words) = match state.work.checks.get(&verifier.name) {
             None => (Sign::Open, Tone::Muted, "not run yet".to_owned()),
             Some(result) if result.passed => (Sign::Good, Tone::Good, check_words(facts, result)),
             Some(result) => (Sign::Bad, Tone::Bad, check_words(facts, result)),
@@ -92,7 +92,7 @@ fn criteria(facts: &Facts, out: &Out) {
         let name = format!("{}{}", verifier.name, if required { " (required)" } else { "" });
         table.row([Cell::toned(tone, out.sign(sign)), name.into(), words.into()]);
     }
-    if let Some(proof) = &state.proof {
+    if let Some(proof) = &state.result.proof {
         let place = if proof.clean { "in a clean checkout" } else { "in place" };
         let (sign, tone, words) = match (&proof.proof, proof.passed) {
             (None, _) => (Sign::Now, Tone::Muted, format!("checking {} {place}", proof.commit.short())),
@@ -128,9 +128,10 @@ fn agents(facts: &Facts, out: &Out) {
     let mut table = Table::new(2).indent(2);
     for agent in &state.spec.settings.agents {
         let name = &agent.name;
-        let works = facts.driver.is_some() && state.current.as_ref().is_some_and(|c| c.agent == *name);
-        let rest = state.cooldowns.get(name).filter(|c| c.until > facts.now);
-        let (sign, tone, mut words) = if let Some(reason) = state.dropped.get(name) {
+        let works =
+            facts.driver.is_some() && state.iterations.current.as_ref().is_some_and(|c| c.agent == *name);
+        let rest = state.agents.cooldowns.get(name).filter(|c| c.until > facts.now);
+        let (sign, tone, mut words) = if let Some(reason) = state.agents.dropped.get(name) {
             (Sign::Bad, Tone::Bad, format!("takes no further part: {reason}"))
         } else if let Some(rest) = rest {
             let words = format!("rests for {}: {}", left(rest.until, facts.now), rest.reason);
@@ -140,7 +141,7 @@ fn agents(facts: &Facts, out: &Out) {
         } else {
             (Sign::Open, Tone::Muted, "free".to_owned())
         };
-        if let Some(used) = state.by_agent.get(name) {
+        if let Some(used) = state.agents.by_agent.get(name) {
             words.push_str(&format!(" · {}", count(used.sessions as usize, "session")));
             if used.cost > Usd::ZERO {
                 words.push_str(&format!(" · {}", used.cost));
@@ -188,7 +189,7 @@ fn budgets(facts: &Facts, out: &Out) {
 }
 
 fn iterations(facts: &Facts, out: &Out) {
-    let history = &facts.state.history;
+    let history = &facts.state.iterations.history;
     if history.is_empty() {
         return;
     }
@@ -211,7 +212,7 @@ pub fn places(facts: &Facts, out: &Out) {
         row(out, "pull request", &format!("{}{how}", pr.url));
     }
     row(out, "folder", &home_path(state.spec.home()));
-    for sandbox in &state.compute.sandboxes {
+    for sandbox in &state.spending.compute.sandboxes {
         let rests = if sandbox.rests { ", at rest" } else { "" };
         row(out, "sandbox", &format!("{} of {}{rests}", sandbox.id, sandbox.provider));
     }

@@ -230,13 +230,13 @@ fn pieces(text: &str) -> Vec<String> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::args::Cli;
-    use clap::Parser as _;
+    use crate::output::{Color, Style};
 
     /// Output without colour, for tests of texts.
     pub fn plain() -> Out {
         let env = ralph_app::Environment::new(Default::default(), "/");
-        Out::new(Cli::parse_from(["ralph", "--color", "never"]).style(), &env)
+        let style = Style { json: false, quiet: false, verbose: false, color: Color::Never };
+        Out::new(style, &env)
     }
 
     #[test]

@@ -34,14 +34,14 @@ pub fn budget_tone(share: f64) -> Option<Tone> {
 
 /// `$1.34 of $10 (reported)`.
 pub fn cost(state: &RunState) -> String {
-    let (totals, cap) = (&state.totals, state.spec.settings.budgets.max_cost);
+    let (totals, cap) = (&state.spending.totals, state.spec.settings.budgets.max_cost);
     let models = match totals.basis {
         _ if totals.sessions == 0 => format!("$0 of {cap}"),
         CostBasis::Unknown if totals.cost == Usd::ZERO => format!("cost unknown (cap {cap})"),
         CostBasis::Unknown => format!("at least {} of {cap} (partly unknown)", totals.cost),
         basis => format!("{} of {cap} ({})", totals.cost, basis.as_str()),
     };
-    match state.compute.known_cost() {
+    match state.spending.compute.known_cost() {
         Some(compute) => format!("{models}, compute ~{compute}"),
         None => models,
     }

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use crate::integrity::FileStamp;
+use crate::file_stamp::FileStamp;
 use ralph_domain::event::EventBody;
 use ralph_journal::JournalError;
 use std::fs::{File, OpenOptions};

@@ -1,6 +1,6 @@
 //! What a run goes by, looked at when it goes on and when a person has spoken: spec, tree, evidence, refs, cooldowns.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::task_book;
 use ralph_domain::event::EventBody;
@@ -10,7 +10,7 @@ use ralph_journal::snapshot;
 impl Driver {
     /// A person approved: refs and configuration as they are now are the new baseline.
     pub(crate) fn apply_approval(&mut self) -> Result<(), DriveError> {
-        if !self.ctx.state.approval_pending || self.ctx.state.baseline.is_none() {
+        if !self.ctx.state.people.approval_pending || self.ctx.state.baseline.is_none() {
             return Ok(());
         }
         self.workspace.accept_refs()?;
@@ -22,10 +22,11 @@ impl Driver {
         let recorded = self
             .ctx
             .state
+            .iterations
             .current
             .as_ref()
             .is_some_and(|c| c.stage == ralph_domain::state::Stage::Checkpointed);
-        if recorded && Some(self.workspace.tree()?) != self.ctx.state.tree {
+        if recorded && Some(self.workspace.tree()?) != self.ctx.state.work.tree {
             self.checkpoint()?;
         }
         Ok(())
@@ -34,12 +35,13 @@ impl Driver {
     /// Evidence that a power cut damaged is no evidence.
     pub(crate) fn check_evidence(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
-        let Some(digest) = state.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone()) else {
+        let Some(digest) = state.result.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone())
+        else {
             return Ok(());
         };
         let path = self.ctx.run.proof();
         let sound = std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == digest);
-        if !sound && state.finished.is_none() {
+        if !sound && state.result.finished.is_none() {
             let reason = format!("`{}` is not what was journalled", path.display());
             self.ctx.record(EventBody::ProofVoided { reason })?;
         }
@@ -58,7 +60,7 @@ impl Driver {
         let file = std::fs::read_to_string(&path).unwrap_or_default();
         let text = match &spec.task.raw {
             // What was marked as done stays marked where the new text has it, too.
-            Some(raw) => task_book::marked(spec.task.dialect, raw, &self.ctx.state.claims),
+            Some(raw) => task_book::marked(spec.task.dialect, raw, &self.ctx.state.work.claims),
             None => spec.task.text.clone(),
         };
         let same =

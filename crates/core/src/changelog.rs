@@ -58,7 +58,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         }
     }
     for name in &current.checked {
-        if let Some(result) = state.checks.get(name) {
+        if let Some(result) = state.work.checks.get(name) {
             let verdict = if result.passed { "passed" } else { result.why.as_deref().unwrap_or("failed") };
             let _ = writeln!(entry, "- {name}: {verdict} ([log](../runs/{run}/{}))", result.log);
         }
@@ -79,6 +79,6 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
 
 /// Whether the last entry of a changelog is this one already.
 fn ends_with_entry(path: &std::path::Path, heading: &str) -> bool {
-    let tail = crate::step::judge::read_tail(path, 4096);
+    let tail = crate::log_tail::read_tail(path, 4096);
     tail.lines().rfind(|line| line.starts_with("## ")).is_some_and(|last| last == heading)
 }

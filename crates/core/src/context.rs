@@ -2,8 +2,9 @@
 
 use crate::error::DriveError;
 use crate::observers::{Observer, Observers};
+use crate::refusals::Refusals;
 use ralph_domain::describe::describe;
-use ralph_domain::event::{Event, EventBody};
+use ralph_domain::event::{EgressRefused, Event, EventBody};
 use ralph_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
@@ -73,7 +74,7 @@ pub(crate) struct Context {
     /// Checks that are code of the calling program.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// What a fence kept from being reached.
-    pub refusals: crate::refusals::Refusals,
+    pub refusals: Refusals,
     /// Who tells people.
     pub notifiers: Vec<Box<dyn Notifier>>,
     /// Who ends this process, once somebody does; the run goes on in another one.
@@ -118,7 +119,7 @@ impl Context {
             proof_dir,
             vars: Vars::default(),
             custom_checks: BTreeMap::new(),
-            refusals: crate::refusals::Refusals::default(),
+            refusals: Refusals::default(),
             notifiers: Vec::new(),
             suspend_by: None,
             live,
@@ -126,6 +127,16 @@ impl Context {
             activity: String::new(),
             errors: String::new(),
         }
+    }
+
+    /// Journals what was refused since the last time.
+    pub fn tell_refusals(&mut self) -> Result<(), DriveError> {
+        for ((host, port), (reason, times)) in self.refusals.take() {
+            let (host, reason) =
+                (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
+            self.record(EventBody::EgressRefused(EgressRefused { host, port, reason, times }))?;
+        }
+        Ok(())
     }
 
     /// Journals what happened, folds it in, tells the observers, and people where it is an occasion for that.
@@ -195,6 +206,7 @@ impl Context {
     pub fn save_cooldowns(&self) -> Result<(), DriveError> {
         let map: serde_json::Map<String, serde_json::Value> = self
             .state
+            .agents
             .cooldowns
             .iter()
             .map(|(name, rest)| {
@@ -226,7 +238,7 @@ impl Context {
 
     /// A run that is over leaves a copy of its record in the user's folder. Nothing depends on it.
     pub fn show_end(&mut self) {
-        if self.state.finished.is_none() {
+        if self.state.result.finished.is_none() {
             return self.show_record();
         }
         let dir = RalphDir::of(&self.state.spec.origin);
@@ -235,7 +247,7 @@ impl Context {
 
     /// Whether what goes on now is to end at once.
     pub fn ends_now(&self) -> bool {
-        self.state.cancel_by.is_some() || self.suspend_by.is_some()
+        self.state.people.cancel_by.is_some() || self.suspend_by.is_some()
     }
 
     /// A named place between two effects.

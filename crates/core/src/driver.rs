@@ -3,90 +3,15 @@
 //! Start and resume are the same thing. A new run has an empty journal and so its first step is `Prepare`; a killed one
 //! has a longer journal and its next step is whatever was not done yet.
 
-use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
-use crate::help::Helpers;
-use crate::hold::{Hold, Taker};
+use crate::hold::Hold;
 use crate::integrity::Watch;
-use crate::observers::Observer;
-use crate::refusals::Refusals;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
-use ralph_domain::id::MachineId;
-use ralph_domain::lease::DriverLease;
 use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{
-    Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
-};
-use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
-use ralph_domain::vars::Vars;
-use ralph_journal::journal::{Journal, Places};
-use ralph_journal::layout::RalphDir;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-/// Everything a driver is handed.
-pub struct Parts {
-    /// The `.ralph/` folder of the agent's tree: what sessions read and write.
-    pub dir: RalphDir,
-    /// The `.ralph/` folder of the run's own folder; another one where the agent works on a copy of the user's tree.
-    pub home: RalphDir,
-    /// What runs of this folder know of agents that rest.
-    pub cooldowns: PathBuf,
-    /// Where the journal's files are.
-    pub places: Places,
-    /// Where clean checkouts are made.
-    pub proof_dir: PathBuf,
-    /// Where commands run.
-    pub sandbox: Box<dyn Sandbox>,
-    /// The agent's tree.
-    pub workspace: Box<dyn Workspace>,
-    /// Who can work.
-    pub agents: Vec<Box<dyn Agent>>,
-    /// Checks that are code of the calling program, by the name of their verifier.
-    pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// The variables of the run: by which its checks find programs, and what leads them into the workspace.
-    pub vars: Vars,
-    /// Knows the secrets.
-    pub redactor: Arc<Redactor>,
-    /// Who watches, each told in this order.
-    pub observers: Vec<Box<dyn Observer>>,
-    /// Ends the run from outside.
-    pub cancel: Arc<CancelFlag>,
-    /// Who may be called for help.
-    pub helpers: Helpers,
-    /// What a fence around the sandbox keeps from being reached.
-    pub refusals: Refusals,
-    /// The code host, where there is one.
-    pub forge: Option<Box<dyn Forge>>,
-    /// Where branches are pushed to without one.
-    pub push_to: Option<GitRemote>,
-    /// Who tells people of this run.
-    pub notifiers: Vec<Box<dyn Notifier>>,
-    /// Who looks after the sandboxes, where they have a life of their own.
-    pub keeper: Option<Box<dyn SandboxKeeper>>,
-    /// The machine that drives, where it has an id.
-    pub machine: Option<MachineId>,
-    /// The version of the program that drives, for the journal.
-    pub version: Option<String>,
-}
-
-impl Parts {
-    fn taker(&self) -> Taker {
-        Taker {
-            places: self.places.clone(),
-            redactor: self.redactor.clone(),
-            clock: self.clock.clone(),
-            machine: self.machine.clone(),
-            version: self.version.clone(),
-        }
-    }
-}
+pub use crate::driver_parts::{Driver, Parts};
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,23 +20,6 @@ pub enum Progress {
     More,
     /// There is none: the run is over, or a person is needed.
     Rest,
-}
-
-/// Drives one run: all of it with [`Driver::run`], or step by step with [`Driver::step`] and [`Driver::finish`].
-pub struct Driver {
-    pub(crate) ctx: Context,
-    pub(crate) sandbox: Box<dyn Sandbox>,
-    pub(crate) workspace: Box<dyn Workspace>,
-    pub(crate) agents: Vec<Box<dyn Agent>>,
-    pub(crate) helpers: Helpers,
-    pub(crate) forge: Option<Box<dyn Forge>>,
-    pub(crate) push_to: Option<GitRemote>,
-    pub(crate) keeper: Option<Box<dyn SandboxKeeper>>,
-    lease: DriverLease,
-    /// The profile that the doctor uses this time, where a person named one.
-    pub(crate) doctor_profile: Option<String>,
-    /// The version of the task whose file is the baseline.
-    pub(crate) spec_version: u32,
 }
 
 impl Driver {
@@ -131,7 +39,7 @@ impl Driver {
         let mut driver = Self::assemble(hold.state, hold.journal, hold.lease, parts);
         driver.ctx.show_record();
         driver.ctx.catch_up(&heard)?;
-        let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.cooldowns.is_empty();
+        let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.agents.cooldowns.is_empty();
         if begins {
             driver.inherit_cooldowns()?;
         }
@@ -143,7 +51,7 @@ impl Driver {
         if let Some(baseline) = driver.ctx.state.baseline.clone() {
             driver.workspace.reopen(&baseline)?;
         }
-        if driver.ctx.state.edit_pending {
+        if driver.ctx.state.people.edit_pending {
             driver.ctx.new_spec_version()?;
         }
         if !first {
@@ -154,48 +62,6 @@ impl Driver {
         }
         driver.ctx.flush()?;
         Ok(driver)
-    }
-
-    fn assemble(state: RunState, journal: Journal, lease: DriverLease, parts: Parts) -> Self {
-        let mut ctx = Context::new(
-            state,
-            journal,
-            parts.dir,
-            parts.home,
-            parts.clock,
-            parts.redactor,
-            parts.observers,
-            parts.cancel,
-            parts.proof_dir,
-        );
-        ctx.vars = parts.vars;
-        ctx.cooldowns = parts.cooldowns;
-        ctx.custom_checks = parts.custom_checks;
-        ctx.refusals = parts.refusals;
-        ctx.notifiers = parts.notifiers;
-        Self {
-            ctx,
-            sandbox: parts.sandbox,
-            workspace: parts.workspace,
-            agents: parts.agents,
-            helpers: parts.helpers,
-            forge: parts.forge,
-            push_to: parts.push_to,
-            keeper: parts.keeper,
-            lease,
-            doctor_profile: None,
-            spec_version: 1,
-        }
-    }
-
-    /// This driver's hold on the run, as the journal tells it; whoever holds the lock writes it there, too.
-    pub fn lease(&self) -> &DriverLease {
-        &self.lease
-    }
-
-    /// What is known of the run.
-    pub fn state(&self) -> &RunState {
-        &self.ctx.state
     }
 
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
@@ -260,7 +126,7 @@ impl Driver {
     fn suspends(&mut self, step: &Step) -> Result<bool, DriveError> {
         let Some(by) = self.ctx.suspend_by.clone() else { return Ok(false) };
         let ends_anyway = matches!(step, Step::Done | Step::AwaitPerson | Step::Finish { .. });
-        if ends_anyway || self.ctx.state.cancel_by.is_some() {
+        if ends_anyway || self.ctx.state.people.cancel_by.is_some() {
             return Ok(false);
         }
         if self.ctx.observer.ends_for_good() {
@@ -282,7 +148,7 @@ impl Driver {
         match told.and(flushed) {
             Ok(()) => self.result(None),
             Err(error) => {
-                let run_error = error.to_run_error(Some(self.ctx.state.iterations + 1));
+                let run_error = error.to_run_error(Some(self.ctx.state.iterations.count + 1));
                 self.result(Some(run_error))
             }
         }

@@ -149,7 +149,7 @@ impl RunHandle {
     /// Where the run stands, in the library's words.
     pub fn status(&self) -> Result<RalphStatus, JournalError> {
         let state = self.state()?;
-        let number = state.current.as_ref().map_or(state.iterations, |c| c.iteration);
+        let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
         let actions = self.actions(number);
         let current_file = actions.iter().rev().find_map(|line| {
             let value: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -162,8 +162,8 @@ impl RunHandle {
             id: state.spec.run_id.clone(),
             state: AgentState::from_status(state.status()),
             iteration: number,
-            cost: state.totals.cost,
-            cost_basis: state.totals.basis,
+            cost: state.spending.totals.cost,
+            cost_basis: state.spending.totals.basis,
             elapsed: state.elapsed(),
             last_actions: actions.into_iter().rev().take(10).rev().collect(),
             current_file,

@@ -20,11 +20,11 @@ impl Context {
             // Asked for again, it is urgent: what runs gets no more time to end in good order.
             stop = Some(if self.cancel.times() > 1 { StopCause::Cancelled } else { StopCause::Suspended });
         }
-        let new = std::fs::metadata(self.run.inbox()).is_ok_and(|m| m.len() > self.state.inbox);
+        let new = std::fs::metadata(self.run.inbox()).is_ok_and(|m| m.len() > self.state.people.inbox);
         if !new {
             return Ok(stop);
         }
-        for (letter, after) in inbox::read(&self.run, self.state.inbox)? {
+        for (letter, after) in inbox::read(&self.run, self.state.people.inbox)? {
             match letter {
                 Ok(letter) if self.state.has_letter(&letter.id) => self.state.pass_over_inbox(after),
                 Ok(letter) => {
@@ -46,13 +46,13 @@ impl Context {
     pub fn cancel_instead(&mut self, by: &str) -> Result<(), DriveError> {
         let letter =
             Letter { id: format!("signal-{}", self.state.seq), from: by.into(), control: Control::Cancel };
-        let inbox = self.state.inbox;
+        let inbox = self.state.people.inbox;
         self.record(EventBody::ControlReceived { letter, inbox })?;
         Ok(())
     }
 
     fn stop_cause(&self, control: &Control) -> Option<StopCause> {
-        let current = self.state.current.as_ref().filter(|c| c.stage == Stage::Working)?;
+        let current = self.state.iterations.current.as_ref().filter(|c| c.stage == Stage::Working)?;
         match control {
             Control::Cancel => Some(StopCause::Cancelled),
             Control::Rotate => Some(StopCause::Rotated),
@@ -94,7 +94,7 @@ impl Context {
                 let rule = format!(
                     "### guardrail: {}\n- trigger: always\n- instruction: {text}\n- added_after: iteration {}\n- evidence: added by {}",
                     ralph_domain::text::one_line(text, 60),
-                    self.state.iterations,
+                    self.state.iterations.count,
                     letter.from
                 );
                 self.append_once("guardrails.md", "# Guardrails", &rule, letter)
@@ -107,7 +107,7 @@ impl Context {
 
     /// Redoes the effects of recent controls that a crash may have swallowed.
     pub fn redo_controls(&mut self) -> Result<(), DriveError> {
-        let letters: Vec<Letter> = self.state.letters.iter().cloned().collect();
+        let letters: Vec<Letter> = self.state.people.letters.iter().cloned().collect();
         for letter in letters {
             if matches!(letter.control, Control::Note { .. } | Control::Guardrail { .. }) {
                 self.carry_out(&letter)?;

@@ -4,28 +4,12 @@
 use crate::append_only::Grown;
 use crate::context::Context;
 use crate::error::DriveError;
+use crate::file_stamp::FileStamp;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Integrity;
 use ralph_journal::snapshot;
-use std::path::Path;
-
-/// How a file looked when it was last read; while this stays the same, nobody wrote to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileStamp {
-    ino: u64,
-    size: u64,
-    ctime: (i64, i64),
-}
-
-impl FileStamp {
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
-        let meta = std::fs::symlink_metadata(path).ok()?;
-        Some(Self { ino: meta.ino(), size: meta.size(), ctime: (meta.ctime(), meta.ctime_nsec()) })
-    }
-}
 
 /// The files watched over a session.
 #[derive(Debug, Default)]

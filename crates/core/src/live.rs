@@ -11,7 +11,7 @@ impl Context {
             at: self.clock.now(),
             elapsed: self.clock.elapsed(),
             seq: self.journal.seq(),
-            iteration: self.state.current.as_ref().map_or(0, |c| c.iteration),
+            iteration: self.state.iterations.current.as_ref().map_or(0, |c| c.iteration),
         }
     }
 

@@ -36,12 +36,12 @@ pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now
         files_changed: change.map_or(0, |c| c.files),
         lines_added: change.map_or(0, |c| c.added),
         lines_removed: change.map_or(0, |c| c.removed),
-        checks: current.checked.iter().filter_map(|name| state.checks.get(name)).cloned().collect(),
+        checks: current.checked.iter().filter_map(|name| state.work.checks.get(name)).cloned().collect(),
         protected_changed: current.protected.clone(),
         verdict,
-        total_cost_usd: state.totals.cost,
-        total_compute_usd: state.compute.known_cost(),
-        total_tokens: state.totals.tokens,
+        total_cost_usd: state.spending.totals.cost,
+        total_compute_usd: state.spending.compute.known_cost(),
+        total_tokens: state.spending.totals.tokens,
     };
     serde_json::to_vec_pretty(&receipt).unwrap_or_default()
 }
@@ -62,13 +62,13 @@ pub(crate) fn metrics(state: &RunState, current: &Current, signals: &Signals) ->
         "signals": signals,
         "seen": seen,
         "gutter_score": state.spec.settings.gutter_score,
-        "consecutive_gutters": state.gutters,
+        "consecutive_gutters": state.stuck.gutters,
         "files_changed": change.map_or(0, |c| c.files),
         "lines_added": change.map_or(0, |c| c.added),
         "lines_removed": change.map_or(0, |c| c.removed),
         "session_ms": current.session.as_ref().map_or(0, |s| s.duration_ms),
-        "working_ms_total": state.totals.working_ms,
-        "waited_ms_total": state.totals.waited_ms,
+        "working_ms_total": state.spending.totals.working_ms,
+        "waited_ms_total": state.spending.totals.waited_ms,
     });
     serde_json::to_vec_pretty(&value).unwrap_or_default()
 }

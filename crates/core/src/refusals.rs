@@ -1,8 +1,5 @@
 //! What a fence kept from being reached: told by the sandbox's threads, journalled by the engine when it comes by.
 
-use crate::context::Context;
-use crate::error::DriveError;
-use ralph_domain::event::{EgressRefused, EventBody};
 use ralph_domain::text::one_line;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,19 +26,8 @@ impl Refusals {
         }
     }
 
-    fn take(&self) -> Waiting {
+    /// Takes what waits.
+    pub(crate) fn take(&self) -> Waiting {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Context {
-    /// Journals what was refused since the last time.
-    pub fn tell_refusals(&mut self) -> Result<(), DriveError> {
-        for ((host, port), (reason, times)) in self.refusals.take() {
-            let (host, reason) =
-                (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
-            self.record(EventBody::EgressRefused(EgressRefused { host, port, reason, times }))?;
-        }
-        Ok(())
     }
 }

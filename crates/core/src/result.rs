@@ -1,24 +1,26 @@
 //! The end of a run as one object, with the typed error that belongs to it.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
 use ralph_domain::state::RunState;
 
 impl Driver {
     pub(crate) fn result(&self, error: Option<RunError>) -> RunResult {
         let state = &self.ctx.state;
-        let (reason, summary) = match (&error, &state.finished, &state.needs_human) {
+        let (reason, summary) = match (&error, &state.result.finished, &state.people.needs_human) {
             (Some(error), _, _) => (EndReason::Error, error.message.clone()),
             (None, Some(end), _) => (end.reason, end.summary.clone()),
             (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
-            (None, None, None) if state.suspended_by.is_some() => (EndReason::Suspended, suspended(state)),
+            (None, None, None) if state.people.suspended_by.is_some() => {
+                (EndReason::Suspended, suspended(state))
+            }
             (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
         };
         let clean = |text: &str| self.ctx.redactor.text(text).into_owned();
         let summary = clean(&summary);
         let error = error.or_else(|| ending_error(reason, &summary, state));
         let error = error.map(|e| RunError { message: clean(&e.message), ..e });
-        let files = match (&state.baseline, &state.work) {
+        let files = match (&state.baseline, &state.work.commit) {
             (Some(baseline), Some(work)) => self
                 .workspace
                 .changes(baseline.head.as_str(), work.as_str())
@@ -29,7 +31,7 @@ impl Driver {
                         .map(|f| clean(&f.path))
                         .collect()
                 })
-                .unwrap_or_else(|_| state.touched.iter().cloned().collect()),
+                .unwrap_or_else(|_| state.work.touched.iter().cloned().collect()),
             _ => Vec::new(),
         };
         RunResult {
@@ -38,12 +40,12 @@ impl Driver {
             run_id: Some(state.spec.run_id.clone()),
             run_dir: Some(self.ctx.run.path().to_owned()),
             workspace: Some(state.spec.home().to_owned()),
-            iterations: state.iterations,
-            cost_usd: state.totals.cost,
-            cost_basis: state.totals.basis,
-            compute_usd: state.compute.known_cost(),
-            sandboxes: state.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
-            tokens: state.totals.tokens,
+            iterations: state.iterations.count,
+            cost_usd: state.spending.totals.cost,
+            cost_basis: state.spending.totals.basis,
+            compute_usd: state.spending.compute.known_cost(),
+            sandboxes: state.spending.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
+            tokens: state.spending.totals.tokens,
             elapsed_seconds: state.elapsed().as_secs_f64(),
             summary,
             branch: self.result_branch(),
@@ -55,8 +57,8 @@ impl Driver {
 }
 
 fn suspended(state: &RunState) -> String {
-    let by = state.suspended_by.as_deref().unwrap_or("a signal");
-    let done = ralph_domain::text::count(state.iterations as usize, "iteration");
+    let by = state.people.suspended_by.as_deref().unwrap_or("a signal");
+    let done = ralph_domain::text::count(state.iterations.count as usize, "iteration");
     format!("Suspended by {by} after {done}. `ralph resume {}` goes on.", state.spec.run_id)
 }
 
@@ -77,12 +79,12 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::Timeout => (ErrorCode::Timeout, larger_budget(), true),
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {
-            let need = state.needs_human.as_ref();
+            let need = state.people.needs_human.as_ref();
             let hint =
                 need.map_or_else(|| format!("`ralph resume {run}` goes on"), |n| n.answer(run.as_str()));
             (ErrorCode::NeedsHuman, hint, true)
         }
-        EndReason::Error if state.dropped.is_empty() => {
+        EndReason::Error if state.agents.dropped.is_empty() => {
             (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)
         }
         EndReason::Error => {
@@ -94,6 +96,6 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         message: summary.to_owned(),
         hint: Some(hint),
         recoverable,
-        iteration: Some(state.iterations + 1),
+        iteration: Some(state.iterations.count + 1),
     })
 }

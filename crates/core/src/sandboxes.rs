@@ -1,6 +1,6 @@
 //! The life of a run's sandboxes as the journal tells it.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::EventBody;
 use ralph_domain::outcome::EndReason;
@@ -27,9 +27,9 @@ impl Driver {
     pub(crate) fn dismiss_sandboxes(&mut self) {
         let Some(keeper) = &self.keeper else { return };
         let state = &self.ctx.state;
-        let done = state.finished.as_ref().is_some_and(|end| {
+        let done = state.result.finished.as_ref().is_some_and(|end| {
             // A run that is over without success leaves nothing behind that was not pushed.
-            let pushed = state.handover.state.is_some() && state.handover.pushed == state.work;
+            let pushed = state.handover.state.is_some() && state.handover.pushed == state.work.commit;
             end.reason == EndReason::Completed || pushed
         });
         keeper.dismiss(if done { Dismissal::Safe } else { Dismissal::Unfinished });

@@ -303,7 +303,7 @@ proptest! {
         // The state that a reader folds is the state the driver had.
         let replayed = ralph_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
         let loaded = ralph_journal::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
-        prop_assert_eq!(replayed.totals, loaded.totals);
-        prop_assert_eq!(&replayed.finished, &loaded.finished);
+        prop_assert_eq!(replayed.spending.totals, loaded.spending.totals);
+        prop_assert_eq!(&replayed.result.finished, &loaded.result.finished);
     }
 }

@@ -42,7 +42,7 @@ fn a_later_prompt_reads_like_this() {
     files.guardrails = "# Guardrails\n\n### guardrail: keep it small\n".into();
     files.progress = "# Progress\n\n- half of it\n".into();
     files.notes = "# Notes\n\nThe database is read-only.\n".into();
-    let state = changed(&state, |facts| facts.nudges = vec!["Look at the drain path.".into()]);
+    let state = changed(&state, |facts| facts.people.nudges = vec!["Look at the drain path.".into()]);
     insta::assert_snapshot!("later_prompt", assemble(&state, &files));
 }
 
@@ -99,7 +99,7 @@ fn ordinary(kind: AgentKind, preamble: &str, iteration: u32) -> Prompt {
     let machine = Machine::new(three_sessions);
     let state = changed(&RunState::new(machine.spec()), |facts| {
         facts.spec.task.text = "Move the router to the new tree and keep every old path alive.\n".repeat(60);
-        facts.iterations = iteration;
+        facts.iterations.count = iteration;
     });
     let errors = (1..=iteration * 3).map(|n| format!("== iteration {n}: the drain test fails\n")).collect();
     let files = Files {

@@ -68,7 +68,7 @@ fn stepping_by_hand_is_what_a_run_does() {
             Err(error) => break (driver, Err(error)),
         }
     };
-    assert!(driver.state().finished.is_some());
+    assert!(driver.state().result.finished.is_some());
     let result = driver.finish(last);
     assert_eq!((result.success, result.reason, result.iterations), (true, EndReason::Completed, 3));
     assert_eq!(machine.kinds(), whole.kinds());

@@ -11,7 +11,7 @@ pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
     budgets
         .shares(spent)
         .into_iter()
-        .filter(|(kind, share)| *share >= crate::budget::WARN_AT && !state.warned.contains(kind))
+        .filter(|(kind, share)| *share >= crate::budget::WARN_AT && !state.spending.warned.contains(kind))
         .filter(|(kind, _)| *kind != crate::budget::BudgetKind::Cost || spent.cost > crate::money::Usd::ZERO)
         .map(|(budget, share)| {
             use crate::budget::BudgetKind;

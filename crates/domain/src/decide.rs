@@ -20,29 +20,29 @@ const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
 /// What comes next, from what is known. No clock, no file, no network.
 pub fn decide(state: &RunState) -> Step {
-    if state.finished.is_some() {
+    if state.result.finished.is_some() {
         return Step::Done;
     }
     if state.baseline.is_none() {
-        return match &state.cancel_by {
+        return match &state.people.cancel_by {
             Some(by) => finish(EndReason::Cancelled, format!("Cancelled by {by} before any work.")),
             None => Step::Prepare,
         };
     }
-    if let Some(by) = &state.cancel_by {
-        return match state.current.as_ref().map(|c| c.stage) {
+    if let Some(by) = &state.people.cancel_by {
+        return match state.iterations.current.as_ref().map(|c| c.stage) {
             Some(Stage::Working) => Step::CloseInterrupted,
             Some(Stage::Worked) => Step::Checkpoint,
             _ => finish(EndReason::Cancelled, format!("Cancelled by {by} after {}.", iterations(state))),
         };
     }
-    if state.needs_human.is_some() {
+    if state.people.needs_human.is_some() {
         return Step::AwaitPerson;
     }
-    if let Some(alarm) = state.alarm.as_ref().filter(|a| a.reason == HumanReason::Tampered) {
+    if let Some(alarm) = state.people.alarm.as_ref().filter(|a| a.reason == HumanReason::Tampered) {
         return Step::AskPerson(alarm.clone());
     }
-    if let Some(current) = &state.current {
+    if let Some(current) = &state.iterations.current {
         return within(state, current);
     }
     match between(state) {
@@ -67,35 +67,39 @@ fn within(state: &RunState, current: &Current) -> Step {
 }
 
 fn between(state: &RunState) -> Step {
-    if let Some(alarm) = &state.alarm {
+    if let Some(alarm) = &state.people.alarm {
         return Step::AskPerson(alarm.clone());
     }
-    if state.handover.closed || state.handover.merged && state.proof.as_ref().is_none_or(|p| !p.passed) {
+    if state.handover.closed || state.handover.merged && state.result.proof.as_ref().is_none_or(|p| !p.passed)
+    {
         let how =
             if state.handover.closed { "closed without a merge" } else { "merged before it was proven" };
         return finish(EndReason::Stopped, format!("The pull request was {how}."));
     }
-    if let Some(proof) = &state.proof
+    if let Some(proof) = &state.result.proof
         && proof.passed
     {
         return handover::after_proof(state, || success_summary(state));
     }
-    if state.candidate {
+    if state.result.candidate {
         return Step::Prove;
     }
     if handover::push_is_due(state) {
         return Step::Push;
     }
-    if let Some(question) = &state.question {
+    if let Some(question) = &state.people.question {
         return Step::AskPerson(question.clone());
     }
-    if let Some(by) = &state.stop_by {
+    if let Some(by) = &state.people.stop_by {
         return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
     }
-    if state.interruptions >= INTERRUPTIONS_MAX {
+    if state.iterations.interruptions >= INTERRUPTIONS_MAX {
         return finish(
             EndReason::Error,
-            format!("Iteration {} was interrupted {INTERRUPTIONS_MAX} times in a row.", state.iterations + 1),
+            format!(
+                "Iteration {} was interrupted {INTERRUPTIONS_MAX} times in a row.",
+                state.iterations.count + 1
+            ),
         );
     }
     let budgets = &state.spec.settings.budgets;
@@ -116,13 +120,13 @@ fn between(state: &RunState) -> Step {
     if critic_is_due(state) {
         return Step::Criticise;
     }
-    if state.gutter.is_some() {
+    if state.stuck.gutter.is_some() {
         return mitigation(state);
     }
-    if state.doctor_asked || doctor_is_due(state) {
+    if state.stuck.doctor_asked || doctor_is_due(state) {
         return Step::Diagnose;
     }
-    if let Some(by) = &state.paused_by {
+    if let Some(by) = &state.people.paused_by {
         return Step::Wait { reason: format!("paused by {by}"), until: None };
     }
     next_session(state)
@@ -131,9 +135,9 @@ fn between(state: &RunState) -> Step {
 fn doctor_is_due(state: &RunState) -> bool {
     let every = state.spec.settings.doctor.every;
     every > 0
-        && state.iterations > 0
-        && state.iterations.is_multiple_of(every)
-        && state.diagnosed_at != Some(state.iterations)
+        && state.iterations.count > 0
+        && state.iterations.count.is_multiple_of(every)
+        && state.stuck.diagnosed_at != Some(state.iterations.count)
 }
 
 /// A critic looks once per gutter, when the last score was high, and only where money is left for what follows.
@@ -141,11 +145,11 @@ fn critic_is_due(state: &RunState) -> bool {
     let settings = &state.spec.settings;
     let critic = &settings.critic;
     let nobody = critic.profile.is_none() && ladder::critic(state).is_none();
-    if critic.disabled || nobody || state.criticised_at.is_some() {
+    if critic.disabled || nobody || state.stuck.criticised_at.is_some() {
         return false;
     }
-    let high = state.history.back().is_some_and(|last| last.loop_score >= critic.score);
-    let left = settings.budgets.max_cost.saturating_sub(state.totals.cost).dollars();
+    let high = state.iterations.history.back().is_some_and(|last| last.loop_score >= critic.score);
+    let left = settings.budgets.max_cost.saturating_sub(state.spending.totals.cost).dollars();
     let thin = left < settings.budgets.max_cost.dollars() * critic.min_budget_share;
     high && !thin
 }
@@ -153,9 +157,9 @@ fn critic_is_due(state: &RunState) -> bool {
 fn mitigation(state: &RunState) -> Step {
     match ladder::next(state) {
         ladder::Next::Try(rung) => Step::Mitigate { rung },
-        ladder::Next::End if state.gutters > 1 => finish(
+        ladder::Next::End if state.stuck.gutters > 1 => finish(
             EndReason::Stuck,
-            format!("Circling for the {} time in a row; nothing helped.", ordinal(state.gutters)),
+            format!("Circling for the {} time in a row; nothing helped.", ordinal(state.stuck.gutters)),
         ),
         ladder::Next::End => finish(EndReason::Stuck, "Circling, and nothing helped.".into()),
     }
@@ -167,32 +171,32 @@ fn next_session(state: &RunState) -> Step {
     let choice = choose(Field {
         agents: &settings.agents,
         selection: settings.agent_selection,
-        last: state.last_agent.as_ref(),
-        cooldowns: &state.cooldowns,
-        dropped: &state.dropped,
-        skip: &state.skip,
-        benched: state.benched.as_ref(),
+        last: state.agents.last_agent.as_ref(),
+        cooldowns: &state.agents.cooldowns,
+        dropped: &state.agents.dropped,
+        skip: &state.agents.skip,
+        benched: state.stuck.benched.as_ref(),
         first: place.and_then(|role| role.agent.as_ref()),
         now: state.now,
     });
     match choice {
         Choice::Agent { name, skipped } => Step::Work {
-            iteration: state.iterations + 1,
-            attempt: state.attempts + 1,
+            iteration: state.iterations.count + 1,
+            attempt: state.iterations.attempts + 1,
             model: state.model_for(&name).or_else(|| place.and_then(|role| role.model.clone())),
             role: place.map(|role| role.role),
             agent: name,
             skipped,
         },
         Choice::AllCooling { name, until } => {
-            let waited = Duration::from_millis(state.totals.waited_ms);
+            let waited = Duration::from_millis(state.spending.totals.waited_ms);
             if waited >= settings.budgets.max_limit_wait {
                 return finish(
                     EndReason::Timeout,
                     format!("Waited {} for rate limits in all; that is the limit.", text::duration(waited)),
                 );
             }
-            let why = state.cooldowns.get(&name).map_or("limit", |c| c.reason.as_str());
+            let why = state.agents.cooldowns.get(&name).map_or("limit", |c| c.reason.as_str());
             Step::Wait {
                 reason: format!("every agent rests; {name} is back first ({why})"),
                 until: Some(until),
@@ -200,7 +204,7 @@ fn next_session(state: &RunState) -> Step {
         }
         Choice::Nobody => {
             let why: Vec<String> =
-                state.dropped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+                state.agents.dropped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
             finish(EndReason::Error, format!("No agent can work. {}", why.join("; ")))
         }
     }
@@ -211,14 +215,14 @@ fn is_void(state: &RunState, current: &Current) -> bool {
     let Some(session) = &current.session else { return false };
     if session.end == SessionEnd::Empty {
         let retries = state.spec.settings.agent(&current.agent).map_or(0, |a| a.empty_retries);
-        return state.empty_answers <= retries;
+        return state.iterations.empty_answers <= retries;
     }
     session.end.is_void()
 }
 
 /// What follows from a void session, as events.
 pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
-    let Some(current) = &state.current else { return Vec::new() };
+    let Some(current) = &state.iterations.current else { return Vec::new() };
     let Some(session) = &current.session else { return Vec::new() };
     let agent = current.agent.clone();
     let mut events = Vec::new();
@@ -231,7 +235,7 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
             events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
         }
         SessionEnd::Overloaded { reason } => {
-            let seconds = 15u64 << state.overloads.saturating_sub(1).min(6);
+            let seconds = 15u64 << state.iterations.overloads.saturating_sub(1).min(6);
             let until = now + SignedDuration::from_secs(seconds.min(900) as i64);
             events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
         }
@@ -257,8 +261,11 @@ fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
         .iter()
         .filter(|v| !current.checked.contains(&v.name))
         .filter(|v| {
-            let judged =
-                state.checks.get(&v.name).is_some_and(|result| Some(&result.tree) == state.tree.as_ref());
+            let judged = state
+                .work
+                .checks
+                .get(&v.name)
+                .is_some_and(|result| Some(&result.tree) == state.work.tree.as_ref());
             let required = settings.required_verifiers.contains(&v.name);
             let needed_for_success =
                 required && !judged && (promised || settings.completion != Completion::Promise);
@@ -274,23 +281,30 @@ fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
 
 /// The judgement on the iteration under way. A result counts only for the tree it was made on.
 pub fn judge(state: &RunState) -> Verdict {
-    let Some(current) = &state.current else { return Verdict::SessionFailed };
+    let Some(current) = &state.iterations.current else { return Verdict::SessionFailed };
     let settings = &state.spec.settings;
     let promised = current.session.as_ref().is_some_and(|s| s.promised);
     if !current.protected.is_empty() {
         return Verdict::ProtectedChanged;
     }
-    let on_tree = |name: &String| state.checks.get(name).filter(|r| Some(&r.tree) == state.tree.as_ref());
+    let on_tree =
+        |name: &String| state.work.checks.get(name).filter(|r| Some(&r.tree) == state.work.tree.as_ref());
     let proven = !settings.required_verifiers.is_empty()
         && settings.required_verifiers.iter().all(|name| on_tree(name).is_some_and(|r| r.passed));
     let failing = settings.required_verifiers.iter().any(|name| on_tree(name).is_some_and(|r| !r.passed));
-    let disproved = state.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.tree.as_ref());
+    let disproved =
+        state.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.work.tree.as_ref());
     let proven = proven && !disproved;
     // A criterion without a check of its own is met when it is claimed and everything else passes.
     let own = |id: &str| state.spec.task.criteria.iter().any(|c| c.id == id && c.check.is_own());
-    let all_claimed =
-        state.spec.task.criteria.iter().filter(|c| !c.check.is_own()).all(|c| state.claims.contains(&c.id))
-            && state.unclaimed.iter().all(|id| own(id));
+    let all_claimed = state
+        .spec
+        .task
+        .criteria
+        .iter()
+        .filter(|c| !c.check.is_own())
+        .all(|c| state.work.claims.contains(&c.id))
+        && state.work.unclaimed.iter().all(|id| own(id));
     let proven = proven && all_claimed;
     let claimed = match settings.completion {
         Completion::Promise => promised,
@@ -322,16 +336,16 @@ fn finish(reason: EndReason, summary: String) -> Step {
 }
 
 fn iterations(state: &RunState) -> String {
-    text::count(state.iterations as usize, "iteration")
+    text::count(state.iterations.count as usize, "iteration")
 }
 
 fn success_summary(state: &RunState) -> String {
     let checks: Vec<&str> = state.spec.settings.required_verifiers.iter().map(String::as_str).collect();
-    let place = match state.proof.as_ref().is_some_and(|p| p.clean) {
+    let place = match state.result.proof.as_ref().is_some_and(|p| p.clean) {
         true => "in a clean checkout",
         false => "in place",
     };
-    let look = match state.proof.as_ref().map_or(0, |p| p.weakened) {
+    let look = match state.result.proof.as_ref().map_or(0, |p| p.weakened) {
         0 => String::new(),
         n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
     };
@@ -341,6 +355,7 @@ fn success_summary(state: &RunState) -> String {
 /// What only a person can mend, behind the reason of an end.
 fn hint(state: &RunState) -> String {
     state
+        .result
         .setup_hint
         .as_ref()
         .map_or_else(String::new, |(hint, _)| format!(" The final check failed: {hint}."))

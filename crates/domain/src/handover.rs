@@ -32,7 +32,7 @@ pub fn needs_review(state: &RunState) -> bool {
 pub fn push_is_due(state: &RunState) -> bool {
     let facts = &state.handover;
     state.spec.settings.handover.pushes()
-        && state.iterations > facts.pushed_at
+        && state.iterations.count > facts.pushed_at
         && facts.blocked.is_none()
         && facts.retry_at.is_none_or(|at| state.now >= at)
 }
@@ -40,8 +40,8 @@ pub fn push_is_due(state: &RunState) -> bool {
 /// What comes after the proof: hand over, wait for checks and people, end.
 pub fn after_proof(state: &RunState, summary: impl FnOnce() -> String) -> Step {
     let facts = &state.handover;
-    let proven = state.proof.as_ref().map(|proof| &proof.commit);
-    if state.published.is_none() {
+    let proven = state.result.proof.as_ref().map(|proof| &proof.commit);
+    if state.result.published.is_none() {
         if let Some(why) = &facts.blocked {
             return ask(HumanReason::Publish, format!("the proven result cannot be handed over: {why}"));
         }
@@ -112,10 +112,10 @@ pub fn farewell(state: &RunState, reason: EndReason) -> Option<Step> {
         && !facts.closed
         && facts.blocked.is_none()
         && facts.tries < FAREWELL_TRIES
-        && state.work.is_some()
+        && state.work.commit.is_some()
         && match settings.publish {
             Publish::None => false,
-            Publish::Push => facts.pushed != state.work,
+            Publish::Push => facts.pushed != state.work.commit,
             Publish::Pr => true,
         };
     if !due {

@@ -35,11 +35,11 @@ pub fn next(state: &RunState) -> Next {
     let settings = &state.spec.settings;
     let untried = [Rung::Nudge, Rung::Rotate, Rung::Fallback, Rung::Doctor]
         .into_iter()
-        .find(|rung| !state.climbed.contains(rung) && is_possible(state, *rung));
+        .find(|rung| !state.stuck.climbed.contains(rung) && is_possible(state, *rung));
     match untried {
         Some(rung) => Next::Try(rung),
         None if settings.on_stuck == OnStuck::Fail => Next::End,
-        None if state.gutters >= settings.budgets.max_consecutive_gutter => Next::End,
+        None if state.stuck.gutters >= settings.budgets.max_consecutive_gutter => Next::End,
         None => Next::Try(Rung::Pause),
     }
 }
@@ -82,7 +82,7 @@ pub enum Fallback {
 /// The fallback that is left, if any.
 pub fn fallback(state: &RunState) -> Option<Fallback> {
     let settings = &state.spec.settings;
-    let last = state.last_agent.as_ref()?;
+    let last = state.agents.last_agent.as_ref()?;
     let config = settings.agent(last)?;
     if let Some(model) = fallback_model(config, state)
         && state.model_for(last).as_deref() != Some(model.as_str())
@@ -90,12 +90,12 @@ pub fn fallback(state: &RunState) -> Option<Fallback> {
         return Some(Fallback::Model { agent: last.clone(), model });
     }
     let worked: Vec<&AgentName> =
-        state.history.iter().rev().take(FRESH_EYES).map(|summary| &summary.agent).collect();
+        state.iterations.history.iter().rev().take(FRESH_EYES).map(|summary| &summary.agent).collect();
     let instead = settings.agents.iter().map(|a| &a.name).find(|name| {
         *name != last
             && !worked.contains(name)
-            && !state.dropped.contains_key(*name)
-            && state.cooldowns.get(*name).is_none_or(|rest| rest.until <= state.now)
+            && !state.agents.dropped.contains_key(*name)
+            && state.agents.cooldowns.get(*name).is_none_or(|rest| rest.until <= state.now)
     })?;
     Some(Fallback::Agent { benched: last.clone(), instead: instead.clone() })
 }
@@ -107,9 +107,9 @@ pub fn critic(state: &RunState) -> Option<&AgentName> {
         return Some(name);
     }
     settings.agents.iter().filter(|a| a.kind != AgentKind::Scripted).map(|a| &a.name).find(|name| {
-        Some(*name) != state.last_agent.as_ref()
-            && !state.dropped.contains_key(*name)
-            && state.cooldowns.get(*name).is_none_or(|rest| rest.until <= state.now)
+        Some(*name) != state.agents.last_agent.as_ref()
+            && !state.agents.dropped.contains_key(*name)
+            && state.agents.cooldowns.get(*name).is_none_or(|rest| rest.until <= state.now)
     })
 }
 
@@ -128,12 +128,13 @@ pub fn notice(state: &RunState, iteration: u32, verdict: Verdict, signals: &Sign
     }
     let evidence = signals.evidence.clone();
     let loop_score = signals.loop_score;
-    let rested = state.rung.map_or(0, patience);
+    let rested = state.stuck.rung.map_or(0, patience);
     if loop_score >= settings.gutter_score {
-        let due = state.rung.is_none() || iteration >= state.rung_at + rested;
+        let due = state.stuck.rung.is_none() || iteration >= state.stuck.rung_at + rested;
         return if due { vec![EventBody::Gutter { iteration, loop_score, evidence }] } else { Vec::new() };
     }
-    let fresh: Vec<_> = signals.kinds().into_iter().filter(|kind| !state.noticed.contains(kind)).collect();
+    let fresh: Vec<_> =
+        signals.kinds().into_iter().filter(|kind| !state.stuck.noticed.contains(kind)).collect();
     if fresh.is_empty() {
         return Vec::new();
     }
@@ -143,11 +144,11 @@ pub fn notice(state: &RunState, iteration: u32, verdict: Verdict, signals: &Sign
 /// The rest of an agent whose sessions keep failing, where another one can work meanwhile. When the rest is over it gets one
 /// try; if that fails too, it rests twice as long.
 pub fn breaker(state: &RunState, agent: &AgentName, now: Timestamp) -> Option<EventBody> {
-    let failures = *state.failing.get(agent)?;
+    let failures = *state.agents.failing.get(agent)?;
     let another = state.spec.settings.agents.iter().any(|other| {
         other.name != *agent
-            && !state.dropped.contains_key(&other.name)
-            && state.failing.get(&other.name).is_none_or(|n| *n < BREAKER)
+            && !state.agents.dropped.contains_key(&other.name)
+            && state.agents.failing.get(&other.name).is_none_or(|n| *n < BREAKER)
     });
     if failures < BREAKER || !another {
         return None;
@@ -163,8 +164,9 @@ pub fn breaker(state: &RunState, agent: &AgentName, now: Timestamp) -> Option<Ev
 
 /// What a rung says to the next session.
 pub fn words(state: &RunState, rung: Rung) -> String {
-    let evidence = state.gutter.as_ref().map(|g| g.evidence.join("; ")).unwrap_or_default();
+    let evidence = state.stuck.gutter.as_ref().map(|g| g.evidence.join("; ")).unwrap_or_default();
     let tried: Vec<String> = state
+        .iterations
         .history
         .iter()
         .rev()

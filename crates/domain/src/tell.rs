@@ -10,15 +10,18 @@ const TITLE: usize = 120;
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
     let run = &state.spec.run_id;
     let detail = sentence(&open.detail);
-    let so_far =
-        format!("{} and {} so far.", count(state.iterations as usize, "iteration"), state.totals.cost,);
+    let so_far = format!(
+        "{} and {} so far.",
+        count(state.iterations.count as usize, "iteration"),
+        state.spending.totals.cost,
+    );
     let (text, hint) = match open.occasion {
         Occasion::Start => {
             let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();
             (format!("The run starts with {}.", names.join(", ")), Some(format!("ralph status {run}")))
         }
         Occasion::NeedsHuman => {
-            let approval = state.needs_human.as_ref().is_some_and(|need| need.reason.needs_approval());
+            let approval = state.people.needs_human.as_ref().is_some_and(|need| need.reason.needs_approval());
             let next = match approval {
                 true => format!("ralph approve {run} && ralph resume {run}"),
                 false => format!("ralph resume {run}"),
@@ -49,8 +52,8 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
         text,
         hint,
         pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
-        iterations: state.iterations,
-        cost_usd: state.totals.cost.dollars(),
+        iterations: state.iterations.count,
+        cost_usd: state.spending.totals.cost.dollars(),
     }
 }
 

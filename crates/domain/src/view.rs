@@ -31,7 +31,7 @@ pub struct Moment {
 pub fn view(state: &RunState, moment: &Moment) -> RunView {
     let now = moment.now.unwrap_or(state.now);
     let spec = &state.spec;
-    let orphaned = state.finished.is_none() && state.needs_human.is_none() && !moment.driven;
+    let orphaned = state.result.finished.is_none() && state.people.needs_human.is_none() && !moment.driven;
     RunView {
         run_id: spec.run_id.clone(),
         title: spec.task.title.clone(),
@@ -42,7 +42,7 @@ pub fn view(state: &RunState, moment: &Moment) -> RunView {
         orphaned,
         seq: state.seq,
         created_at: spec.created_at,
-        last_event_at: state.finished.as_ref().map_or(state.now, |end| end.at),
+        last_event_at: state.result.finished.as_ref().map_or(state.now, |end| end.at),
         elapsed_seconds: state.elapsed().as_secs_f64(),
         working_seconds: state.spent().time.as_secs_f64(),
         current: current(state),
@@ -54,9 +54,9 @@ pub fn view(state: &RunState, moment: &Moment) -> RunView {
         deadline: spec.settings.budgets.deadline,
         spent: spent(state),
         agents: agents(state, moment, now),
-        iterations: state.iterations,
+        iterations: state.iterations.count,
         history: history(state),
-        loop_score: state.history.back().map_or(0.0, |h| h.loop_score),
+        loop_score: state.iterations.history.back().map_or(0.0, |h| h.loop_score),
         branch: branch(state),
         pr: pr(state),
         proof: proof(state),
@@ -68,33 +68,33 @@ pub fn view(state: &RunState, moment: &Moment) -> RunView {
 
 /// The status for people: an unfinished run that nobody drives and nobody is asked about is paused, whatever it was doing.
 pub fn status(state: &RunState, driven: bool) -> Status {
-    let orphaned = state.finished.is_none() && state.needs_human.is_none() && !driven;
+    let orphaned = state.result.finished.is_none() && state.people.needs_human.is_none() && !driven;
     if orphaned { Status::Paused } else { state.status() }
 }
 
 /// The branch or ref that holds the work.
 pub fn branch(state: &RunState) -> Option<String> {
-    let published = state.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
+    let published = state.result.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
     let pushed =
         || state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
-    published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work {
+    published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work.commit {
         Some(_) => pushed().or_else(|| Some(format!("refs/ralph/{}/work", state.spec.run_id))),
         None => state.baseline.as_ref().and_then(|b| b.branch.clone()),
     })
 }
 
 fn now_line(state: &RunState, moment: &Moment, now: Timestamp) -> String {
-    if let Some(end) = &state.finished {
+    if let Some(end) = &state.result.finished {
         return format!("{} ({})", end.summary.trim_end_matches('.'), ago(end.at, now));
     }
-    if let Some(need) = &state.needs_human {
+    if let Some(need) = &state.people.needs_human {
         return format!("needs you: {}", need.message);
     }
     if !moment.driven {
         return format!("not running: `ralph resume {}` goes on", state.spec.run_id);
     }
     if let Some(wait) = &state.wait {
-        return match (wait.until, &state.paused_by) {
+        return match (wait.until, &state.people.paused_by) {
             (Some(until), _) => format!("waiting: {} · goes on in {}", wait.reason, left(until, now)),
             (None, Some(who)) => format!("paused by {who} {}", ago(wait.since, now)),
             (None, None) => format!("waiting for {}: {}", age(since(wait.since, now)), wait.reason),
@@ -104,7 +104,7 @@ fn now_line(state: &RunState, moment: &Moment, now: Timestamp) -> String {
 }
 
 fn work(state: &RunState, moment: &Moment, now: Timestamp) -> String {
-    match &state.current {
+    match &state.iterations.current {
         Some(current) if current.stage == Stage::Working => {
             let mut text =
                 format!("{} is working for {}", current.agent, age(since(current.started_at, now)));
@@ -120,15 +120,15 @@ fn work(state: &RunState, moment: &Moment, now: Timestamp) -> String {
         }
         Some(current) => format!("checking what {} did in iteration {}", current.agent, current.iteration),
         None if state.baseline.is_none() => "preparing the workspace".to_owned(),
-        None if state.proof.as_ref().is_some_and(|p| p.passed) => "handing the result over".to_owned(),
-        None if state.candidate => "final check of the result".to_owned(),
+        None if state.result.proof.as_ref().is_some_and(|p| p.passed) => "handing the result over".to_owned(),
+        None if state.result.candidate => "final check of the result".to_owned(),
         None => "the next session is about to start".to_owned(),
     }
 }
 
 fn next(state: &RunState, moment: &Moment) -> Option<String> {
     let id = &state.spec.run_id;
-    if let Some(end) = &state.finished {
+    if let Some(end) = &state.result.finished {
         return Some(match (end.reason, end.reason.budget_option()) {
             (EndReason::Completed, _) => format!("`ralph show {id}` shows the proof"),
             (_, Some(option)) => {
@@ -137,16 +137,16 @@ fn next(state: &RunState, moment: &Moment) -> Option<String> {
             _ => format!("`ralph show {id}` shows what was tried, `ralph run` starts again"),
         });
     }
-    if let Some(need) = &state.needs_human {
+    if let Some(need) = &state.people.needs_human {
         return Some(need.answer(id.as_str()));
     }
     // Where no process drives it, the sentence of the moment names the command itself.
-    let paused = moment.driven && state.wait.is_some() && state.paused_by.is_some();
+    let paused = moment.driven && state.wait.is_some() && state.people.paused_by.is_some();
     paused.then(|| format!("`ralph resume {id}` goes on"))
 }
 
 fn current(state: &RunState) -> Option<CurrentView> {
-    state.current.as_ref().map(|current| CurrentView {
+    state.iterations.current.as_ref().map(|current| CurrentView {
         iteration: current.iteration,
         attempt: current.attempt,
         agent: current.agent.clone(),
@@ -161,12 +161,12 @@ fn wait(state: &RunState) -> Option<WaitView> {
         reason: wait.reason.clone(),
         since: wait.since,
         until: wait.until,
-        paused_by: state.paused_by.clone(),
+        paused_by: state.people.paused_by.clone(),
     })
 }
 
 fn needs(state: &RunState) -> Option<NeedsView> {
-    state.needs_human.as_ref().map(|need| NeedsView {
+    state.people.needs_human.as_ref().map(|need| NeedsView {
         reason: need.reason,
         message: need.message.clone(),
         next: need.answer(state.spec.run_id.as_str()),
@@ -181,18 +181,19 @@ fn criteria(state: &RunState) -> Vec<CriterionView> {
             text: criterion.text.clone(),
             milestone: criterion.milestone.clone(),
             check: criterion.check.describe(),
-            claimed: state.claims.contains(&criterion.id) || state.claimed_in_words.contains(&criterion.id),
-            met: state.met.contains(&criterion.id),
-            last: state.checks.get(&criterion.id).cloned(),
+            claimed: state.work.claims.contains(&criterion.id)
+                || state.work.claimed_in_words.contains(&criterion.id),
+            met: state.work.met.contains(&criterion.id),
+            last: state.work.checks.get(&criterion.id).cloned(),
         })
         .collect()
 }
 
 fn checks(state: &RunState) -> Vec<CheckView> {
     let settings = &state.spec.settings;
-    let is_current = |result: &CheckResult| state.tree.as_ref() == Some(&result.tree);
+    let is_current = |result: &CheckResult| state.work.tree.as_ref() == Some(&result.tree);
     let view = |verifier: &crate::config::VerifierConfig| {
-        let last = state.checks.get(&verifier.name);
+        let last = state.work.checks.get(&verifier.name);
         CheckView {
             name: verifier.name.clone(),
             command: verifier.command_line(),
@@ -220,14 +221,14 @@ fn budgets(state: &RunState) -> Vec<BudgetView> {
 }
 
 fn spent(state: &RunState) -> SpentView {
-    let sandboxes = state.compute.sandboxes.iter();
+    let sandboxes = state.spending.compute.sandboxes.iter();
     SpentView {
-        cost_usd: state.totals.cost,
-        cost_basis: state.totals.basis,
-        saved_usd: state.totals.saved,
-        compute_usd: state.compute.known_cost(),
-        tokens: state.totals.tokens,
-        sessions: state.totals.sessions,
+        cost_usd: state.spending.totals.cost,
+        cost_basis: state.spending.totals.basis,
+        saved_usd: state.spending.totals.saved,
+        compute_usd: state.spending.compute.known_cost(),
+        tokens: state.spending.totals.tokens,
+        sessions: state.spending.totals.sessions,
         sandboxes: sandboxes
             .map(|s| SandboxView { provider: s.provider.clone(), id: s.id.clone(), rests: s.rests })
             .collect(),
@@ -238,15 +239,15 @@ fn agents(state: &RunState, moment: &Moment, now: Timestamp) -> Vec<AgentView> {
     let agents = state.spec.settings.agents.iter().map(|agent| &agent.name);
     agents
         .map(|name| {
-            let works = moment.driven && state.current.as_ref().is_some_and(|c| c.agent == *name);
-            let rest = state.cooldowns.get(name).filter(|rest| rest.until > now);
-            let (standing, until, reason) = match (state.dropped.get(name), rest) {
+            let works = moment.driven && state.iterations.current.as_ref().is_some_and(|c| c.agent == *name);
+            let rest = state.agents.cooldowns.get(name).filter(|rest| rest.until > now);
+            let (standing, until, reason) = match (state.agents.dropped.get(name), rest) {
                 (Some(reason), _) => (AgentStanding::Dropped, None, Some(reason.clone())),
                 (None, Some(rest)) => (AgentStanding::Resting, Some(rest.until), Some(rest.reason.clone())),
                 (None, None) if works => (AgentStanding::Working, None, None),
                 (None, None) => (AgentStanding::Free, None, None),
             };
-            let used = state.by_agent.get(name).copied().unwrap_or_default();
+            let used = state.agents.by_agent.get(name).copied().unwrap_or_default();
             AgentView {
                 name: name.clone(),
                 model: state.model_for(name),
@@ -279,20 +280,20 @@ fn history(state: &RunState) -> Vec<IterationView> {
         commit: done.commit.clone(),
         ended_at: done.ended_at,
     };
-    state.history.iter().map(view).collect()
+    state.iterations.history.iter().map(view).collect()
 }
 
 fn pr(state: &RunState) -> Option<PrView> {
     let known = state.handover.pr.as_ref();
     let known = known.map(|pr| PrView { number: Some(pr.number), url: pr.url.clone(), draft: pr.draft });
     known.or_else(|| {
-        let url = state.published.as_ref()?.pr_url.clone()?;
+        let url = state.result.published.as_ref()?.pr_url.clone()?;
         Some(PrView { number: None, url, draft: false })
     })
 }
 
 fn proof(state: &RunState) -> Option<ProofView> {
-    state.proof.as_ref().map(|proof| ProofView {
+    state.result.proof.as_ref().map(|proof| ProofView {
         commit: proof.commit.clone(),
         over: proof.proof.is_some(),
         passed: proof.passed,
@@ -303,7 +304,7 @@ fn proof(state: &RunState) -> Option<ProofView> {
 }
 
 fn finished(state: &RunState) -> Option<FinishedView> {
-    let end = state.finished.as_ref()?;
+    let end = state.result.finished.as_ref()?;
     Some(FinishedView { reason: end.reason, summary: end.summary.clone(), at: end.at })
 }
 

@@ -104,7 +104,7 @@ impl Run {
     }
 
     fn ended_asking(&mut self, end: SessionEnd, promised: bool, ask: Option<Ask>) -> &mut Self {
-        let iteration = self.0.iterations + 1;
+        let iteration = self.0.iterations.count + 1;
         self.event(EventBody::SessionEnded {
             iteration,
             end,
@@ -124,7 +124,7 @@ impl Run {
     }
 
     fn checkpointed(&mut self, tree: &str) -> &mut Self {
-        let changed = self.0.tree.as_ref().is_none_or(|t| t.as_str() != tree);
+        let changed = self.0.work.tree.as_ref().is_none_or(|t| t.as_str() != tree);
         let files = if changed {
             vec![FileChange {
                 path: "f".into(),
@@ -136,7 +136,7 @@ impl Run {
         } else {
             vec![]
         };
-        let iteration = self.0.iterations + 1;
+        let iteration = self.0.iterations.count + 1;
         self.event(EventBody::Checkpointed {
             iteration,
             tree: tree.into(),
@@ -153,7 +153,7 @@ impl Run {
     fn checked(&mut self, name: &str, passed: bool) -> &mut Self {
         let result = CheckResult {
             name: name.into(),
-            tree: self.0.tree.clone().unwrap(),
+            tree: self.0.work.tree.clone().unwrap(),
             passed,
             why: None,
             exit_code: Some(i32::from(!passed)),
@@ -162,13 +162,13 @@ impl Run {
             log: "l".into(),
             log_digest: Digest::of(b""),
         };
-        let iteration = self.0.iterations + 1;
+        let iteration = self.0.iterations.count + 1;
         self.event(EventBody::CheckFinished { iteration, result })
     }
 
     fn judged(&mut self) -> Verdict {
         let verdict = judge(&self.0);
-        let iteration = self.0.iterations + 1;
+        let iteration = self.0.iterations.count + 1;
         let (signals, receipt) = (Signals::default(), Digest::of(b"r"));
         self.event(EventBody::IterationEnded {
             iteration,
@@ -195,8 +195,8 @@ impl Run {
 
     fn proven(&mut self, passed: bool) -> &mut Self {
         assert_eq!(decide(&self.0), Step::Prove);
-        let commit = self.0.work.clone().unwrap_or_else(|| "h".into());
-        let tree = self.0.tree.clone().unwrap();
+        let commit = self.0.work.commit.clone().unwrap_or_else(|| "h".into());
+        let tree = self.0.work.tree.clone().unwrap();
         let failed = if passed { vec![] } else { vec!["tests: exit code 1".to_owned()] };
         self.event(EventBody::ProofStarted { commit: commit.clone(), clean: true });
         assert_eq!(decide(&self.0), Step::Prove, "a proof that was cut off is done again");
@@ -344,7 +344,7 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     let mut run = Run::prepared();
     let until = run.0.now + SignedDuration::from_secs(60);
     run.started();
-    assert_eq!(run.0.last_agent.as_ref().unwrap().as_str(), "a");
+    assert_eq!(run.0.agents.last_agent.as_ref().unwrap().as_str(), "a");
     run.ended(SessionEnd::RateLimited { reset_at: Some(until), reason: "limit".into() }, false);
     assert_eq!(decide(&run.0), Step::Void);
     for event in consequences(&run.0, run.0.now) {
@@ -361,7 +361,7 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     run.0.tick(wait);
     let Step::Work { iteration, agent, skipped, .. } = decide(&run.0) else { panic!() };
     assert_eq!((iteration, agent.as_str(), skipped.len()), (1, "a", 0), "waiting is no iteration");
-    assert_eq!(run.0.traces.len(), 0, "and no stagnation");
+    assert_eq!(run.0.stuck.traces.len(), 0, "and no stagnation");
 }
 
 #[test]
@@ -399,7 +399,10 @@ fn an_interrupted_session_counts_for_time_and_not_as_an_iteration() {
     for event in consequences(&run.0, run.0.now) {
         run.event(event);
     }
-    assert_eq!((run.0.iterations, run.0.totals.working_ms, run.0.totals.sessions), (0, 1000, 1));
+    assert_eq!(
+        (run.0.iterations.count, run.0.spending.totals.working_ms, run.0.spending.totals.sessions),
+        (0, 1000, 1)
+    );
     assert!(matches!(decide(&run.0), Step::Work { iteration: 1, attempt: 2, .. }));
 }
 
@@ -430,7 +433,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
     );
     run.event(warnings[0].clone());
     assert!(budget_warnings(&run.0).is_empty(), "said once");
-    run.change(|facts| facts.totals.cost = Usd::from_dollars(1.0));
+    run.change(|facts| facts.spending.totals.cost = Usd::from_dollars(1.0));
     run.checkpointed("t1").checked("tests", false);
     run.judged();
     assert_eq!(run.finish_reason(), EndReason::MaxCost);
@@ -439,7 +442,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
 #[test]
 fn time_and_deadline_end_a_run() {
     let mut run = Run::new(|c| c.max_wall_time_minutes = Some(1.0)).and_prepared();
-    run.change(|facts| facts.totals.working_ms = 60_000);
+    run.change(|facts| facts.spending.totals.working_ms = 60_000);
     assert_eq!(run.finish_reason(), EndReason::Timeout);
     let mut run = Run::new(|c| c.deadline = Some(Timestamp::from_second(50).unwrap())).and_prepared();
     assert!(matches!(decide(&run.0), Step::Work { .. }));
@@ -563,9 +566,9 @@ fn that_it_cannot_be_done_must_be_said_twice_in_a_row() {
     asking(&mut run, "t1", give_up());
     assert!(matches!(decide(&run.0), Step::Work { .. }), "once is a word, not evidence");
     assert!(
-        run.0.nudges.iter().any(|n| n.contains("no network")),
+        run.0.people.nudges.iter().any(|n| n.contains("no network")),
         "the next session is told: {:?}",
-        run.0.nudges
+        run.0.people.nudges
     );
     run.iteration("t2", false, false, true);
     asking(&mut run, "t3", give_up());
@@ -600,8 +603,8 @@ fn events_of_any_size_are_cut_and_decide_the_same() {
     assert_eq!(moves.len() + left_out, 5000);
     let mut run = Run::prepared();
     run.event(body);
-    assert_eq!(run.0.alarm.as_ref().map(|a| a.reason), Some(HumanReason::RefsMoved));
-    assert!(run.0.alarm.as_ref().unwrap().message.len() < 10_000);
+    assert_eq!(run.0.people.alarm.as_ref().map(|a| a.reason), Some(HumanReason::RefsMoved));
+    assert!(run.0.people.alarm.as_ref().unwrap().message.len() < 10_000);
 
     let changes: Vec<ProtectedChange> =
         (0..100_000).map(|n| ProtectedChange { path: long(n), change: ProtectedKind::Changed }).collect();

@@ -153,7 +153,7 @@ fn progress_starts_the_ladder_again() {
     run.iteration(&circling());
     assert_eq!(run.climb(), Rung::Nudge);
     run.iteration(&better());
-    assert_eq!((run.0.gutters, run.0.rung), (0, None));
+    assert_eq!((run.0.stuck.gutters, run.0.stuck.rung), (0, None));
     run.iteration(&circling());
     assert_eq!(run.climb(), Rung::Nudge, "the first rung again");
 }
@@ -209,7 +209,7 @@ fn a_fallback_is_a_model_first_then_an_agent_that_had_no_turn() {
         run.iteration(&circling());
         run.climb();
     }
-    assert_eq!(run.0.rung, Some(Rung::Fallback));
+    assert_eq!(run.0.stuck.rung, Some(Rung::Fallback));
     assert!(matches!(decide(&run.0), Step::Work { agent, .. } if agent.as_str() == "b"), "a sits out");
 }
 
@@ -233,8 +233,8 @@ fn a_single_sign_is_told_once_and_again_after_progress() {
         ..Signals::default()
     };
     assert_eq!(run.iteration(&sign), ["stuck"]);
-    assert!(run.0.noticed.contains(&StuckKind::NoProgress));
-    assert!(run.0.nudges.iter().any(|n| n.contains("no change")));
+    assert!(run.0.stuck.noticed.contains(&StuckKind::NoProgress));
+    assert!(run.0.people.nudges.iter().any(|n| n.contains("no change")));
     assert!(run.iteration(&sign).is_empty(), "not twice");
     run.iteration(&better());
     assert_eq!(run.iteration(&sign), ["stuck"]);

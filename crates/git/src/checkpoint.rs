@@ -2,14 +2,13 @@
 //!
 //! A changed checkpoint starts two processes (`git add`, `git diff-tree`), a third one on a branch (`git update-index`).
 
-use crate::diff::{self, DiffInProgress, DiffReady};
+use crate::diff::{self, DiffInProgress, DiffReady, LastPatch};
 use crate::entry::differences;
 use crate::error::{Error, Result};
 use crate::history::{WorkCommit, message_with_trailers};
 use crate::object::commit_body;
-use crate::oid::Oid;
+use crate::oid::{Oid, oid};
 use crate::record::{Move, Place};
-use crate::session::oid;
 use crate::snapshot::State;
 use crate::work_tree::{Work, work_of};
 use crate::workspace::GitWorkspace;
@@ -17,21 +16,6 @@ use ralph_domain::event::FileChange;
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::{Checkpoint, CheckpointRequest};
 use std::collections::BTreeSet;
-
-/// The patch that came with the last checkpoint's line counts.
-#[derive(Debug)]
-pub(crate) struct LastPatch {
-    from: String,
-    to: String,
-    pub(crate) bytes: Vec<u8>,
-    truncated: bool,
-}
-
-impl LastPatch {
-    pub(crate) fn answers(&self, from: &str, to: &str, max: usize) -> bool {
-        self.from == from && self.to == to && (!self.truncated || max <= self.bytes.len())
-    }
-}
 
 impl GitWorkspace {
     pub(crate) fn record_checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint> {

@@ -180,3 +180,19 @@ pub(crate) fn unrecorded(git: &Git) -> Result<Vec<String>> {
     let paths = paths.map(|p| String::from_utf8_lossy(p).into_owned());
     Ok(paths.filter(|p| !p.starts_with(".ralph/")).take(MOST).collect())
 }
+
+/// The patch that came with the last checkpoint's line counts.
+#[derive(Debug)]
+pub(crate) struct LastPatch {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) truncated: bool,
+}
+
+impl LastPatch {
+    /// Whether it is what these two trees differ in, as far as `max` bytes show it.
+    pub(crate) fn answers(&self, from: &str, to: &str, max: usize) -> bool {
+        self.from == from && self.to == to && (!self.truncated || max <= self.bytes.len())
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::refs::Refs;
+use crate::repo::Tree;
 use crate::store;
 use ralph_domain::event::RefMove;
 use ralph_domain::id::RunId;
@@ -14,15 +15,6 @@ const HEAD: &str = "HEAD";
 
 /// Refs with their values: an object id, or for `HEAD` the name of its branch.
 type RefMap = BTreeMap<String, String>;
-
-/// Whose tree it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tree {
-    /// The user's own folder: what happens to its `HEAD` may be the user's doing, and is never undone.
-    User,
-    /// A copy, worktree or clone of the run's own: what an agent does to its branches there is taken in.
-    Run,
-}
 
 /// The refs of the run as they were last accepted, `refs.json`.
 #[derive(Debug)]

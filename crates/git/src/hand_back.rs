@@ -11,12 +11,11 @@ use crate::mirror::Mirror;
 use crate::object::ObjectStore;
 use crate::oid::Oid;
 use crate::one_file::{Brought, bring, look};
-use crate::push;
 use crate::repo::Repo;
 use crate::state_dir::PREFIX;
 use crate::store;
-use crate::twin::Folders;
-use crate::twin_refs::Branch;
+use crate::twin::{Folders, OBJECTS};
+use crate::twin_refs::{Branch, Sides};
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
@@ -30,18 +29,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Objects of the user's files as they change during the run, in the user's own git folder.
-pub(crate) const OBJECTS: &str = "objects";
-
 /// What both sides last agreed on, `handed.json` in the user's own git folder.
 /// Nothing of it is kept where an agent can reach it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Handed {
+struct Handed {
     /// Every file that is no longer what it was at the start, with its mode and id; without them where it is gone.
     files: Vec<(PathText, Option<(u32, String)>)>,
     /// Where the run's branch was left in the user's repo.
     #[serde(default)]
-    pub(crate) branch: Option<String>,
+    branch: Option<String>,
 }
 
 /// A path as JSON can hold it.
@@ -97,11 +93,11 @@ fn with(entries: &[Entry], changes: &BTreeMap<Vec<u8>, Option<Entry>>) -> Vec<En
 /// A run whose agent works on a twin of the user's tree.
 #[derive(Debug)]
 pub struct HandBack {
-    pub(crate) agent: GitWorkspace,
-    pub(crate) user: GitWorkspace,
+    agent: GitWorkspace,
+    user: GitWorkspace,
     mirror: Mirror,
     agreed: Option<Arc<Vec<Entry>>>,
-    pub(crate) handed: Option<Handed>,
+    handed: Option<Handed>,
 }
 
 /// One path that changes sides.
@@ -258,7 +254,9 @@ impl HandBack {
             back.written.sort();
             back.conflicts.sort();
         }
-        let branch = self.hand_refs(at)?;
+        let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
+        let mut sides = Sides { agent: &self.agent, user: &mut self.user, left };
+        let branch = sides.hand_refs(at)?;
         if let Branch::Kept(name) = &branch {
             back.branch_kept = Some(name.clone());
         }
@@ -274,11 +272,6 @@ impl HandBack {
     fn seal(&self) -> Result<(), WorkspaceError> {
         crate::twin::seal(&self.agent.repo, &self.user.folder)
             .map_err(|e| e.during("look at the agent's files"))
-    }
-
-    /// Brings commits of the twin into the user's repo.
-    pub(crate) fn fetch(&self, names: &[String]) -> Result<()> {
-        push::fetch(&self.user.repo, &push::path_remote(&self.agent.repo.top), names)
     }
 }
 

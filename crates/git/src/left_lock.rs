@@ -3,9 +3,8 @@
 //! The engine takes a lock only between sessions, when their processes are gone. A lock that was made since the run began, stays
 //! as it is for a while, and that no living git can hold was left by one of them. Anything else is somebody's, and stays.
 
-use crate::guard::Tree;
-use crate::living;
-use crate::repo::Repo;
+use crate::living::{self, pause};
+use crate::repo::{Repo, Tree};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -90,7 +89,7 @@ impl LeftLocks {
                 if self.is_left(lock, &mut watched) {
                     let _ = fs::remove_file(lock);
                 }
-                crate::lock_file::pause();
+                pause();
             }
         }
     }
@@ -137,7 +136,8 @@ mod tests {
     fn a_lock_from_before_the_run_is_somebody_elses() {
         let here = here();
         let file = fs::File::options().write(true).open(&here.lock).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+        let begun = fs::metadata(here.folder.path().join("mark")).unwrap().modified().unwrap();
+        file.set_modified(begun - Duration::from_secs(3600)).unwrap();
         assert!(!here.locks.is_left(&here.lock, &mut Watched::default()));
         fs::remove_file(here.folder.path().join("mark")).unwrap();
         assert!(!here.locks.is_left(&here.lock, &mut Watched::default()));

@@ -33,6 +33,7 @@ mod object;
 mod oid;
 mod one_file;
 pub mod place;
+mod port;
 mod protected;
 mod pump;
 mod push;

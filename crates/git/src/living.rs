@@ -1,12 +1,13 @@
 //! Git processes of this machine that work in a folder.
 
-use crate::lock_file::pause;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Between two looks at a lock.
+const PAUSE_MS: u16 = 20;
 /// How long a process that was ended is waited for.
 const END: Duration = Duration::from_secs(10);
 
@@ -73,4 +74,10 @@ fn may_work_in(process: &Path, folders: &[PathBuf]) -> Option<bool> {
 fn is_over(process: &Path) -> bool {
     let state = fs::read_to_string(process.join("status")).unwrap_or_default();
     state.is_empty() || state.lines().any(|line| line.starts_with("State:\tZ"))
+}
+
+/// A moment's rest between two looks.
+pub(crate) fn pause() {
+    let mut none: [nix::poll::PollFd<'_>; 0] = [];
+    let _ = nix::poll::poll(&mut none, PAUSE_MS);
 }

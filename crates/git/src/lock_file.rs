@@ -7,6 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::left_lock::{LeftLocks, Watched};
+use crate::living::pause;
 use crate::oid::ObjectFormat;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -17,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// How long somebody else's lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at it.
-const PAUSE_MS: u16 = 20;
 /// Tries to link into a folder that others remove while it is empty.
 const TRIES: u32 = 20;
 
@@ -234,12 +233,6 @@ fn remove_empty_folders(folder: &Path) {
 
 fn same_content(a: &Path, b: &Path) -> bool {
     matches!((fs::read(a), fs::read(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-/// A moment's rest between two looks.
-pub(crate) fn pause() {
-    let mut none: [nix::poll::PollFd<'_>; 0] = [];
-    let _ = nix::poll::poll(&mut none, PAUSE_MS);
 }
 
 /// The lock file of a file, as git names it.

@@ -1,5 +1,6 @@
 //! Object ids and the hash that makes them.
 
+use crate::error::{Error, Result};
 use ralph_domain::id::hex;
 use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
@@ -88,6 +89,12 @@ impl fmt::Debug for Oid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// The id that a text of git's names.
+pub(crate) fn oid(text: &str) -> Result<Oid> {
+    Oid::from_hex(text.as_bytes())
+        .ok_or_else(|| Error::unreadable("an object id", format!("`{text}` is none")))
 }
 
 #[cfg(test)]

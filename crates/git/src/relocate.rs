@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::history;
 use crate::object::commit_body;
+use crate::oid::oid;
 use crate::protected::Protected;
 use crate::record::{Place, Record};
-use crate::session::oid;
 use crate::snapshot::read_tree;
 use crate::workspace::GitWorkspace;
 use ralph_domain::id::{CommitId, TreeId};

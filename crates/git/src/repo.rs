@@ -52,6 +52,15 @@ impl RepoError {
     }
 }
 
+/// Whose tree it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tree {
+    /// The user's own folder: what happens to its `HEAD` may be the user's doing, and is never undone.
+    User,
+    /// A copy, worktree or clone of the run's own: what an agent does to its branches there is taken in.
+    Run,
+}
+
 /// A repo with a work tree and at least one commit.
 #[derive(Debug, Clone)]
 pub struct Repo {

@@ -7,7 +7,7 @@ use crate::guard::RefGuard;
 use crate::history::{self, WorkCommit};
 use crate::lock_file::lock_of;
 use crate::object::commit_body;
-use crate::oid::Oid;
+use crate::oid::oid;
 use crate::protected::Protected;
 use crate::record::{EXCLUDE_AT_START, Place, Record};
 use crate::snapshot::{State, read_tree};
@@ -248,9 +248,4 @@ impl GitWorkspace {
         }
         Ok(())
     }
-}
-
-pub(crate) fn oid(text: &str) -> Result<Oid> {
-    Oid::from_hex(text.as_bytes())
-        .ok_or_else(|| Error::unreadable("an object id", format!("`{text}` is none")))
 }

@@ -7,7 +7,6 @@
 use crate::command::Git;
 use crate::entry::{Entry, MODE_GITLINK};
 use crate::error::{Error, Result};
-use crate::hand_back::OBJECTS;
 use crate::index;
 use crate::left_over::{self, LeftOut};
 use crate::living;
@@ -52,6 +51,9 @@ const SETTINGS: &[&str] = &[
     "user.name",
     "user.email",
 ];
+
+/// Objects of the user's files as they change during the run, in the user's own git folder.
+pub(crate) const OBJECTS: &str = "objects";
 
 /// The twin's configuration as it was made, in the run's record.
 const CONFIG_COPY: &str = "twin-config";

@@ -2,8 +2,9 @@
 
 use crate::entry::differences;
 use crate::error::Result;
-use crate::hand_back::HandBack;
+use crate::push;
 use crate::work_tree::Work;
+use crate::workspace::GitWorkspace;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -18,7 +19,14 @@ pub(crate) enum Branch {
     Kept(String),
 }
 
-impl HandBack {
+/// The two repos, and where the run's branch was left in the user's, once it was handed back.
+pub(crate) struct Sides<'a> {
+    pub(crate) agent: &'a GitWorkspace,
+    pub(crate) user: &'a mut GitWorkspace,
+    pub(crate) left: Option<String>,
+}
+
+impl Sides<'_> {
     pub(crate) fn hand_refs(&mut self, at: Timestamp) -> Result<Branch> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
@@ -57,8 +65,7 @@ impl HandBack {
     fn branch_tip(&self) -> Result<Option<(String, String, String)>> {
         let session = self.agent.session()?;
         let baseline = &session.record.baseline;
-        let handed = self.handed.as_ref().and_then(|handed| handed.branch.clone());
-        let from = handed.unwrap_or_else(|| baseline.head.as_str().to_owned());
+        let from = self.left.clone().unwrap_or_else(|| baseline.head.as_str().to_owned());
         let (name, tip) = match (&self.agent.options.branch, &baseline.branch) {
             (Some(branch), _) => {
                 (format!("refs/heads/{branch}"), session.record.branch.as_ref().and_then(|p| p.to.clone()))
@@ -74,6 +81,11 @@ impl HandBack {
         let sound = self.agent.refs.read(&name)?.as_ref() == Some(&tip)
             && self.agent.refs.is_ancestor(&from, &tip)?;
         Ok(sound.then_some((name, from, tip)))
+    }
+
+    /// Brings commits of the twin into the user's repo.
+    fn fetch(&self, names: &[String]) -> Result<()> {
+        push::fetch(&self.user.repo, &push::path_remote(&self.agent.repo.top), names)
     }
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {

@@ -1,30 +1,22 @@
-//! [`GitWorkspace`]: the `Workspace` port for a folder on this machine.
+//! [`GitWorkspace`]: a run's workspace in a folder on this machine, and what is known of the run there.
 
-use crate::checkpoint::LastPatch;
 use crate::clean;
 use crate::command::Git;
-use crate::diff;
+use crate::diff::LastPatch;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::guard::{RefGuard, Tree};
+use crate::guard::RefGuard;
 use crate::history::WorkCommit;
 use crate::left_lock::LeftLocks;
 use crate::object::{Identity, ObjectStore};
 use crate::protected::Protected;
-use crate::push;
 use crate::record::{EXCLUDE_AT_START, Record};
 use crate::refs::Refs;
-use crate::repo::Repo;
+use crate::repo::{Repo, Tree};
 use crate::snapshot::{Snapshot, State};
-use jiff::Timestamp;
-use ralph_domain::event::{FileChange, RefMove};
-use ralph_domain::id::{CommitId, RunId, TreeId};
-use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Publisher, Push, PushEnd, StateFile, UserTree,
-    Workspace, WorkspaceError,
-};
-use ralph_domain::protect::ProtectedChange;
-use std::path::{Path, PathBuf};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::WorkspaceError;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Untracked files above this size are left out of snapshots unless told otherwise.
@@ -170,139 +162,9 @@ impl GitWorkspace {
     pub(crate) fn session_mut(&mut self) -> Result<&mut Session> {
         self.session.as_mut().ok_or_else(not_begun)
     }
-
-    fn changed_protected(&mut self) -> Result<Vec<ProtectedChange>> {
-        let now = self.now()?;
-        let session = self.session()?;
-        Ok(session.protected.changes(self.snapshot.top(), &session.start.entries, &now.entries))
-    }
-
-    fn take_protected(&mut self, path: &str) -> Result<()> {
-        let now = self.now()?;
-        let top = self.snapshot.top().to_owned();
-        let session = self.session_mut()?;
-        session.protected.accept(&top, path, &session.start.entries, &now.entries)
-    }
-
-    fn foreign_moves(&mut self) -> Result<Vec<RefMove>> {
-        self.sweep_left_locks();
-        let session = self.session.as_mut().ok_or_else(not_begun)?;
-        session.guard.moves(&self.refs)
-    }
 }
 
-fn not_begun() -> Error {
+/// What is answered before the run has begun here.
+pub(crate) fn not_begun() -> Error {
     Error::refused("the run has not begun in this workspace", "call `begin` or `reopen` first")
-}
-
-impl Workspace for GitWorkspace {
-    fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError> {
-        self.begin_run(protected).map_err(|e| e.during("take the start snapshot"))
-    }
-
-    fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
-        self.reopen_run(baseline).map_err(|e| e.during("go on in the workspace"))
-    }
-
-    fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
-        self.record_checkpoint(request)
-            .map_err(|e| e.during(&format!("record iteration {}", request.iteration)))
-    }
-
-    fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
-        let state = self.now().map_err(|e| e.during("read the files"))?;
-        Ok(TreeId::new(state.tree.to_string()))
-    }
-
-    fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
-        self.foreign_moves().map_err(|e| e.during("look at the refs"))
-    }
-
-    fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
-        self.accept_moves().map_err(|e| e.during("accept the refs"))
-    }
-
-    fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
-        self.changed_protected().map_err(|e| e.during("look at the protected files"))
-    }
-
-    fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError> {
-        self.take_protected(path).map_err(|e| e.during(&format!("accept `{path}`")))
-    }
-
-    fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        let kept = self.session.as_ref().and_then(|s| s.patch.as_ref());
-        if let Some(patch) = kept.filter(|p| p.answers(from, to, max)) {
-            return Ok(patch.bytes[..patch.bytes.len().min(max)].to_vec());
-        }
-        diff::patch(&self.git, from, to, max).map_err(|e| e.during("make the patch"))
-    }
-
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        diff::patches(&self.git, from, to, max).map_err(|e| e.during("read the commits"))
-    }
-
-    fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError> {
-        diff::changes(&self.git, from, to).map_err(|e| e.during("list the changes"))
-    }
-
-    fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
-        clean::checkout(&self.repo, &self.settings, commit.as_str(), into, &self.options.sparse)
-            .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
-    }
-
-    fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        clean::verify(&self.repo.vars, commit.as_str(), folder, !self.options.sparse.is_empty())
-            .map_err(|e| e.during("look at the clean checkout"))
-    }
-
-    fn damage(&self) -> Option<String> {
-        // A folder of the run's own in there tells the repo from another one at the same place.
-        let own = self.repo.run_folder(&self.run);
-        let gone = [&self.repo.common_dir, &self.repo.git_dir, &own, &self.folder]
-            .into_iter()
-            .find(|dir| !dir.is_dir())?;
-        Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))
-    }
-
-    fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        diff::file_at(&self.git, commit.as_str(), path).map_err(|e| e.during(&format!("read `{path}`")))
-    }
-
-    fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
-        diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
-    }
-
-    fn publisher(&mut self) -> &mut dyn Publisher {
-        self
-    }
-
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
-        None
-    }
-}
-
-impl Publisher for GitWorkspace {
-    fn save_state(
-        &mut self,
-        files: &[StateFile],
-        message: &str,
-        at: Timestamp,
-    ) -> Result<CommitId, WorkspaceError> {
-        self.record_state(files, message, at.as_second()).map_err(|e| e.during("record the run's state"))
-    }
-
-    fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError> {
-        push::push(&self.repo, remote, pushes).map_err(|e| e.during(&format!("push to {}", remote.url)))
-    }
-
-    fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
-        push::owns(&self.repo, &self.run, commit)
-            .map_err(|e| e.during(&format!("look at {}", commit.short())))
-    }
-
-    fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
-        push::remote_ref(&self.repo.vars, remote, name)
-            .map_err(|e| e.during(&format!("look at {}", remote.url)))
-    }
 }

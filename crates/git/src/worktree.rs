@@ -3,8 +3,7 @@
 use crate::branch::{create_branch, restore_branch};
 use crate::error::{Error, Result};
 use crate::folder::{rediscover, refuse_used, same_folder};
-use crate::living;
-use crate::lock_file::pause;
+use crate::living::{self, pause};
 use crate::repo::Repo;
 use nix::fcntl::{Flock, FlockArg};
 use ralph_domain::id::RunId;

@@ -7,50 +7,23 @@
 use crate::error::JournalError;
 use crate::flush::Flusher;
 use crate::index;
-use crate::layout::RunDir;
+use crate::places::open_append;
 use crate::read::{encode, parse, refuse_newer};
 use crate::repair::{catch_up, heal, relink_missing, set_aside};
-use crate::seal::{FileSeal, Seal, Settle, is_same, write_all_or_nothing};
+use crate::seal::{Seal, Settle, is_same, write_all_or_nothing};
 use crate::stamp::Stamp;
 use jiff::Timestamp;
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
 use ralph_domain::redact::Redactor;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub use crate::error::EVENT_MAX;
-
-/// Where the files of one journal are.
-#[derive(Debug, Clone)]
-pub struct Places {
-    /// The run's folder.
-    pub dir: RunDir,
-    /// The sealed copy, where there is a place for one.
-    pub seal: Option<PathBuf>,
-    /// A folder for the spare links, below `.git`, where the record lies in the workspace (an older layout).
-    pub spare: Option<PathBuf>,
-}
-
-impl Places {
-    /// The sealed copy of the frozen spec.
-    pub fn sealed_spec(&self) -> Option<PathBuf> {
-        self.seal.as_ref().map(|path| path.with_extension("spec.json"))
-    }
-    /// The sealed copy that these places name.
-    fn file_seal(&self) -> Option<Box<dyn Seal>> {
-        self.seal.as_deref().map(|path| Box::new(FileSeal::at(path)) as Box<dyn Seal>)
-    }
-    pub(crate) fn spare_events(&self) -> Option<PathBuf> {
-        self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
-    }
-    pub(crate) fn spare_spec(&self) -> Option<PathBuf> {
-        self.spare.as_ref().map(|dir| dir.join("spec.json"))
-    }
-}
+pub use crate::places::Places;
 
 /// The only writer of a run's journal.
 #[derive(Debug)]
@@ -416,15 +389,6 @@ impl Journal {
             }
         }
     }
-}
-
-pub(crate) fn open_append(path: &Path) -> Result<File, JournalError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .read(true)
-        .open(path)
-        .map_err(|e| JournalError::file("open", path, e))
 }
 
 fn settle_file(file: &File) -> std::io::Result<Settle> {

@@ -19,6 +19,7 @@ mod live_read;
 mod live_record;
 pub mod lock;
 pub mod machine;
+mod places;
 mod plain;
 pub mod read;
 pub mod registry;

@@ -1,7 +1,7 @@
 //! Mending a journal: links that are gone, a tail that is lost or torn, a text that somebody else wrote.
 
 use crate::error::JournalError;
-use crate::journal::{Places, open_append};
+use crate::places::{Places, open_append};
 use crate::seal::Seal;
 use ralph_domain::id::Seq;
 use std::fs::File;

@@ -3,8 +3,8 @@
 
 use crate::artifacts::{write_atomic, write_durable};
 use crate::error::JournalError;
-use crate::journal::Places;
 use crate::layout::{RalphDir, RunDir};
+use crate::places::Places;
 use crate::read::read_known;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::{Digest, Seq};

@@ -1,7 +1,7 @@
 //! Any program of the user's: the message as JSON on stdin, and in `RALPH_NOTIFY_*` variables.
 
-use crate::herald::Way;
 use crate::process;
+use crate::way::Way;
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::tell::heading;

@@ -1,7 +1,7 @@
 //! A note on this machine's screen, by the program that desktops of free systems have for it.
 
-use crate::herald::Way;
 use crate::process;
+use crate::way::Way;
 use ralph_domain::ports::{Notification, Occasion};
 use ralph_domain::tell::{body, heading};
 use ralph_domain::vars::Vars;

@@ -1,8 +1,8 @@
 //! Mail over a server that the user names.
 
-use crate::herald::{Way, variable};
 use crate::mail_text::mail;
 use crate::smtp::{Login, Server};
+use crate::way::{Way, variable};
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;

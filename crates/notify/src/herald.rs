@@ -1,21 +1,12 @@
 //! From configuration to notifiers, each with a name of its own and an end to its patience.
 
+use crate::way::{LIMIT, Way};
 use crate::{command, desktop, email, slack, webhook};
 use ralph_domain::config::{NotifyConfig, NotifyKind};
 use ralph_domain::ports::{Notification, Notifier, Occasion};
 use ralph_domain::vars::Vars;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
-
-/// How long a message may take before the run goes on without knowing what became of it.
-pub const LIMIT: Duration = Duration::from_secs(5);
-
-/// One way to tell people. It may block for about [`LIMIT`].
-pub trait Way: Send + Sync {
-    /// Sends one message; the error says in words what went wrong, without keys and passwords.
-    fn send(&self, message: &Notification) -> Result<(), String>;
-}
 
 /// A way with its name and its occasions.
 pub struct Herald {
@@ -52,11 +43,6 @@ fn way(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Way>, String> {
         NotifyKind::Desktop => Arc::new(desktop::Desktop::new(vars)),
         NotifyKind::Command => Arc::new(command::Command::new(config, vars)),
     })
-}
-
-/// The value of a variable that the configuration names.
-pub(crate) fn variable(name: &str, vars: &Vars) -> Result<String, String> {
-    vars.filled(name).ok_or_else(|| format!("the variable `{name}` is not set"))
 }
 
 impl Herald {

@@ -14,7 +14,9 @@ mod mail_text;
 mod process;
 mod slack;
 mod smtp;
+mod way;
 mod webhook;
 
-pub use herald::{Herald, LIMIT, Way, heralds};
+pub use herald::{Herald, heralds};
 pub use hmac::signature;
+pub use way::{LIMIT, Way};

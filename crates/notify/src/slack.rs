@@ -1,7 +1,7 @@
 //! Slack and whatever takes its incoming webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
 
-use crate::herald::{Way, variable};
 use crate::http::Post;
+use crate::way::{Way, variable};
 use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
 use ralph_domain::ports::Notification;
 use ralph_domain::tell::{body, heading};

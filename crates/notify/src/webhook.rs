@@ -4,9 +4,9 @@
 //! `sent_at` is part of what is signed. `X-Ralph-Delivery` stays the same when the same message comes again.
 #![allow(clippy::disallowed_methods, reason = "a message says when it was sent")]
 
-use crate::herald::{Way, variable};
 use crate::hmac::signature;
 use crate::http::Post;
+use crate::way::{Way, variable};
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;

@@ -3,6 +3,7 @@
 //! A command's arguments and environment do not fit a packet; they travel as a file without a name, which only the
 //! forked child reads. So the guard itself stays as small as it was born.
 
+use crate::os::End;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use std::ffi::CStr;
@@ -53,15 +54,6 @@ pub(crate) enum FromGuard {
         /// Processes that could not be killed in time.
         alive: u32,
     },
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// With this code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
 }
 
 /// A step between fork and the running program.

@@ -90,7 +90,7 @@ pub fn bring(
     }
     let spec = settle_in(env, &home, &run, &repo, (&remote, from), isolation)?;
     wiring::register(&home, &spec)?;
-    let iterations = relocate::read(&wiring::places(&home, &run)).map_or(0, |state| state.iterations);
+    let iterations = relocate::read(&wiring::places(&home, &run)).map_or(0, |state| state.iterations.count);
     report.notice(&Notice::Brought { run: &run, folder: &spec.workspace, iterations });
     Ok(())
 }
@@ -124,7 +124,7 @@ fn settle_in(
 ) -> Result<RunSpec, AppError> {
     let places = wiring::places(home, run);
     let state = relocate::read(&places)?;
-    if let Some(end) = &state.finished {
+    if let Some(end) = &state.result.finished {
         return Err(AppError::usage(format!("run {run} is over: {}", end.summary)));
     }
     let Some(baseline) = state.baseline.clone() else {
@@ -144,7 +144,7 @@ fn settle_in(
     spec.branch = spec.branch.or_else(|| spec.settings.handover.branch.clone());
     let mut workspace =
         GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
-    let baseline = workspace.relocate(&baseline, state.work.as_ref(), &relocate::protected(&spec))?;
+    let baseline = workspace.relocate(&baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
     let redactor = Arc::new(env.redactor(&spec.origin));
     relocate::move_here(&places, redactor, &spec, baseline, from, &SystemClock::default())?;
     Ok(spec)

@@ -58,13 +58,13 @@ pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
 /// How the run ended, or stands.
 fn code(app: &App, entry: &Registration, out: &Out) -> Result<u8, CommandError> {
     let state = app.handle(entry).state()?;
-    if let Some(end) = &state.finished {
+    if let Some(end) = &state.result.finished {
         return Ok(end.reason.exit_code());
     }
-    if let Some(need) = &state.needs_human {
+    if let Some(need) = &state.people.needs_human {
         out.say(format!("needs you: {}; {}", need.message, need.answer(entry.run_id.as_str())));
         return Ok(3);
     }
     out.say(format!("not running: `ralph resume {}` goes on", entry.run_id));
-    Ok(if state.suspended_by.is_some() { 130 } else { 1 })
+    Ok(if state.people.suspended_by.is_some() { 130 } else { 1 })
 }

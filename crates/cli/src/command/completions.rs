@@ -1,11 +1,9 @@
 //! `ralph completions`: a completion script for a shell.
 
-use crate::args::Cli;
 use crate::error::CommandError;
 use crate::output::Out;
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::Shell;
-use std::path::Path;
 
 /// Prints the script to stdout; where it belongs depends on the shell.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -18,10 +16,10 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Runs the command.
-pub fn run(args: CompletionsArgs, _folder: &Path, out: &Out) -> Result<u8, CommandError> {
+/// Runs the command; `whole` is the command line with all commands.
+pub fn run(args: CompletionsArgs, whole: Command, out: &Out) -> Result<u8, CommandError> {
     let CompletionsArgs { shell } = args;
-    let script = script(shell);
+    let script = script(shell, whole);
     if out.json {
         out.value(
             &serde_json::json!({ "shell": shell.to_string(), "script": String::from_utf8_lossy(&script) }),
@@ -32,21 +30,22 @@ pub fn run(args: CompletionsArgs, _folder: &Path, out: &Out) -> Result<u8, Comma
     Ok(0)
 }
 
-fn script(shell: Shell) -> Vec<u8> {
+fn script(shell: Shell, mut whole: Command) -> Vec<u8> {
     let mut bytes = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "ralph", &mut bytes);
+    clap_complete::generate(shell, &mut whole, "ralph", &mut bytes);
     bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum as _;
+    use crate::args::Cli;
+    use clap::{CommandFactory as _, ValueEnum as _};
 
     #[test]
     fn every_shell_gets_a_script_that_knows_the_commands() {
         for shell in Shell::value_variants() {
-            let script = String::from_utf8(script(*shell)).unwrap();
+            let script = String::from_utf8(script(*shell, Cli::command())).unwrap();
             assert!(script.contains("restore") && script.contains("status"), "{shell}");
         }
     }

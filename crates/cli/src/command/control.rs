@@ -132,7 +132,7 @@ fn end_here(
     let handle = app.handle(entry);
     let reason = if control == Control::Stop { EndReason::Stopped } else { EndReason::Cancelled };
     let state = handle.state()?;
-    if state.needs_human.is_none() {
+    if state.people.needs_human.is_none() {
         handle.send(control)?;
         let id = Some(entry.run_id.as_str());
         match drive::go_on(id, &[], &BudgetChange::default(), app, folder, out) {
@@ -147,7 +147,7 @@ fn end_here(
     }
     let word = if reason == EndReason::Stopped { "stopped" } else { "cancelled" };
     out.say(format!("run {} is {word}", entry.run_id));
-    if !state.compute.sandboxes.is_empty() {
+    if !state.spending.compute.sandboxes.is_empty() {
         let hint = format!("`ralph sandbox rm {}` removes its sandboxes", entry.run_id);
         out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
     }
@@ -262,7 +262,7 @@ fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(
 }
 
 fn refuse_finished(app: &App, entry: &Registration) -> Result<(), CommandError> {
-    match &app.handle(entry).state()?.finished {
+    match &app.handle(entry).state()?.result.finished {
         Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
             .hint("`ralph list` shows the runs of this folder")),
         None => Ok(()),

@@ -104,7 +104,7 @@ fn tell(
     out: &Out,
 ) -> Result<u8, CommandError> {
     let state = handle.state()?;
-    let at = state.diagnosed_at.unwrap_or(state.iterations);
+    let at = state.stuck.diagnosed_at.unwrap_or(state.iterations.count);
     let path = entry.run_dir().path().join(format!("diagnosis-{at}.json"));
     let text = std::fs::read_to_string(&path).map_err(|e| {
         CommandError::environment(format!("cannot read the report `{}`: {e}", path.display()))
@@ -155,7 +155,7 @@ fn apply(
     state: &RunState,
     report: &Report,
 ) -> Result<Vec<&'static str>, CommandError> {
-    if state.finished.is_some() {
+    if state.result.finished.is_some() {
         return Ok(Vec::new());
     }
     let from = format!("doctor, applied by {}", app.environment().actor());

@@ -108,7 +108,7 @@ impl Story {
         let start = from.filter(|n| *n > 0).map_or(Start::Beginning, |n| Start::From(Seq(n)));
         let stream = RunStream::open(&facts.entry.run_dir(), start)?;
         let stream = if live { stream } else { stream.events_only() };
-        Ok(Self { stream, filter, over: facts.state.finished.is_some() })
+        Ok(Self { stream, filter, over: facts.state.result.finished.is_some() })
     }
 
     /// Hands over what has come; false where nothing has.

@@ -1,7 +1,7 @@
 //! Waiting for others: the checks of the code host, the review of a person. What they say goes to the next session.
 
 use super::{Try, pr::STATUS, reach};
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, ReviewOutcome, ReviewSeen};
@@ -30,7 +30,7 @@ impl Driver {
 
     fn see_checks(&mut self) -> Try<()> {
         let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
-        let Some(commit) = self.ctx.state.published.as_ref().map(|p| p.commit.clone()) else {
+        let Some(commit) = self.ctx.state.result.published.as_ref().map(|p| p.commit.clone()) else {
             return Ok(Ok(()));
         };
         let mut checks = reach!(forge.checks(commit.as_str()));
@@ -76,7 +76,7 @@ impl Driver {
         let pr = reach!(forge.pr(number));
         let reviews = reach!(forge.reviews(number));
         let answered = &self.ctx.state.handover.answered;
-        let commit = self.ctx.state.published.as_ref().map(|p| p.commit.as_str());
+        let commit = self.ctx.state.result.published.as_ref().map(|p| p.commit.as_str());
         // An approval counts for what was looked at, not for what came later.
         let seen = |review: &&Review| review.commit.is_none() || review.commit.as_deref() == commit;
         let asks = reviews.iter().find(|r| r.state == ReviewState::ChangesRequested);

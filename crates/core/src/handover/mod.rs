@@ -7,7 +7,7 @@ mod pr;
 mod state_files;
 pub mod text;
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::dialect::Publish;
 use ralph_domain::event::{EventBody, HandoverFailed, PrOccasion, Pushed};
@@ -70,15 +70,15 @@ impl Driver {
     }
 
     fn push_and_tell(&mut self) -> Try<()> {
-        reach!(self.push_refs(self.ctx.state.work.clone())?);
+        reach!(self.push_refs(self.ctx.state.work.commit.clone())?);
         let state = &self.ctx.state;
-        if !state.spec.settings.handover.has_pr() || state.work.is_none() {
+        if !state.spec.settings.handover.has_pr() || state.work.commit.is_none() {
             return Ok(Ok(()));
         }
         match &state.handover.pr {
             None => self.write_pr(PrOccasion::Opened),
             // What was pushed now is not what was proven: the text must not say so.
-            Some(pr) if pr.met != state.met.len() || pr.why == PrOccasion::Proven => {
+            Some(pr) if pr.met != state.work.met.len() || pr.why == PrOccasion::Proven => {
                 self.write_pr(PrOccasion::Progress)
             }
             Some(_) => self.look_at_pr(),
@@ -89,18 +89,21 @@ impl Driver {
     pub(crate) fn publish(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("publish.before");
         let state = &self.ctx.state;
-        let proven = state.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.commit.clone());
+        let proven =
+            state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.commit.clone());
         let kind = state.spec.settings.handover.publish;
         let tried = match (kind, &proven) {
             (Publish::None, _) => Ok(Ok(())),
             // Nothing was changed and yet everything passes: there is nothing to hand over.
-            (_, Some(_)) if state.work.is_none() => {
+            (_, Some(_)) if state.work.commit.is_none() => {
                 self.ctx.notice("nothing was changed: there is nothing to push")?;
                 Ok(Ok(()))
             }
-            (Publish::Push, _) => self.push_refs(proven.clone().or_else(|| self.ctx.state.work.clone())),
+            (Publish::Push, _) => {
+                self.push_refs(proven.clone().or_else(|| self.ctx.state.work.commit.clone()))
+            }
             (Publish::Pr, Some(commit)) => self.publish_pr(Some(commit.clone()), PrOccasion::Proven),
-            (Publish::Pr, None) => self.publish_pr(self.ctx.state.work.clone(), PrOccasion::Stopped),
+            (Publish::Pr, None) => self.publish_pr(self.ctx.state.work.commit.clone(), PrOccasion::Stopped),
         };
         if !self.note(tried)? {
             return Ok(());
@@ -155,7 +158,7 @@ impl Driver {
         let files = state_files::collect(&self.ctx)?;
         let state = &self.ctx.state;
         let run = state.spec.run_id.clone();
-        let message = format!("ralph: state of run {run} after iteration {}", state.iterations);
+        let message = format!("ralph: state of run {run} after iteration {}", state.iterations.count);
         let saved = self.workspace.publisher().save_state(&files, &message, self.ctx.clock.now())?;
         self.ctx.boundary("push.saved");
         let facts = &self.ctx.state.handover;
@@ -171,7 +174,7 @@ impl Driver {
         }
         reach!(self.push_over_own(&remote, pushes)?);
         self.ctx.boundary("push.done");
-        let iteration = self.ctx.state.iterations;
+        let iteration = self.ctx.state.iterations.count;
         let news = Pushed { iteration, branch, commit, state: saved };
         self.ctx.record(EventBody::Pushed(news))?;
         Ok(Ok(()))

@@ -1,7 +1,7 @@
 //! Whether other open pull requests touch the same files: told early, while it is cheap to agree.
 
 use super::{Try, reach};
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use ralph_domain::config::Overlap;
 use ralph_domain::event::{EventBody, OverlapFound, OverlapWith};
 
@@ -18,7 +18,7 @@ impl Driver {
         let mut prs = Vec::new();
         for pr in reach!(forge.open_prs()).into_iter().filter(|pr| Some(pr.number) != own).take(PRS) {
             let mut files = reach!(forge.pr_files(pr.number));
-            files.retain(|file| state.touched.contains(file));
+            files.retain(|file| state.work.touched.contains(file));
             files.truncate(FILES);
             if !files.is_empty() {
                 prs.push(OverlapWith { number: pr.number, url: pr.url, title: pr.title, files });

@@ -1,7 +1,7 @@
 //! The one pull request of a run: opened as a draft with the first push, kept true, ready for review when it is proven.
 
 use super::{Try, reach, text};
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
@@ -60,12 +60,12 @@ impl Driver {
         }
         let mut refused = None;
         if why == PrOccasion::Proven
-            && let Some(commit) = self.ctx.state.proof.as_ref().map(|proof| proof.commit.clone())
+            && let Some(commit) = self.ctx.state.result.proof.as_ref().map(|proof| proof.commit.clone())
         {
             let status = NewStatus {
                 state: CiState::Passed,
                 context: STATUS.into(),
-                description: format!("Proven after {} iterations", self.ctx.state.iterations),
+                description: format!("Proven after {} iterations", self.ctx.state.iterations.count),
                 url: None,
             };
             refused = passable(forge.set_status(commit.as_str(), &status))?;
@@ -80,7 +80,7 @@ impl Driver {
         if let Some(error) = refused {
             self.ctx.notice(format!("the status of the commit could not be set: {error}"))?;
         }
-        let met = self.ctx.state.met.len();
+        let met = self.ctx.state.work.met.len();
         let news = PrWritten { number: pr.number, url: pr.url, draft: pr.draft, why, met };
         self.ctx.record(EventBody::PrWritten(news))?;
         self.look_for_overlap()

@@ -41,7 +41,7 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
     }
     add("errors.log".to_owned(), &ctx.dir.errors_log(), LOG_MAX);
     add("activity.log".to_owned(), &ctx.dir.activity_log(), LOG_MAX);
-    let last = ctx.state.iterations;
+    let last = ctx.state.iterations.count;
     for iteration in (last.saturating_sub(RECEIPTS) + 1..=last).rev() {
         for name in ["receipt.json", "metrics.json"] {
             let path = ctx.run.iteration(iteration).join(name);

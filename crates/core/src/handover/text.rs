@@ -15,8 +15,9 @@ const BODY_MAX: usize = 60_000;
 
 /// Names that templates know.
 fn vars(state: &RunState) -> Vars {
-    let files = state.touched.len();
-    let lines = state.history.iter().fold((0, 0), |sum, it| (sum.0 + it.added, sum.1 + it.removed));
+    let files = state.work.touched.len();
+    let lines =
+        state.iterations.history.iter().fold((0, 0), |sum, it| (sum.0 + it.added, sum.1 + it.removed));
     let handover = &state.spec.settings.handover;
     let task = &state.spec.task;
     let ticket = task.ticket.clone().or_else(|| handover.issue.map(|n| n.to_string()));
@@ -27,11 +28,11 @@ fn vars(state: &RunState) -> Vars {
         .with("task_summary", title)
         .with("summary", title)
         .with("diff_summary", format!("{} changed, +{} −{}", count(files, "file"), lines.0, lines.1))
-        .with("iteration", state.iterations.to_string())
-        .with("iteration_count", state.iterations.to_string())
+        .with("iteration", state.iterations.count.to_string())
+        .with("iteration_count", state.iterations.count.to_string())
         .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
-        .with("cost", state.totals.cost.to_string())
-        .with("agent", state.last_agent.as_ref().map(ToString::to_string).unwrap_or_default())
+        .with("cost", state.spending.totals.cost.to_string())
+        .with("agent", state.agents.last_agent.as_ref().map(ToString::to_string).unwrap_or_default())
         .with("run_id", state.spec.run_id.as_str())
         .with("branch", handover.branch.clone().unwrap_or_default())
 }
@@ -86,14 +87,14 @@ pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
 /// Checks of the pull request itself can only be met after it is there.
 fn is_met(state: &RunState, id: &str, why: PrOccasion) -> bool {
     let forge = state.spec.task.criteria.iter().any(|c| c.id == id && c.check.needs_forge());
-    state.met.contains(id) || (why == PrOccasion::Proven && !forge)
+    state.work.met.contains(id) || (why == PrOccasion::Proven && !forge)
 }
 
 fn status(state: &RunState, why: PrOccasion) -> String {
-    let iterations = count(state.iterations as usize, "iteration");
+    let iterations = count(state.iterations.count as usize, "iteration");
     match why {
         PrOccasion::Proven => {
-            let commit = state.proof.as_ref().map(|p| p.commit.short().to_owned()).unwrap_or_default();
+            let commit = state.result.proof.as_ref().map(|p| p.commit.short().to_owned()).unwrap_or_default();
             format!("**Proven.** Every check passed in a clean checkout of `{commit}`, after {iterations}.")
         }
         PrOccasion::Stopped => {
@@ -113,18 +114,18 @@ fn status(state: &RunState, why: PrOccasion) -> String {
 /// What the run has used and how it stands, while there is no proof.
 fn so_far(state: &RunState) -> String {
     let mut text = "### So far\n\n".to_owned();
-    for result in state.checks.values() {
+    for result in state.work.checks.values() {
         let how = if result.passed { "passes" } else { result.why.as_deref().unwrap_or("fails") };
         text.push_str(&format!("- `{}` {}\n", result.name.replace('`', "'"), plain(how, 200)));
     }
-    let time = duration(Duration::from_millis(state.totals.working_ms));
-    let score = state.history.back().map_or(0.0, |last| last.loop_score);
+    let time = duration(Duration::from_millis(state.spending.totals.working_ms));
+    let score = state.iterations.history.back().map_or(0.0, |last| last.loop_score);
     text.push_str(&format!(
         "- {}, {time} of work, {} tokens, {} ({}), loop score {score:.1}\n",
-        count(state.iterations as usize, "iteration"),
-        state.totals.tokens.total(),
-        state.totals.cost,
-        state.totals.basis.as_str(),
+        count(state.iterations.count as usize, "iteration"),
+        state.spending.totals.tokens.total(),
+        state.spending.totals.cost,
+        state.spending.totals.basis.as_str(),
     ));
     text
 }
@@ -139,7 +140,7 @@ fn evidence(proof: &[u8]) -> String {
 
 /// The comment on the issue that a run works on, replaced as it goes on.
 pub fn issue_comment(state: &RunState, why: PrOccasion, pr_url: &str) -> String {
-    let met = state.met.len();
+    let met = state.work.met.len();
     let criteria = state.spec.task.criteria.len();
     let progress =
         if criteria > 0 { format!("\n\n{met} of {criteria} criteria met.") } else { String::new() };

@@ -63,11 +63,11 @@ impl StuckContext {
         evidence: &[String],
     ) -> Self {
         Self {
-            iteration: state.iterations,
+            iteration: state.iterations.count,
             kinds,
             loop_score: score,
             evidence: evidence.to_vec(),
-            history: state.history.iter().cloned().collect(),
+            history: state.iterations.history.iter().cloned().collect(),
         }
     }
 }

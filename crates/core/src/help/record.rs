@@ -1,6 +1,6 @@
 //! The record of a run as a reader needs it: the task, what was tried, what failed, bounded.
 
-use crate::step::judge::read_tail;
+use crate::log_tail::read_tail;
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_domain::text::{head, tail};
@@ -41,13 +41,13 @@ impl Record {
         let clean = |text: &str| redactor.text(text).into_owned();
         let rules = std::fs::read_to_string(dir.join("guardrails.md")).unwrap_or_default();
         let mut failures = String::new();
-        for result in state.checks.values().filter(|r| !r.passed) {
+        for result in state.work.checks.values().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
             let _ = writeln!(failures, "## {} ({why})\n", result.name);
             let _ = writeln!(failures, "{}\n", read_tail(&run.path().join(&result.log), LOG_MAX).trim_end());
         }
         let mut diffs = String::new();
-        for summary in state.history.iter().rev().filter(|i| i.files > 0).take(DIFFS) {
+        for summary in state.iterations.history.iter().rev().filter(|i| i.files > 0).take(DIFFS) {
             let path = run.iteration(summary.iteration).join("git_diff.patch");
             let patch = std::fs::read_to_string(path).unwrap_or_default();
             let _ = writeln!(
@@ -92,7 +92,7 @@ impl Record {
 
 fn iterations(state: &RunState) -> String {
     let mut text = String::new();
-    for i in &state.history {
+    for i in &state.iterations.history {
         let tests =
             i.tests.map_or_else(String::new, |t| format!(", tests {} pass {} fail", t.passed, t.failed));
         let _ = writeln!(
@@ -112,10 +112,10 @@ fn iterations(state: &RunState) -> String {
 }
 
 fn evidence(state: &RunState) -> Vec<String> {
-    if let Some(gutter) = &state.gutter {
+    if let Some(gutter) = &state.stuck.gutter {
         return gutter.evidence.clone();
     }
-    let traces: Vec<_> = state.traces.iter().cloned().collect();
+    let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();
     let settings = &state.spec.settings;
     ralph_domain::stuck::score(&traces, &settings.stuck_detection, settings.gutter_score).evidence
 }
@@ -124,7 +124,7 @@ fn agents(state: &RunState) -> String {
     let mut text = String::new();
     for agent in &state.spec.settings.agents {
         let model = state.model_for(&agent.name).or_else(|| agent.profile.clone());
-        let rest = match (state.dropped.get(&agent.name), state.cooldowns.get(&agent.name)) {
+        let rest = match (state.agents.dropped.get(&agent.name), state.agents.cooldowns.get(&agent.name)) {
             (Some(reason), _) => format!("; takes no part: {reason}"),
             (None, Some(rest)) if rest.until > state.now => format!("; rests: {}", rest.reason),
             _ => String::new(),

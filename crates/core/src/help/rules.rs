@@ -8,11 +8,12 @@ use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
 /// A report from the signals alone.
 pub(super) fn report(state: &RunState, record: &Record) -> Report {
-    let traces: Vec<_> = state.traces.iter().cloned().collect();
+    let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();
     let settings = &state.spec.settings;
     let signals = stuck::score(&traces, &settings.stuck_detection, settings.gutter_score);
     let kinds = signals.kinds();
-    let failing: Vec<&str> = state.checks.values().filter(|r| !r.passed).map(|r| r.name.as_str()).collect();
+    let failing: Vec<&str> =
+        state.work.checks.values().filter(|r| !r.passed).map(|r| r.name.as_str()).collect();
     let evidence = if record.evidence.is_empty() {
         vec!["no sign of circling".to_owned()]
     } else {

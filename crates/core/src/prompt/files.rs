@@ -42,11 +42,12 @@ impl Files {
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState) -> Self {
         let text = |name: &str| read_bounded(&dir.join(name), PART_MAX as u64 * 2);
         let failing = state
+            .work
             .checks
             .values()
             .filter(|r| !r.passed)
             .map(|r| {
-                let output = crate::step::judge::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
+                let output = crate::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
                 (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
             })
             .collect();
@@ -64,7 +65,12 @@ impl Files {
             progress: text("progress.md"),
             notes: text("notes.md"),
             errors: recent_errors(&dir.errors_log()),
-            results: state.history.back().map(|last| results(run, last.iteration)).unwrap_or_default(),
+            results: state
+                .iterations
+                .history
+                .back()
+                .map(|last| results(run, last.iteration))
+                .unwrap_or_default(),
             failing,
         }
     }

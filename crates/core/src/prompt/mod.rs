@@ -99,8 +99,8 @@ pub fn assemble(
     }
     section(&mut out, "Checks", &parts::checks(state, files));
     section(&mut out, "Where the run stands", &parts::standing(state));
-    if !state.nudges.is_empty() {
-        section(&mut out, "Read this first", &state.nudges.join("\n\n"));
+    if !state.people.nudges.is_empty() {
+        section(&mut out, "Read this first", &state.people.nudges.join("\n\n"));
     }
     Prompt { text: out, stable: vec![never_changes, changes_slowly] }
 }
@@ -121,7 +121,7 @@ fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
         return text.into();
     }
     let vars = Vars::new()
-        .with("iteration", (state.iterations + 1).to_string())
+        .with("iteration", (state.iterations.count + 1).to_string())
         .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
         .with("run_id", state.spec.run_id.as_str())
         .with("branch", state.spec.branch.as_deref().unwrap_or_default());

@@ -22,18 +22,18 @@ pub(super) fn changes(state: &RunState) -> String {
             );
         }
     }
-    if state.touched.is_empty() {
+    if state.work.touched.is_empty() {
         text.push_str("Nothing was changed in this run so far.\n");
     } else {
-        let _ = writeln!(text, "Files changed in this run ({}):", state.touched.len());
-        for path in state.touched.iter().take(FILES_MAX) {
+        let _ = writeln!(text, "Files changed in this run ({}):", state.work.touched.len());
+        for path in state.work.touched.iter().take(FILES_MAX) {
             let _ = writeln!(text, "- {path}");
         }
-        if state.touched.len() > FILES_MAX {
-            let _ = writeln!(text, "- … and {} more (`git status`)", state.touched.len() - FILES_MAX);
+        if state.work.touched.len() > FILES_MAX {
+            let _ = writeln!(text, "- … and {} more (`git status`)", state.work.touched.len() - FILES_MAX);
         }
     }
-    if let Some(last) = state.history.back() {
+    if let Some(last) = state.iterations.history.back() {
         let _ = writeln!(
             text,
             "The last session ({}) changed {}, +{} −{}; judged: {}. The whole diff: `.ralph/iterations/{}/git_diff.patch`.",
@@ -54,7 +54,7 @@ pub(super) fn changes(state: &RunState) -> String {
 /// What sessions in other roles left for this one.
 pub(super) fn findings(state: &RunState) -> String {
     let mut text = String::new();
-    for found in &state.findings {
+    for found in &state.stuck.findings {
         let _ = writeln!(
             text,
             "## {} (iteration {})\n\n{}\n",
@@ -74,10 +74,10 @@ pub(super) fn checks(state: &RunState, files: &Files) -> String {
         } else {
             "optional"
         };
-        let result = match state.checks.get(&verifier.name) {
+        let result = match state.work.checks.get(&verifier.name) {
             None => "not run yet".to_owned(),
             Some(r) => {
-                let age = if Some(&r.tree) == state.tree.as_ref() {
+                let age = if Some(&r.tree) == state.work.tree.as_ref() {
                     ""
                 } else {
                     " (on an earlier state of the files)"
@@ -94,18 +94,18 @@ pub(super) fn checks(state: &RunState, files: &Files) -> String {
         };
         let _ = writeln!(text, "- {} ({required}) `{}`: {result}", verifier.name, verifier.command_line());
     }
-    if let Some(last) = state.history.back()
+    if let Some(last) = state.iterations.history.back()
         && last.verdict == ralph_domain::event::Verdict::ProtectedChanged
     {
         text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
     }
-    if let Some((_, failed)) = &state.disproved {
+    if let Some((_, failed)) = &state.result.disproved {
         text.push_str("\nNOT DONE: the final check in a clean checkout of the recorded commit failed:\n");
         for line in failed.iter().take(20) {
             let _ = writeln!(text, "- {line}");
         }
         text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
-        if let Some((hint, _)) = &state.setup_hint {
+        if let Some((hint, _)) = &state.result.setup_hint {
             let _ = writeln!(text, "Perhaps only the user can mend it: {hint}.");
         }
     }
@@ -128,7 +128,7 @@ pub(super) fn standing(state: &RunState) -> String {
     let spent = state.spent();
     let mut text = format!(
         "Iteration {} of {}. Working time {} of {}.",
-        state.iterations + 1,
+        state.iterations.count + 1,
         budgets.max_iterations,
         duration(Duration::from_secs(spent.time.as_secs())),
         duration(budgets.max_wall_time)
@@ -138,7 +138,7 @@ pub(super) fn standing(state: &RunState) -> String {
     }
     text.push('\n');
     let scores: Vec<String> =
-        state.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
+        state.iterations.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
     if scores.iter().any(|s| s != "0.0") {
         let _ = writeln!(
             text,

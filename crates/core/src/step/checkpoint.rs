@@ -1,6 +1,6 @@
 //! Checkpoint: the tree, a commit on the work ref, the diff; and whether refs or protected paths were touched.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::handover::text;
 use ralph_domain::event::EventBody;
@@ -15,11 +15,11 @@ const PATCH_MAX: usize = 1024 * 1024;
 impl Driver {
     pub(crate) fn checkpoint(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("checkpoint.before");
-        let Some(current) = &self.ctx.state.current else { return Ok(()) };
+        let Some(current) = &self.ctx.state.iterations.current else { return Ok(()) };
         let (iteration, agent) = (current.iteration, current.agent.clone());
         let wanted = current.session.as_ref().and_then(|s| s.commit_message.clone());
         let again = current.change.is_some();
-        let before = self.ctx.state.tree.clone();
+        let before = self.ctx.state.work.tree.clone();
         if let Some(what) = self.workspace.damage() {
             self.ctx.record(EventBody::Tampered { what })?;
             return Ok(());
@@ -37,7 +37,7 @@ impl Driver {
         if let Some(wanted) = wanted {
             message = format!("{message}\n\n{}", without_trailers(&wanted));
         }
-        let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.alarm.is_none();
+        let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.people.alarm.is_none();
         let checkpoint = self.workspace.checkpoint(&CheckpointRequest {
             iteration,
             agent: &agent,

@@ -1,7 +1,7 @@
 //! Consult: the doctor reads the run, a critic looks at its last changes, and whoever uses the library is asked.
 
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::help::{self, Record, StuckContext};
 use crate::observers::Live;
@@ -46,7 +46,7 @@ impl Driver {
         let profile = wanted.and_then(|name| state.spec.settings.models.get(name)).map(hasty);
         let asker = self.helpers.asker.clone();
         let model = asker.as_deref().zip(profile.as_ref());
-        let (iteration, apply) = (state.iterations, doctor.apply);
+        let (iteration, apply) = (state.iterations.count, doctor.apply);
         let snapshot = state.clone();
         let now = self.ctx.clock.now();
         let mut ears = Ears::new(&mut self.ctx, "the doctor reads the run");
@@ -98,7 +98,7 @@ impl Driver {
         let state = &self.ctx.state;
         let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
         let critic = state.spec.settings.critic.clone();
-        let iteration = state.iterations;
+        let iteration = state.iterations.count;
         let eyes = ladder::critic(state).cloned();
         let profile =
             critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name)).map(hasty);
@@ -156,7 +156,8 @@ impl Driver {
         let Some(config) = state.spec.settings.agent(agent.name()).cloned() else {
             return nobody("it is not configured");
         };
-        let Some(commit) = state.work.clone().or_else(|| state.baseline.as_ref().map(|b| b.head.clone()))
+        let Some(commit) =
+            state.work.commit.clone().or_else(|| state.baseline.as_ref().map(|b| b.head.clone()))
         else {
             return nobody("there is nothing to look at yet");
         };
@@ -175,7 +176,7 @@ impl Driver {
             model: model.as_deref(),
             sandbox: &*sandbox,
             run: &run,
-            iteration: state.iterations.max(1),
+            iteration: state.iterations.count.max(1),
             prompt_file: &prompt_file,
         };
         let question = help::critic_question(Whom::Agent(asked), record, self.ctx.clock.now());
@@ -196,7 +197,7 @@ impl Driver {
         let Some(advisor) = self.helpers.on_stuck.clone() else { return Ok(()) };
         let context = StuckContext::of(&self.ctx.state, kinds, loop_score, evidence);
         let Some(text) = advisor.advise(&context) else { return Ok(()) };
-        let id = format!("on-stuck-{}", self.ctx.state.iterations);
+        let id = format!("on-stuck-{}", self.ctx.state.iterations.count);
         inbox::send_as(&self.ctx.run, &id, "on_stuck", Control::Nudge { text })?;
         self.ctx.read_inbox()?;
         Ok(())

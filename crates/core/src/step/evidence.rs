@@ -1,7 +1,7 @@
 //! Evidence: what the stuck rules want to know of an iteration and no event says, read from its files. Every read is
 //! bounded, so that an iteration costs the same however much it printed.
 
-use crate::step::judge::read_tail;
+use crate::log_tail::read_tail;
 use crate::step::tick;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
@@ -20,7 +20,9 @@ const OPEN_MAX: usize = 64;
 /// What the iteration in `folder` shows.
 pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: &Path) -> Evidence {
     let mut output = String::new();
-    for result in state.checks.values().filter(|r| !r.passed && Some(&r.tree) == state.tree.as_ref()) {
+    for result in
+        state.work.checks.values().filter(|r| !r.passed && Some(&r.tree) == state.work.tree.as_ref())
+    {
         output.push_str(&read_tail(&run_dir.join(&result.log), OUTPUT_MAX));
         output.push('\n');
     }

@@ -1,7 +1,7 @@
 //! Hand back: what the agent did on its twin goes into the user's own tree, and what the user did meanwhile comes in. Where
 //! the agent works in the user's own tree there is nothing to do.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Handed};
 use ralph_domain::id::CommitId;
@@ -46,15 +46,16 @@ impl Driver {
         self.ctx.boundary("handback.written");
         back.conflicts.truncate(FILES_MAX);
         let state = &self.ctx.state;
-        let known = back.conflicts == state.kept_back && back.branch_kept == state.branch_kept;
+        let known = back.conflicts == state.work.kept_back && back.branch_kept == state.work.branch_kept;
         if !back.written.is_empty() || !known {
-            let iteration = state.current.as_ref().map_or(state.iterations, |current| current.iteration);
+            let iteration =
+                state.iterations.current.as_ref().map_or(state.iterations.count, |current| current.iteration);
             let handed = Handed {
                 iteration,
                 written: back.written.len(),
                 conflicts: back.conflicts,
                 branch_kept: back.branch_kept,
-                commit: commit.or_else(|| state.work.clone()),
+                commit: commit.or_else(|| state.work.commit.clone()),
             };
             self.ctx.record(EventBody::HandedBack(handed))?;
         }

@@ -1,7 +1,8 @@
 //! Judge: the verdict on an iteration, its stuck signals, its receipt and its lines in the changelogs.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::log_tail::read_tail;
 use crate::step::evidence;
 use crate::{changelog, receipt};
 use ralph_domain::budget_warning::budget_warnings;
@@ -13,7 +14,6 @@ use ralph_domain::ladder;
 use ralph_domain::ports::PutAway;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::{self, Evidence, Signals, Trace};
-use ralph_domain::text::tail;
 use ralph_journal::artifacts;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ const OUTPUT_MAX: u64 = 64 * 1024;
 impl Driver {
     pub(crate) fn judge(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("judge.before");
-        let Some(current) = self.ctx.state.current.clone() else { return Ok(()) };
+        let Some(current) = self.ctx.state.iterations.current.clone() else { return Ok(()) };
         let iteration = current.iteration;
         let folder = self.ctx.iteration_dir(iteration)?;
         let verdict = judge(&self.ctx.state);
@@ -84,7 +84,7 @@ fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence:
         return Signals::default();
     }
     let Some(newest) = state.trace(current, failure, evidence) else { return Signals::default() };
-    let mut traces: Vec<Trace> = state.traces.iter().cloned().collect();
+    let mut traces: Vec<Trace> = state.stuck.traces.iter().cloned().collect();
     traces.push(newest);
     let settings = &state.spec.settings;
     stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
@@ -92,8 +92,12 @@ fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence:
 
 /// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.
 fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Option<Digest> {
-    let failing: Vec<_> =
-        state.checks.values().filter(|r| !r.passed && Some(&r.tree) == state.tree.as_ref()).collect();
+    let failing: Vec<_> = state
+        .work
+        .checks
+        .values()
+        .filter(|r| !r.passed && Some(&r.tree) == state.work.tree.as_ref())
+        .collect();
     if !failing.is_empty() {
         let mut text = String::new();
         for result in failing {
@@ -103,8 +107,8 @@ fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Opt
         }
         return Some(Digest::of(text.as_bytes()));
     }
-    if let Some((tree, failed)) = &state.disproved
-        && Some(tree) == state.tree.as_ref()
+    if let Some((tree, failed)) = &state.result.disproved
+        && Some(tree) == state.work.tree.as_ref()
     {
         return Some(stuck::failure::signature("proof", None, &failed.join("\n")));
     }
@@ -118,7 +122,7 @@ fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Opt
 fn test_output(state: &RunState, current: &Current, run_dir: &Path) -> String {
     let mut text = String::new();
     for name in &current.checked {
-        let Some(result) = state.checks.get(name) else { continue };
+        let Some(result) = state.work.checks.get(name) else { continue };
         let verdict = if result.passed { "passed" } else { result.why.as_deref().unwrap_or("failed") };
         let _ = writeln!(text, "== {name}: {verdict} (whole log: {})", result.log);
         text.push_str(&read_tail(&run_dir.join(&result.log), OUTPUT_MAX));
@@ -130,20 +134,4 @@ fn test_output(state: &RunState, current: &Current, run_dir: &Path) -> String {
         text.push_str("no verifier ran in this iteration\n");
     }
     text
-}
-
-/// The end of a log, whole where it is short.
-pub(crate) fn read_tail(path: &Path, max: u64) -> String {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
-    let length = file.metadata().map_or(0, |m| m.len());
-    if length > max && file.seek(SeekFrom::End(-(max as i64))).is_err() {
-        return String::new();
-    }
-    let mut bytes = Vec::new();
-    if file.take(max).read_to_end(&mut bytes).is_err() {
-        return String::new();
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    tail(&text, max as usize).to_owned()
 }

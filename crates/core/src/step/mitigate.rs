@@ -1,6 +1,6 @@
 //! Mitigate: one rung of the ladder.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Rung};
 use ralph_domain::ladder::{self, Fallback};
@@ -19,7 +19,7 @@ impl Driver {
                 None => {}
             },
             // A doctor who was cut off by a crash is asked again; one whose report is journalled is not.
-            Rung::Doctor if self.ctx.state.diagnosed_at != Some(self.ctx.state.iterations) => {
+            Rung::Doctor if self.ctx.state.stuck.diagnosed_at != Some(self.ctx.state.iterations.count) => {
                 self.diagnose()?
             }
             Rung::Doctor | Rung::Pause => {}

@@ -1,6 +1,6 @@
 //! Prepare: the start snapshot, the marker for hooks, the link to the current run's iterations.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::surroundings;
 use ralph_domain::event::EventBody;

@@ -1,7 +1,7 @@
 //! Prove: the final check of the exact work commit, in a clean checkout and a sandbox of its own. What passes only in the
 //! workspace does not pass here, and the agent is told what differs.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::results::without_result;
 use crate::proof::watched::Watched;
@@ -62,11 +62,11 @@ impl Driver {
         // Nothing of an agent lives while its work is proven: a process of its could meddle with the checkout.
         self.agents.iter().for_each(|agent| agent.put_away(PutAway::Everything));
         let state = &self.ctx.state;
-        let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.tree.clone()) else {
+        let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.work.tree.clone()) else {
             return Ok(());
         };
         // Nothing was changed and yet everything passes: the start itself is what is proven.
-        let commit = state.work.clone().unwrap_or_else(|| baseline.head.clone());
+        let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
         let started = self.ctx.clock.elapsed();
         self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
         let logs = self.ctx.run.path().join("proof");
@@ -74,7 +74,7 @@ impl Driver {
         let subject = Subject { commit, tree, baseline, logs };
         let mut found = Findings::default();
         let protected = self.workspace.protected_changes()?;
-        found.protected = self.take_claims(self.ctx.state.iterations, protected)?;
+        found.protected = self.take_claims(self.ctx.state.iterations.count, protected)?;
         for change in found.protected.clone() {
             found.fail(format!("protected path {} was {}", change.path, change.change.as_str()));
         }
@@ -174,12 +174,12 @@ impl Driver {
         if !passed {
             let list = found.failed.join("\n");
             self.ctx.error_entry(
-                &format!("iteration {}: the final check failed", self.ctx.state.iterations),
+                &format!("iteration {}: the final check failed", self.ctx.state.iterations.count),
                 &list,
             );
         }
         if let Some(hint) = &found.hint
-            && self.ctx.state.setup_hint.is_none()
+            && self.ctx.state.result.setup_hint.is_none()
         {
             self.ctx.notice(hint.clone())?;
         }
@@ -226,12 +226,12 @@ impl Driver {
             weakened: found.weakened.clone(),
             failed: found.failed.clone(),
             hint: found.hint.clone(),
-            iterations: state.iterations,
-            agents: state.by_agent.clone(),
-            tokens: state.totals.tokens,
-            cost_usd: state.totals.cost,
-            cost_basis: state.totals.basis,
-            loop_score: state.scores,
+            iterations: state.iterations.count,
+            agents: state.agents.by_agent.clone(),
+            tokens: state.spending.totals.tokens,
+            cost_usd: state.spending.totals.cost,
+            cost_basis: state.spending.totals.basis,
+            loop_score: state.stuck.scores,
             at: self.ctx.clock.now(),
         })
     }
@@ -271,7 +271,7 @@ impl Driver {
         // The folder has the name of the workspace: some tools take a project's name from it.
         let name =
             self.ctx.state.spec.workspace.file_name().unwrap_or_else(|| "checkout".as_ref()).to_owned();
-        let number = format!("{}-{}", self.ctx.state.iterations, self.ctx.journal.seq().0);
+        let number = format!("{}-{}", self.ctx.state.iterations.count, self.ctx.journal.seq().0);
         let own = parent.join(number);
         let folder = own.join(name);
         make_dir(&folder)?;

@@ -1,6 +1,6 @@
 //! Tick: what the agent claims in the task file is read, what is met is written there. The engine's marks are the truth.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::task_book;
 use ralph_domain::event::EventBody;
@@ -18,8 +18,8 @@ impl Driver {
     ) -> Result<Vec<ProtectedChange>, DriveError> {
         let task = &self.ctx.state.spec.task;
         if !task_book::has_book(task) {
-            let words = task_book::bounded(task, self.ctx.state.claimed_in_words.iter().cloned());
-            if !words.is_empty() && words != self.ctx.state.claims {
+            let words = task_book::bounded(task, self.ctx.state.work.claimed_in_words.iter().cloned());
+            if !words.is_empty() && words != self.ctx.state.work.claims {
                 self.ctx.record(EventBody::Claimed {
                     iteration,
                     ids: words.into_iter().collect(),
@@ -34,7 +34,7 @@ impl Driver {
         match task_book::review(task, &self.ctx.redactor.text(&file)) {
             Ok(mut claims) => {
                 // What was claimed in words counts like a mark, for what the file knows.
-                for id in &self.ctx.state.claimed_in_words {
+                for id in &self.ctx.state.work.claimed_in_words {
                     if claims.open.remove(id) {
                         claims.done.insert(id.clone());
                     }
@@ -45,7 +45,7 @@ impl Driver {
                 let source = task.source.clone();
                 changes.retain(|c| c.path != source);
                 let known = &self.ctx.state;
-                if known.claims != claims.done || known.unclaimed != claims.open {
+                if known.work.claims != claims.done || known.work.unclaimed != claims.open {
                     self.ctx.record(EventBody::Claimed {
                         iteration,
                         ids: claims.done.into_iter().collect(),
@@ -71,7 +71,7 @@ impl Driver {
         let path = self.ctx.state.spec.workspace.join(&task.source);
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         let after = task_book::marked(task.dialect, &before, &met);
-        if met != self.ctx.state.met {
+        if met != self.ctx.state.work.met {
             self.ctx.record(EventBody::Ticked { iteration, met: met.into_iter().collect() })?;
         }
         if after == before {
@@ -85,15 +85,16 @@ impl Driver {
 /// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.
 pub(super) fn met(state: &RunState) -> BTreeSet<String> {
     let task = &state.spec.task;
-    let passes =
-        |name: &str| state.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.tree.as_ref());
+    let passes = |name: &str| {
+        state.work.checks.get(name).is_some_and(|r| r.passed && Some(&r.tree) == state.work.tree.as_ref())
+    };
     let own: BTreeSet<&str> =
         task.criteria.iter().filter(|c| c.check.is_own()).map(|c| c.id.as_str()).collect();
     let global = state.spec.settings.required_verifiers.iter().filter(|name| !own.contains(name.as_str()));
     let global_pass = global.clone().count() > 0 && global.clone().all(|name| passes(name));
     let mut met: BTreeSet<String> = own.iter().filter(|id| passes(id)).map(|id| (*id).to_owned()).collect();
     if global_pass {
-        met.extend(state.claims.iter().filter(|id| !own.contains(id.as_str())).cloned());
+        met.extend(state.work.claims.iter().filter(|id| !own.contains(id.as_str())).cloned());
     }
     met
 }

@@ -1,10 +1,10 @@
 //! Verify: run verifiers and take down what they say, on which tree, with the digest of their log.
 
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::log_tail::read_tail;
 use crate::observers::Live;
-use crate::step::judge::read_tail;
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
@@ -25,7 +25,9 @@ pub(crate) const EXCERPT: usize = 8 * 1024;
 impl Driver {
     pub(crate) fn verify(&mut self, checks: &[String]) -> Result<(), DriveError> {
         self.ctx.boundary("verify.before");
-        let (Some(current), Some(tree)) = (&self.ctx.state.current, self.ctx.state.tree.clone()) else {
+        let (Some(current), Some(tree)) =
+            (&self.ctx.state.iterations.current, self.ctx.state.work.tree.clone())
+        else {
             return Ok(());
         };
         let iteration = current.iteration;

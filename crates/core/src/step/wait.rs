@@ -1,7 +1,7 @@
 //! Wait: for a limit to end or for a person, in small steps so that every control is heard. Waiting is neither an
 //! iteration nor stagnation.
 
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::observers::Live;
 use crate::step::recorder::POLL;

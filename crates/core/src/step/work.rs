@@ -1,7 +1,7 @@
 //! Work: one fresh agent session, from prompt to report.
 
 use super::recorder::Recorder;
-use crate::driver::Driver;
+use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::{prompt, task_book};
 use ralph_domain::claim::promises;
@@ -74,7 +74,7 @@ impl Driver {
         let spec = &self.ctx.state.spec;
         let run_id = spec.run_id.clone();
         let promise = spec.settings.completion_promise.clone();
-        let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.totals.cost);
+        let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.spending.totals.cost);
         let cwd = spec.task.working_dir.clone().map(std::path::PathBuf::from).unwrap_or_default();
         let protected = session_protected(spec);
         let request = SessionRequest {
@@ -132,7 +132,7 @@ impl Driver {
             self.ctx
                 .error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
         }
-        let role = self.ctx.state.current.as_ref().and_then(|c| c.role);
+        let role = self.ctx.state.iterations.current.as_ref().and_then(|c| c.role);
         let findings = role
             .filter(|role| completed && *role != Role::Builder)
             .map(|_| tail(self.ctx.redactor.text(&report.final_message).trim(), FINDINGS_MAX).to_owned());
@@ -159,7 +159,7 @@ impl Driver {
 
     /// The engine died during this session. What it cost is not known; it does not count as an iteration.
     pub(crate) fn close_interrupted(&mut self) -> Result<(), DriveError> {
-        let Some(current) = &self.ctx.state.current else { return Ok(()) };
+        let Some(current) = &self.ctx.state.iterations.current else { return Ok(()) };
         let iteration = current.iteration;
         self.ctx.record(EventBody::SessionEnded {
             iteration,

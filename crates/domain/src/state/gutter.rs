@@ -11,39 +11,39 @@ use ralph_protocol::test_counts::TestCounts;
 impl RunFacts {
     /// The ladder starts again at its first rung, and who sat out may work again.
     pub(super) fn leave_gutter(&mut self) {
-        self.rung = None;
-        self.climbed.clear();
-        self.noticed.clear();
-        self.benched = None;
-        self.substitute = None;
-        self.criticised_at = None;
+        self.stuck.rung = None;
+        self.stuck.climbed.clear();
+        self.stuck.noticed.clear();
+        self.stuck.benched = None;
+        self.stuck.substitute = None;
+        self.stuck.criticised_at = None;
     }
 
     pub(super) fn nudge(&mut self, text: String) {
-        self.nudges.push(text);
-        if self.nudges.len() > NUDGES {
-            self.nudges.remove(0);
-            self.nudges_read = self.nudges_read.saturating_sub(1);
+        self.people.nudges.push(text);
+        if self.people.nudges.len() > NUDGES {
+            self.people.nudges.remove(0);
+            self.people.nudges_read = self.people.nudges_read.saturating_sub(1);
         }
     }
 
     /// The builder has read what was found; the others add to it.
     pub(super) fn take_findings(&mut self, text: Option<&str>) {
-        let Some(current) = &self.current else { return };
+        let Some(current) = &self.iterations.current else { return };
         let (Some(role), Some(session)) = (current.role, &current.session) else { return };
         if role == Role::Builder && session.end == SessionEnd::Completed {
-            self.findings.clear();
+            self.stuck.findings.clear();
         }
         if let Some(text) = text {
-            self.findings.push(Findings { iteration: current.iteration, role, text: text.to_owned() });
+            self.stuck.findings.push(Findings { iteration: current.iteration, role, text: text.to_owned() });
         }
     }
 
     /// An agent would rather not go on. A question goes to a person; "it cannot be done" must be said twice in a row,
     /// by sessions that know nothing of each other but this.
     pub(super) fn asked(&mut self, ask: Option<&Ask>) {
-        let Some(agent) = self.current.as_ref().map(|c| c.agent.clone()) else { return };
-        let said_before = std::mem::take(&mut self.gave_up);
+        let Some(agent) = self.iterations.current.as_ref().map(|c| c.agent.clone()) else { return };
+        let said_before = std::mem::take(&mut self.stuck.gave_up);
         let message = match ask {
             None | Some(Ask::Rotate { .. }) => return,
             Some(Ask::Pause { reason }) => format!("{agent} asks: {reason}"),
@@ -51,7 +51,7 @@ impl RunFacts {
                 format!("two sessions in a row say that it cannot be done; {agent}: {reason}")
             }
             Some(Ask::GiveUp { reason }) => {
-                self.gave_up = true;
+                self.stuck.gave_up = true;
                 self.nudge(format!(
                     "The last session ({agent}) said that the task cannot be done: {reason}. Find out whether that \
                      is so. If you find a way, take it; if you come to the same end, say so."
@@ -59,17 +59,18 @@ impl RunFacts {
                 return;
             }
         };
-        self.question = Some(NeedsHuman { reason: HumanReason::AgentAsks, message });
+        self.people.question = Some(NeedsHuman { reason: HumanReason::AgentAsks, message });
     }
 
     /// Remembers what the stuck rules need of the iteration that ends; the window stays short.
     pub(super) fn keep_trace(&mut self, failure: Option<Digest>, evidence: Evidence) {
         // Who only reads is not silent.
         let counts = |c: &&Current| !c.role.is_some_and(Role::only_reads);
-        let trace = self.current.as_ref().filter(counts).and_then(|c| self.trace(c, failure, evidence));
-        self.traces.extend(trace);
-        if self.traces.len() > WINDOW {
-            self.traces.pop_front();
+        let trace =
+            self.iterations.current.as_ref().filter(counts).and_then(|c| self.trace(c, failure, evidence));
+        self.stuck.traces.extend(trace);
+        if self.stuck.traces.len() > WINDOW {
+            self.stuck.traces.pop_front();
         }
     }
 
@@ -81,6 +82,7 @@ impl RunFacts {
             *tree == change.tree || current.checked.iter().any(|checked| checked == name)
         };
         let tests = self
+            .work
             .checks
             .values()
             .filter(|r| fresh(&r.name, &r.tree))

@@ -128,7 +128,7 @@ impl RunFacts {
             });
         }
         // Work goes on; the next iteration is the next try.
-        facts.pushed_at = self.iterations;
+        facts.pushed_at = self.iterations.count;
     }
 
     pub(super) fn checks_seen(&mut self, news: &ChecksSeen, at: Timestamp) {
@@ -146,7 +146,7 @@ impl RunFacts {
                 self.handover.checked = Some(news.commit.clone());
             }
             ChecksState::None if news.next.is_none() => {
-                self.alarm = Some(NeedsHuman {
+                self.people.alarm = Some(NeedsHuman {
                     reason: HumanReason::Checks,
                     message: "the pull request has no checks, but a criterion asks for green ones".into(),
                 });
@@ -182,7 +182,7 @@ impl RunFacts {
         if news.pause && !news.prs.is_empty() {
             let list: Vec<String> =
                 news.prs.iter().map(|pr| format!("#{} ({})", pr.number, pr.url)).collect();
-            self.alarm = Some(NeedsHuman {
+            self.people.alarm = Some(NeedsHuman {
                 reason: HumanReason::Overlap,
                 message: format!("other pull requests touch the same files: {}", list.join(", ")),
             });
@@ -191,12 +191,12 @@ impl RunFacts {
 
     /// What was handed over is not good enough: the work goes on with what was said of it.
     fn sent_back(&mut self, failed: Vec<String>, feedback: &str) {
-        if let Some(tree) = self.tree.clone() {
-            self.disproved = Some((tree, failed.clone()));
+        if let Some(tree) = self.work.tree.clone() {
+            self.result.disproved = Some((tree, failed.clone()));
         }
-        self.proof = None;
-        self.published = None;
-        self.candidate = false;
+        self.result.proof = None;
+        self.result.published = None;
+        self.result.candidate = false;
         self.handover.gate = None;
         self.handover.checked = None;
         self.handover.approved = None;

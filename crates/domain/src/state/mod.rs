@@ -10,6 +10,7 @@ mod compute;
 mod controls;
 mod facts;
 mod fold;
+mod groups;
 mod gutter;
 mod handover;
 mod reading;
@@ -20,6 +21,9 @@ pub use compute::{Compute, InUse};
 pub use facts::{
     AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
     Published, SessionFacts, Stage, Totals, WaitFacts,
+};
+pub use groups::{
+    AgentFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, WorkFacts,
 };
 pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
 pub use run_facts::RunFacts;
@@ -62,7 +66,7 @@ impl RunState {
 
     /// Bytes of the inbox that hold nothing new: letters that were taken already.
     pub fn pass_over_inbox(&mut self, up_to: u64) {
-        self.facts.inbox = up_to;
+        self.facts.people.inbox = up_to;
     }
 }
 

@@ -12,10 +12,10 @@ impl RunFacts {
     /// What is used of the budgets.
     pub fn spent(&self) -> Spent {
         Spent {
-            iterations: self.iterations,
-            time: Duration::from_millis(self.totals.working_ms),
-            cost: self.totals.cost,
-            tokens: self.totals.tokens.total(),
+            iterations: self.iterations.count,
+            time: Duration::from_millis(self.spending.totals.working_ms),
+            cost: self.spending.totals.cost,
+            tokens: self.spending.totals.tokens.total(),
         }
     }
 
@@ -33,20 +33,21 @@ impl RunFacts {
 
     /// Time since the start, waits included.
     pub fn elapsed(&self) -> Duration {
-        let end = self.finished.as_ref().map_or(self.now, |f| f.at);
+        let end = self.result.finished.as_ref().map_or(self.now, |f| f.at);
         Duration::try_from(end.duration_since(self.started_at)).unwrap_or_default()
     }
 
     /// The model for an agent: what a person chose, else what the configuration says.
     pub fn model_for(&self, agent: &AgentName) -> Option<String> {
-        if let Some((who, model)) = &self.substitute
+        if let Some((who, model)) = &self.stuck.substitute
             && who == agent
         {
             return Some(model.clone());
         }
-        self.models
+        self.agents
+            .models
             .get(agent.as_str())
-            .or_else(|| self.models.get(""))
+            .or_else(|| self.agents.models.get(""))
             .cloned()
             .or_else(|| self.spec.settings.agent(agent).and_then(|a| a.model.clone()))
     }
@@ -57,22 +58,22 @@ impl RunFacts {
         if settings.agent_selection != AgentSelection::Roles {
             return None;
         }
-        settings.roles.get(self.iterations as usize % settings.roles.len().max(1))
+        settings.roles.get(self.iterations.count as usize % settings.roles.len().max(1))
     }
 
     /// Where the run stands.
     pub fn status(&self) -> Status {
-        if let Some(end) = &self.finished {
+        if let Some(end) = &self.result.finished {
             return match end.reason {
                 EndReason::Completed => Status::Done,
                 EndReason::Stopped | EndReason::Cancelled => Status::Stopped,
                 _ => Status::Failed,
             };
         }
-        if self.needs_human.is_some() {
+        if self.people.needs_human.is_some() {
             return Status::NeedsYou;
         }
-        if self.suspended_by.is_some() {
+        if self.people.suspended_by.is_some() {
             return Status::Paused;
         }
         if self.baseline.is_none() && self.driver_pid.is_none() {
@@ -82,19 +83,19 @@ impl RunFacts {
             return Status::Preparing;
         }
         if self.wait.is_some() {
-            return if self.paused_by.is_some() { Status::Paused } else { Status::Waiting };
+            return if self.people.paused_by.is_some() { Status::Paused } else { Status::Waiting };
         }
-        match &self.current {
+        match &self.iterations.current {
             Some(current) if current.stage == Stage::Working => Status::Working,
             Some(_) => Status::Verifying,
-            None if self.proof.as_ref().is_some_and(|p| p.passed) => Status::Publishing,
-            None if self.candidate => Status::Proving,
+            None if self.result.proof.as_ref().is_some_and(|p| p.passed) => Status::Publishing,
+            None if self.result.candidate => Status::Proving,
             None => Status::Working,
         }
     }
 
     /// Whether a control was already carried out.
     pub fn has_letter(&self, id: &str) -> bool {
-        self.letters.iter().any(|letter| letter.id == id)
+        self.people.letters.iter().any(|letter| letter.id == id)
     }
 }

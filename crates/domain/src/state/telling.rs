@@ -47,7 +47,7 @@ impl RunFacts {
             EventBody::Gutter { evidence, .. } => self.arose(event, Occasion::Gutter, &evidence.join("; ")),
             EventBody::WaitStarted { reason, until: Some(until) } => {
                 // Other waits (for checks, for a review) end at no agent's rest.
-                let for_limit = self.cooldowns.values().any(|rest| rest.until == *until);
+                let for_limit = self.agents.cooldowns.values().any(|rest| rest.until == *until);
                 if for_limit && self.telling.waited_until != Some(*until) {
                     self.telling.waited_until = Some(*until);
                     self.arose(event, Occasion::LimitWait, reason);

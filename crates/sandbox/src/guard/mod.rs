@@ -8,8 +8,9 @@
 mod child;
 mod reap;
 
+use crate::os::End;
 use crate::os::KillableMark;
-use crate::wire::{self, End, FromGuard, Received, Stage, ToGuard};
+use crate::wire::{self, FromGuard, Received, Stage, ToGuard};
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};

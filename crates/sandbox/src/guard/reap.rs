@@ -1,7 +1,7 @@
 //! Waiting for the dead and ending the living below a process.
 
 use crate::os;
-use crate::wire::End;
+use crate::os::End;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};

@@ -15,3 +15,12 @@ pub(crate) use linux::{
 pub(crate) use process::{
     all, carries, children, descendants, killable_mark, owner, parent, session, zombie,
 };
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}

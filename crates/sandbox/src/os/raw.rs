@@ -4,7 +4,7 @@
     reason = "starting a process, descriptors by number and signal dispositions have no safe form"
 )]
 
-use crate::wire::End;
+use super::End;
 use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::Pid;

@@ -70,9 +70,9 @@ impl Summary {
                 continue;
             }
             out.runs += 1;
-            out.iterations += facts.state.iterations;
-            out.cost += facts.state.totals.cost;
-            out.basis = out.basis.max(facts.state.totals.basis);
+            out.iterations += facts.state.iterations.count;
+            out.cost += facts.state.spending.totals.cost;
+            out.basis = out.basis.max(facts.state.spending.totals.basis);
         }
         Ok(out)
     }

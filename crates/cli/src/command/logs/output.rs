@@ -74,8 +74,8 @@ fn follow(app: &App, facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> R
     let mut number = number;
     let mut path = log_of(facts, number);
     let mut at = if path.is_file() { start(&path, wanted.last)? } else { 0 };
-    let running = facts.state.current.as_ref().is_some_and(|c| c.iteration == number);
-    let mut over = facts.state.finished.is_some()
+    let running = facts.state.iterations.current.as_ref().is_some_and(|c| c.iteration == number);
+    let mut over = facts.state.result.finished.is_some()
         || (wanted.iteration.is_some() && number <= facts.iteration() && !running);
     loop {
         at = copy_new(&path, at, out)?;

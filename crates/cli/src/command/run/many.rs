@@ -72,7 +72,7 @@ fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
         let mut status = status.to_owned();
         if let Some(state) = batch.state(lane) {
             status = state.status().to_string();
-            let number = state.current.as_ref().map_or(state.iterations, |c| c.iteration);
+            let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
             detail = format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations);
         }
         let age = if lane.is_running() { clock(now.saturating_sub(lane.since())) } else { String::new() };

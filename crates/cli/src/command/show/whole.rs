@@ -30,7 +30,7 @@ pub fn show(facts: &Facts, story: &Story, out: &Out) -> Result<(), CommandError>
         return Ok(());
     }
     view::run_line(facts, out);
-    view::now_line(facts, facts.state.finished.is_none(), out);
+    view::now_line(facts, facts.state.result.finished.is_none(), out);
     task(facts, out);
     settings(facts, out);
     if !story.iterations.is_empty() {

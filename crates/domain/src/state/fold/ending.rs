@@ -14,28 +14,28 @@ impl RunFacts {
         signals: &Signals,
         at: Timestamp,
     ) {
-        self.iterations = iteration;
-        self.scores.last = signals.loop_score;
-        self.scores.max = self.scores.max.max(signals.loop_score);
-        self.attempts = 0;
-        self.interruptions = 0;
-        self.empty_answers = 0;
+        self.iterations.count = iteration;
+        self.stuck.scores.last = signals.loop_score;
+        self.stuck.scores.max = self.stuck.scores.max.max(signals.loop_score);
+        self.iterations.attempts = 0;
+        self.iterations.interruptions = 0;
+        self.iterations.empty_answers = 0;
         // What came during the session is for the next one.
-        let read = self.nudges_read.min(self.nudges.len());
-        self.nudges.drain(..read);
-        self.nudges_read = 0;
-        self.candidate = verdict == Verdict::Candidate;
-        self.proof = None;
+        let read = self.people.nudges_read.min(self.people.nudges.len());
+        self.people.nudges.drain(..read);
+        self.people.nudges_read = 0;
+        self.result.candidate = verdict == Verdict::Candidate;
+        self.result.proof = None;
         self.handed_in_again();
-        let Some(current) = self.current.take() else { return };
+        let Some(current) = self.iterations.current.take() else { return };
         self.count_failure(&current);
         self.remember(current, iteration, verdict, signals.loop_score, at);
         // Real progress closes the gutter: something got better, or the window is full again and nothing in it points to
         // circling.
         let quiet = signals.loop_score == 0.0
-            && self.traces.len() >= self.spec.settings.stuck_detection.threshold as usize;
+            && self.stuck.traces.len() >= self.spec.settings.stuck_detection.threshold as usize;
         if signals.progress.is_some() || quiet {
-            self.gutters = 0;
+            self.stuck.gutters = 0;
             self.leave_gutter();
         }
     }
@@ -44,9 +44,9 @@ impl RunFacts {
     fn count_failure(&mut self, current: &Current) {
         let Some(session) = &current.session else { return };
         if session.end.is_failure() {
-            *self.failing.entry(current.agent.clone()).or_default() += 1;
+            *self.agents.failing.entry(current.agent.clone()).or_default() += 1;
         } else {
-            self.failing.remove(&current.agent);
+            self.agents.failing.remove(&current.agent);
         }
     }
 
@@ -58,12 +58,12 @@ impl RunFacts {
         loop_score: f64,
         at: Timestamp,
     ) {
-        let counts = current.checked.iter().filter_map(|name| self.checks.get(name)?.tests);
+        let counts = current.checked.iter().filter_map(|name| self.work.checks.get(name)?.tests);
         let tests =
             counts.reduce(|a, b| TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed });
         let (session, change) = (current.session, current.change);
         let (files, added, removed) = change.as_ref().map_or((0, 0, 0), |c| (c.files, c.added, c.removed));
-        self.history.push_back(IterationSummary {
+        self.iterations.history.push_back(IterationSummary {
             iteration,
             agent: current.agent,
             verdict,
@@ -79,8 +79,8 @@ impl RunFacts {
             commit: change.as_ref().and_then(|c| c.commit.clone()),
             ended_at: at,
         });
-        if self.history.len() > HISTORY {
-            self.history.pop_front();
+        if self.iterations.history.len() > HISTORY {
+            self.iterations.history.pop_front();
         }
     }
 }

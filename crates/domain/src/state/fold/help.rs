@@ -8,15 +8,15 @@ use crate::stuck::StuckKind;
 
 impl RunFacts {
     pub(super) fn circles(&mut self, loop_score: f64, evidence: &[String]) {
-        if self.rung.is_none() {
-            self.gutters += 1;
-            self.scores.gutters += 1;
+        if self.stuck.rung.is_none() {
+            self.stuck.gutters += 1;
+            self.stuck.scores.gutters += 1;
         }
-        self.gutter = Some(Gutter { loop_score, evidence: evidence.to_vec() });
+        self.stuck.gutter = Some(Gutter { loop_score, evidence: evidence.to_vec() });
     }
 
     pub(super) fn shows_signs(&mut self, kinds: &[StuckKind], evidence: &[String]) {
-        self.noticed.extend(kinds.iter().copied());
+        self.stuck.noticed.extend(kinds.iter().copied());
         self.nudge(format!(
             "A sign of going in circles: {}. Make sure that this session does something else.",
             evidence.join("; ")
@@ -30,15 +30,15 @@ impl RunFacts {
         benched: Option<&AgentName>,
         substitute: Option<&(AgentName, String)>,
     ) {
-        self.rung = Some(rung);
-        self.climbed.insert(rung);
-        self.rung_at = self.iterations;
-        self.gutter = None;
+        self.stuck.rung = Some(rung);
+        self.stuck.climbed.insert(rung);
+        self.stuck.rung_at = self.iterations.count;
+        self.stuck.gutter = None;
         if benched.is_some() {
-            self.benched = benched.cloned();
+            self.stuck.benched = benched.cloned();
         }
         if substitute.is_some() {
-            self.substitute = substitute.cloned();
+            self.stuck.substitute = substitute.cloned();
         }
         if matches!(rung, Rung::Nudge | Rung::Rotate | Rung::Fallback) {
             self.nudge(detail.to_owned());
@@ -46,8 +46,8 @@ impl RunFacts {
     }
 
     pub(super) fn diagnosed(&mut self, news: &Diagnosed) {
-        self.diagnosed_at = Some(news.iteration);
-        self.doctor_asked = false;
+        self.stuck.diagnosed_at = Some(news.iteration);
+        self.stuck.doctor_asked = false;
         self.spent_beside(&news.usage);
         if !news.summary.is_empty() {
             self.nudge(format!("A doctor read the record of this run: {}", news.summary));
@@ -55,7 +55,7 @@ impl RunFacts {
     }
 
     pub(super) fn criticised(&mut self, news: &Criticised) {
-        self.criticised_at = Some(news.iteration);
+        self.stuck.criticised_at = Some(news.iteration);
         self.spent_beside(&news.usage);
         if !news.objections.is_empty() {
             self.nudge(format!("A critic ({}) looked at the last changes: {}", news.by, news.objections));
@@ -64,9 +64,9 @@ impl RunFacts {
 
     /// Money and tokens of a call that is no session.
     fn spent_beside(&mut self, usage: &Usage) {
-        self.totals.cost += usage.cost.unwrap_or_default();
-        self.totals.saved += usage.saved.unwrap_or_default();
-        self.totals.tokens += usage.tokens.unwrap_or_default();
-        self.totals.basis = self.totals.basis.max(usage.basis);
+        self.spending.totals.cost += usage.cost.unwrap_or_default();
+        self.spending.totals.saved += usage.saved.unwrap_or_default();
+        self.spending.totals.tokens += usage.tokens.unwrap_or_default();
+        self.spending.totals.basis = self.spending.totals.basis.max(usage.basis);
     }
 }

@@ -11,11 +11,11 @@ impl RunFacts {
         else {
             return;
         };
-        self.attempts = *attempt;
-        self.nudges_read = self.nudges.len();
-        self.last_agent = Some(agent.clone());
-        self.skip.clear();
-        self.current = Some(Current {
+        self.iterations.attempts = *attempt;
+        self.people.nudges_read = self.people.nudges.len();
+        self.agents.last_agent = Some(agent.clone());
+        self.agents.skip.clear();
+        self.iterations.current = Some(Current {
             iteration: *iteration,
             attempt: *attempt,
             agent: agent.clone(),
@@ -61,38 +61,38 @@ impl RunFacts {
             denials: *denials,
         });
         self.take_findings(findings.as_deref());
-        self.claimed_in_words.extend(claims.iter().cloned());
+        self.work.claimed_in_words.extend(claims.iter().cloned());
         self.asked(ask.as_ref());
     }
 
     fn session_ended(&mut self, session: SessionFacts) {
-        self.totals.working_ms += session.duration_ms;
-        self.totals.sessions += 1;
+        self.spending.totals.working_ms += session.duration_ms;
+        self.spending.totals.sessions += 1;
         let cost = session.usage.cost.unwrap_or_default();
         let tokens = session.usage.tokens.unwrap_or_default();
         // An interrupted session may have cost something nobody can know, but it does not make the rest a guess.
         let counts = session.end != SessionEnd::Interrupted;
-        self.totals.cost += cost;
-        self.totals.saved += session.usage.saved.unwrap_or_default();
-        self.totals.tokens += tokens;
+        self.spending.totals.cost += cost;
+        self.spending.totals.saved += session.usage.saved.unwrap_or_default();
+        self.spending.totals.tokens += tokens;
         if counts {
-            self.totals.basis = self.totals.basis.max(session.usage.basis);
+            self.spending.totals.basis = self.spending.totals.basis.max(session.usage.basis);
         }
         match &session.end {
-            SessionEnd::Empty => self.empty_answers += 1,
-            end if !end.is_void() => self.empty_answers = 0,
+            SessionEnd::Empty => self.iterations.empty_answers += 1,
+            end if !end.is_void() => self.iterations.empty_answers = 0,
             _ => {}
         }
         if session.end == SessionEnd::Interrupted {
-            self.interruptions += 1;
+            self.iterations.interruptions += 1;
         }
         match &session.end {
-            SessionEnd::Overloaded { .. } => self.overloads += 1,
+            SessionEnd::Overloaded { .. } => self.iterations.overloads += 1,
             SessionEnd::Interrupted => {}
-            _ => self.overloads = 0,
+            _ => self.iterations.overloads = 0,
         }
-        if let Some(current) = &mut self.current {
-            let totals = self.by_agent.entry(current.agent.clone()).or_default();
+        if let Some(current) = &mut self.iterations.current {
+            let totals = self.agents.by_agent.entry(current.agent.clone()).or_default();
             totals.sessions += 1;
             totals.cost += cost;
             totals.tokens += tokens;
@@ -108,13 +108,13 @@ impl RunFacts {
         let EventBody::Checkpointed { tree, commit, files, files_total, added, removed, .. } = body else {
             return;
         };
-        self.tree = Some(tree.clone());
+        self.work.tree = Some(tree.clone());
         if commit.is_some() {
-            self.work = commit.clone();
+            self.work.commit = commit.clone();
         }
-        let room = TOUCHED.saturating_sub(self.touched.len());
-        self.touched.extend(files.iter().map(|f| f.path.clone()).take(room));
-        let Some(current) = &mut self.current else { return };
+        let room = TOUCHED.saturating_sub(self.work.touched.len());
+        self.work.touched.extend(files.iter().map(|f| f.path.clone()).take(room));
+        let Some(current) = &mut self.iterations.current else { return };
         current.stage = Stage::Checkpointed;
         // Recorded again with the engine's own marks: the agent's change is what the first record says.
         if let Some(change) = current.change.as_mut().filter(|c| c.files > 0) {
@@ -134,10 +134,10 @@ impl RunFacts {
     }
 
     pub(super) fn check_finished(&mut self, result: &CheckResult) {
-        self.totals.working_ms += result.duration_ms;
-        if let Some(current) = &mut self.current {
+        self.spending.totals.working_ms += result.duration_ms;
+        if let Some(current) = &mut self.iterations.current {
             current.checked.push(result.name.clone());
         }
-        self.checks.insert(result.name.clone(), result.clone());
+        self.work.checks.insert(result.name.clone(), result.clone());
     }
 }

@@ -12,7 +12,7 @@ use crate::event::{Event, EventBody};
 impl RunFacts {
     /// Folds one event in.
     pub(super) fn apply(&mut self, event: &Event) {
-        self.compute.apply(event);
+        self.spending.compute.apply(event);
         self.seq = event.seq;
         self.now = self.now.max(event.at);
         self.note_occasion(event);
@@ -26,43 +26,43 @@ impl RunFacts {
             EventBody::Moved(news) => self.moved(news),
             EventBody::SpecChanged { version, spec, .. } => self.spec_changed(*version, spec),
             EventBody::ApprovalApplied { config, spec } => self.approval_applied(config.as_ref(), spec),
-            EventBody::Suspended { by } => self.suspended_by = Some(by.clone()),
+            EventBody::Suspended { by } => self.people.suspended_by = Some(by.clone()),
             EventBody::Finished { reason, summary } => self.over(*reason, summary, at),
             // One iteration.
             EventBody::IterationStarted { .. } => self.iteration_started(&event.body, at),
             EventBody::SessionEnded { .. } => self.session_over(&event.body),
             EventBody::Checkpointed { .. } => self.checkpointed(&event.body),
             EventBody::HandedBack(handed) => {
-                self.kept_back.clone_from(&handed.conflicts);
-                self.branch_kept.clone_from(&handed.branch_kept);
+                self.work.kept_back.clone_from(&handed.conflicts);
+                self.work.branch_kept.clone_from(&handed.branch_kept);
             }
             EventBody::CheckFinished { result, .. } => self.check_finished(result),
             EventBody::ProtectedChanged { changes, .. } => {
-                if let Some(current) = &mut self.current {
+                if let Some(current) = &mut self.iterations.current {
                     current.protected.clone_from(changes);
                 }
             }
             EventBody::Claimed { ids, open, .. } => {
-                self.claims = ids.iter().cloned().collect();
-                self.unclaimed = open.iter().cloned().collect();
+                self.work.claims = ids.iter().cloned().collect();
+                self.work.unclaimed = open.iter().cloned().collect();
             }
-            EventBody::Ticked { met, .. } => self.met = met.iter().cloned().collect(),
+            EventBody::Ticked { met, .. } => self.work.met = met.iter().cloned().collect(),
             EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
                 self.keep_trace(failure.clone(), evidence.clone());
                 self.iteration_ended(*iteration, *verdict, signals, at);
             }
-            EventBody::IterationVoided { .. } => self.current = None,
+            EventBody::IterationVoided { .. } => self.iterations.current = None,
             // Agents, waits and budgets.
             EventBody::CooldownSet { agent, until, reason } => self.rests(agent, *until, reason, at),
-            EventBody::CooldownCleared { agent } => drop(self.cooldowns.remove(agent)),
+            EventBody::CooldownCleared { agent } => drop(self.agents.cooldowns.remove(agent)),
             EventBody::AgentDropped { agent, reason } => {
-                self.dropped.insert(agent.clone(), reason.clone());
+                self.agents.dropped.insert(agent.clone(), reason.clone());
             }
             EventBody::WaitStarted { reason, until } => {
                 self.wait = Some(WaitFacts { reason: reason.clone(), until: *until, since: at });
             }
             EventBody::WaitEnded { waited_ms } => self.waited(*waited_ms),
-            EventBody::BudgetWarning { budget, .. } => drop(self.warned.insert(*budget)),
+            EventBody::BudgetWarning { budget, .. } => drop(self.spending.warned.insert(*budget)),
             // Circling and help.
             EventBody::Gutter { loop_score, evidence, .. } => self.circles(*loop_score, evidence),
             EventBody::Stuck { kinds, evidence, .. } => self.shows_signs(kinds, evidence),
@@ -73,10 +73,10 @@ impl RunFacts {
             EventBody::Criticised(news) => self.criticised(news),
             // People.
             EventBody::ControlReceived { letter, inbox } => {
-                self.inbox = *inbox;
+                self.people.inbox = *inbox;
                 self.control(letter, at);
             }
-            EventBody::ControlRefused { inbox, .. } => self.inbox = self.inbox.max(*inbox),
+            EventBody::ControlRefused { inbox, .. } => self.people.inbox = self.people.inbox.max(*inbox),
             EventBody::RefsMoved { moves, left_out } => self.refs_moved(moves, *left_out),
             EventBody::Tampered { what } => self.tampered(what),
             EventBody::NeedsHuman { reason, message } => self.asks(*reason, message),
@@ -84,8 +84,8 @@ impl RunFacts {
             EventBody::ProofStarted { commit, clean } => self.proof_started(commit, *clean),
             EventBody::ProofFinished { .. } => self.proof_finished(&event.body),
             EventBody::ProofVoided { .. } => {
-                self.proof = None;
-                self.candidate = true;
+                self.result.proof = None;
+                self.result.candidate = true;
             }
             EventBody::Published { branch, commit, pr_url } => {
                 self.published(branch, commit, pr_url.as_deref());

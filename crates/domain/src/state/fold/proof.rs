@@ -10,7 +10,7 @@ const HINTS_MAX: u32 = 2;
 
 impl RunFacts {
     pub(super) fn proof_started(&mut self, commit: &CommitId, clean: bool) {
-        self.proof = Some(ProofFacts {
+        self.result.proof = Some(ProofFacts {
             commit: commit.clone(),
             passed: false,
             clean,
@@ -26,14 +26,14 @@ impl RunFacts {
         else {
             return;
         };
-        self.candidate = false;
+        self.result.candidate = false;
         self.take_hint(hint.as_deref());
-        self.totals.working_ms += duration_ms;
+        self.spending.totals.working_ms += duration_ms;
         if !passed {
-            self.disproved = Some((tree.clone(), failed.clone()));
+            self.result.disproved = Some((tree.clone(), failed.clone()));
         }
-        let clean = self.proof.as_ref().is_some_and(|p| p.clean);
-        self.proof = Some(ProofFacts {
+        let clean = self.result.proof.as_ref().is_some_and(|p| p.clean);
+        self.result.proof = Some(ProofFacts {
             commit: commit.clone(),
             passed: *passed,
             clean,
@@ -44,7 +44,7 @@ impl RunFacts {
     }
 
     pub(super) fn published(&mut self, branch: &str, commit: &CommitId, pr_url: Option<&str>) {
-        self.published = Some(Published {
+        self.result.published = Some(Published {
             branch: branch.to_owned(),
             commit: commit.clone(),
             pr_url: pr_url.map(str::to_owned),
@@ -53,8 +53,8 @@ impl RunFacts {
 
     /// The files that a final check refused for a reason of the user's, handed in again as they are.
     pub(super) fn handed_in_again(&mut self) {
-        if self.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.tree.as_ref())
-            && let Some((_, times)) = &mut self.setup_hint
+        if self.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.work.tree.as_ref())
+            && let Some((_, times)) = &mut self.result.setup_hint
         {
             *times += 1;
             self.ask_for_setup();
@@ -63,16 +63,16 @@ impl RunFacts {
 
     /// A hint that comes a second time in a row is a question: no agent can do what it asks for.
     fn take_hint(&mut self, hint: Option<&str>) {
-        let times = self.setup_hint.take().map_or(0, |(_, times)| times);
-        self.setup_hint = hint.map(|hint| (hint.to_owned(), times + 1));
+        let times = self.result.setup_hint.take().map_or(0, |(_, times)| times);
+        self.result.setup_hint = hint.map(|hint| (hint.to_owned(), times + 1));
         self.ask_for_setup();
     }
 
     fn ask_for_setup(&mut self) {
-        if let Some((hint, times)) = &self.setup_hint
+        if let Some((hint, times)) = &self.result.setup_hint
             && *times >= HINTS_MAX
         {
-            self.question = Some(NeedsHuman { reason: HumanReason::Setup, message: hint.clone() });
+            self.people.question = Some(NeedsHuman { reason: HumanReason::Setup, message: hint.clone() });
         }
     }
 }

@@ -24,7 +24,7 @@ impl RunFacts {
         let next = self.epoch.next();
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
         self.wait = None;
-        self.suspended_by = None;
+        self.people.suspended_by = None;
     }
 
     /// What was only wished for in the spec is what it became.
@@ -46,7 +46,7 @@ impl RunFacts {
 
     pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
         self.surroundings.clone_from(surroundings);
-        self.tree = Some(baseline.tree.clone());
+        self.work.tree = Some(baseline.tree.clone());
         self.baseline = Some(baseline.clone());
     }
 
@@ -59,37 +59,37 @@ impl RunFacts {
         self.baseline = Some(news.baseline.clone());
         self.spec_digest = Some(news.spec.clone());
         // Letters of the old place stay there.
-        self.inbox = 0;
+        self.people.inbox = 0;
     }
 
     pub(super) fn spec_changed(&mut self, version: u32, spec: &Digest) {
         self.spec.spec_version = version;
         self.spec_digest = Some(spec.clone());
-        self.edit_pending = false;
+        self.people.edit_pending = false;
     }
 
     pub(super) fn approval_applied(&mut self, config: Option<&Digest>, spec: &Digest) {
         self.spec.config_digest = config.cloned();
         self.spec_digest = Some(spec.clone());
-        self.approval_pending = false;
+        self.people.approval_pending = false;
     }
 
     pub(super) fn over(&mut self, reason: EndReason, summary: &str, at: Timestamp) {
-        self.current = None;
+        self.iterations.current = None;
         self.wait = None;
-        self.finished = Some(Finished { reason, summary: summary.to_owned(), at });
+        self.result.finished = Some(Finished { reason, summary: summary.to_owned(), at });
     }
 
     pub(super) fn rests(&mut self, agent: &AgentName, until: Timestamp, reason: &str, at: Timestamp) {
         let rest = Cooldown { until, reason: reason.to_owned(), observed_at: at };
-        self.cooldowns.insert(agent.clone(), rest);
+        self.agents.cooldowns.insert(agent.clone(), rest);
     }
 
     pub(super) fn waited(&mut self, waited_ms: u64) {
         // Waits for the code host have limits of their own.
-        let proven = self.proof.as_ref().is_some_and(|proof| proof.passed);
+        let proven = self.result.proof.as_ref().is_some_and(|proof| proof.passed);
         if self.wait.take().is_some_and(|wait| wait.until.is_some()) && !proven {
-            self.totals.waited_ms += waited_ms;
+            self.spending.totals.waited_ms += waited_ms;
         }
     }
 
@@ -105,22 +105,22 @@ impl RunFacts {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        self.alarm = Some(NeedsHuman {
+        self.people.alarm = Some(NeedsHuman {
             reason: HumanReason::RefsMoved,
             message: format!("{}{more} moved during the session", names[..shown].join(", ")),
         });
     }
 
     pub(super) fn tampered(&mut self, what: &str) {
-        self.alarm = Some(NeedsHuman { reason: HumanReason::Tampered, message: what.to_owned() });
+        self.people.alarm = Some(NeedsHuman { reason: HumanReason::Tampered, message: what.to_owned() });
     }
 
     pub(super) fn asks(&mut self, reason: HumanReason, message: &str) {
-        self.alarm = None;
-        self.question = None;
+        self.people.alarm = None;
+        self.people.question = None;
         if reason == HumanReason::Setup {
-            self.setup_hint = self.setup_hint.take().map(|(hint, _)| (hint, 0));
+            self.result.setup_hint = self.result.setup_hint.take().map(|(hint, _)| (hint, 0));
         }
-        self.needs_human = Some(NeedsHuman { reason, message: message.to_owned() });
+        self.people.needs_human = Some(NeedsHuman { reason, message: message.to_owned() });
     }
 }

@@ -1,0 +1,57 @@
+//! From the parsed command line to the command.
+
+use crate::args::{Cli, Command};
+use crate::command::{
+    archive, attach, completions, control, convert, demo, deploy, diagnose, doctor, home, init, lint, list,
+    logs, man, models, notify, probe, restore, resume, run, sandbox, schema, show, status,
+};
+use crate::error::CommandError;
+use crate::output::Out;
+use clap::CommandFactory as _;
+use ralph_app::App;
+use ralph_domain::control::Control;
+
+/// Runs the chosen command and returns the exit code.
+pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let folder = app.environment().folder(args.project_dir.as_deref())?;
+    let Some(command) = args.command else { return home::run(app, &folder, out) };
+    match command {
+        Command::Sandbox(args) => sandbox::run(args, app, out),
+        Command::Run(args) => run::run(*args, app, &folder, out),
+        Command::Resume(args) => resume::run(args, app, &folder, out),
+        Command::Pause(args) => control::simple(&args, Control::Pause, app, &folder, out),
+        Command::Rotate(args) => control::simple(&args, Control::Rotate, app, &folder, out),
+        Command::Stop(args) => control::simple(&args, Control::Stop, app, &folder, out),
+        Command::Cancel(args) => control::cancel(&args, app, &folder, out),
+        Command::Skip(args) => control::skip(args, app, &folder, out),
+        Command::Cooldown(args) => control::cooldown(args, app, &folder, out),
+        Command::Model(args) => control::model(args, app, &folder, out),
+        Command::Edit(args) => control::edit(args, app, &folder, out),
+        Command::Approve(args) => control::approve(&args, app, &folder, out),
+        Command::Note(args) => control::text(args, |text| Control::Note { text }, app, &folder, out),
+        Command::Guardrail(args) => {
+            control::text(args, |text| Control::Guardrail { text }, app, &folder, out)
+        }
+        Command::Nudge(args) => control::text(args, |text| Control::Nudge { text }, app, &folder, out),
+        Command::Status(args) => status::run(args, app, &folder, out),
+        Command::Logs(args) => logs::run(args, app, &folder, out),
+        Command::Attach(args) => attach::run(args, app, &folder, out),
+        Command::Show(args) => show::run(args, app, &folder, out),
+        Command::List(args) => list::run(args, app, &folder, out),
+        Command::Init(args) => init::run(args, app, &folder, out),
+        Command::Lint(args) => lint::run(args, app, &folder, out),
+        Command::Convert(args) => convert::run(args, app, &folder, out),
+        Command::Archive(args) => archive::run(args, app, &folder, out),
+        Command::Schema(args) => schema::run(args, &folder, out),
+        Command::Doctor(args) => doctor::run(args, app, &folder, out),
+        Command::Probe(args) => probe::run(args, app, &folder, out),
+        Command::Models(args) => models::run(args, app, &folder, out),
+        Command::Notify(args) => notify::run(args, app, &folder, out),
+        Command::Restore(args) => restore::run(args, app, &folder, out),
+        Command::Diagnose(args) => diagnose::run(args, app, &folder, out),
+        Command::Deploy(args) => deploy::run(args, app, &folder, out),
+        Command::Demo(args) => demo::run(args, app, &folder, out),
+        Command::Completions(args) => completions::run(args, Cli::command(), out),
+        Command::Man(args) => man::run(args, Cli::command(), &folder, out),
+    }
+}

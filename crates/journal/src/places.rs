@@ -1,0 +1,45 @@
+//! Where the files of a journal are, and how they are opened.
+
+use crate::error::JournalError;
+use crate::layout::RunDir;
+use crate::seal::{FileSeal, Seal};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+/// Where the files of one journal are.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The run's folder.
+    pub dir: RunDir,
+    /// The sealed copy, where there is a place for one.
+    pub seal: Option<PathBuf>,
+    /// A folder for the spare links, below `.git`, where the record lies in the workspace (an older layout).
+    pub spare: Option<PathBuf>,
+}
+
+impl Places {
+    /// The sealed copy of the frozen spec.
+    pub fn sealed_spec(&self) -> Option<PathBuf> {
+        self.seal.as_ref().map(|path| path.with_extension("spec.json"))
+    }
+    /// The sealed copy that these places name.
+    pub(crate) fn file_seal(&self) -> Option<Box<dyn Seal>> {
+        self.seal.as_deref().map(|path| Box::new(FileSeal::at(path)) as Box<dyn Seal>)
+    }
+    pub(crate) fn spare_events(&self) -> Option<PathBuf> {
+        self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
+    }
+    pub(crate) fn spare_spec(&self) -> Option<PathBuf> {
+        self.spare.as_ref().map(|dir| dir.join("spec.json"))
+    }
+}
+
+/// A file that is only added to.
+pub(crate) fn open_append(path: &Path) -> Result<File, JournalError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .open(path)
+        .map_err(|e| JournalError::file("open", path, e))
+}

@@ -1,0 +1,19 @@
+//! What every way to tell people has in common.
+
+use ralph_domain::ports::Notification;
+use ralph_domain::vars::Vars;
+use std::time::Duration;
+
+/// How long a message may take before the run goes on without knowing what became of it.
+pub const LIMIT: Duration = Duration::from_secs(5);
+
+/// One way to tell people. It may block for about [`LIMIT`].
+pub trait Way: Send + Sync {
+    /// Sends one message; the error says in words what went wrong, without keys and passwords.
+    fn send(&self, message: &Notification) -> Result<(), String>;
+}
+
+/// The value of a variable that the configuration names.
+pub(crate) fn variable(name: &str, vars: &Vars) -> Result<String, String> {
+    vars.filled(name).ok_or_else(|| format!("the variable `{name}` is not set"))
+}
