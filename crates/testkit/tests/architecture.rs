@@ -28,18 +28,19 @@ struct Row {
 /// `tui` and `server` never know each other; nobody knows `cli`.
 const ROWS: &[Row] = &[
     Row { name: "protocol", uses: &[], tests_use: &[] },
+    Row { name: "safe_fs", uses: &[], tests_use: &[] },
     Row { name: "task", uses: &["protocol"], tests_use: &[] },
     Row { name: "evidence", uses: &["protocol"], tests_use: &[] },
     Row { name: "domain", uses: &["task", "protocol"], tests_use: &[] },
-    Row { name: "git", uses: &["domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row { name: "git", uses: &["domain", "task", "protocol", "safe_fs"], tests_use: &["testkit"] },
     Row {
         name: "journal",
-        uses: &["git", "domain", "task", "evidence", "protocol"],
+        uses: &["git", "domain", "task", "evidence", "protocol", "safe_fs"],
         tests_use: &["testkit"],
     },
     Row {
         name: "sandbox",
-        uses: &["git", "domain", "task", "evidence", "protocol"],
+        uses: &["git", "domain", "task", "evidence", "protocol", "safe_fs"],
         tests_use: &["testkit"],
     },
     Row {
@@ -52,7 +53,7 @@ const ROWS: &[Row] = &[
     Row { name: "forge", uses: &["git", "domain", "task", "evidence", "protocol"], tests_use: &["testkit"] },
     Row {
         name: "core",
-        uses: &["journal", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["journal", "git", "domain", "task", "evidence", "protocol", "safe_fs"],
         tests_use: &["agents", "sandbox", "testkit"],
     },
     Row {
@@ -70,6 +71,7 @@ const ROWS: &[Row] = &[
             "task",
             "evidence",
             "protocol",
+            "safe_fs",
         ],
         tests_use: &["testkit"],
     },
@@ -101,6 +103,7 @@ const ROWS: &[Row] = &[
             "task",
             "evidence",
             "protocol",
+            "safe_fs",
         ],
         tests_use: &["testkit"],
     },
@@ -121,6 +124,7 @@ const ROWS: &[Row] = &[
             "task",
             "evidence",
             "protocol",
+            "safe_fs",
         ],
         tests_use: &[],
     },

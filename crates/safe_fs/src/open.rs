@@ -1,0 +1,102 @@
+//! Opening what is below a folder.
+
+use crate::invalid;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How a folder is opened.
+pub(crate) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// How a file is opened for reading: nothing is waited for, and no terminal is taken.
+pub(crate) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// What happens at symbolic links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// They are refused.
+    Refused,
+    /// They are followed as long as they stay below the folder. Where the kernel cannot tell, they are refused.
+    Inside,
+}
+
+/// Whether the kernel has no `openat2`, or a filter keeps it from us.
+static WALKS: AtomicBool = AtomicBool::new(false);
+
+/// Opens `path` below `folder`.
+pub(crate) fn below(
+    folder: &OwnedFd,
+    path: &Path,
+    flags: OFlags,
+    mode: Mode,
+    links: Links,
+) -> io::Result<OwnedFd> {
+    if !WALKS.load(Ordering::Relaxed) {
+        let resolve = match links {
+            Links::Refused => ResolveFlags::NO_SYMLINKS,
+            Links::Inside => ResolveFlags::empty(),
+        };
+        let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        // Renames elsewhere on the machine can make the kernel unsure whether `..` of a link stays below.
+        for _ in 0..8 {
+            match rustix::fs::openat2(folder, path, flags, mode, resolve) {
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    WALKS.store(true, Ordering::Relaxed);
+                    break;
+                }
+                Err(Errno::AGAIN) => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+    walk(folder.as_fd(), path, flags, mode)
+}
+
+/// The same folder by folder, through no link at all.
+pub(crate) fn walk(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    let mut parts = path.components().peekable();
+    let mut at: Option<OwnedFd> = None;
+    while let Some(part) = parts.next() {
+        let name = Path::new(part.as_os_str());
+        let from = at.as_ref().map_or(folder, AsFd::as_fd);
+        let next = match parts.peek() {
+            Some(_) => rustix::fs::openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()),
+            None => rustix::fs::openat(from, name, flags | OFlags::NOFOLLOW, mode),
+        };
+        at = Some(next?);
+    }
+    at.ok_or_else(|| invalid("an empty path"))
+}
+
+/// The file behind a handle, if it is a regular one.
+pub(crate) fn regular(handle: OwnedFd) -> io::Result<File> {
+    let file = File::from(handle);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(invalid("not a regular file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// Where the kernel has no `openat2`.
+    #[test]
+    fn folder_by_folder_no_link_is_followed_either() {
+        let base = tempfile::tempdir().unwrap();
+        let tree = base.path().join("tree");
+        std::fs::create_dir_all(tree.join("a/b")).unwrap();
+        std::fs::write(tree.join("a/b/file"), "x").unwrap();
+        symlink("b", tree.join("a/inside")).unwrap();
+        symlink(base.path(), tree.join("out")).unwrap();
+        let folder = rustix::fs::open(&tree, FOLDER, Mode::empty()).unwrap();
+        let walk = |path: &str| walk(folder.as_fd(), Path::new(path), READ, Mode::empty());
+        assert!(regular(walk("a/b/file").unwrap()).is_ok());
+        for path in ["a/inside/file", "out/tree/a/b/file", "out", "a/b/none", "a/b/file/below"] {
+            assert!(walk(path).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Writing below a folder: through no link, in place of whatever stands there.
+
+use crate::open::{self, Links};
+use crate::{Kind, SafeDir, invalid, kind_of, relative};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// How a new file is made: it must not be there yet, and a link in its place is none of ours.
+const CREATE: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
+/// How a log is opened.
+const APPEND: OFlags =
+    OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// Names that are tried for a file that nobody knows yet.
+const NAMES: u32 = 8;
+/// Folders below each other that are removed; what is deeper stays and is told.
+const DEPTH: u32 = 512;
+
+impl SafeDir {
+    /// Puts a file with this content at `path`, in place of whatever file or link stands there, all at once. Folders that
+    /// lead there are made. A folder in its place is an error.
+    pub fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        self.write_with(path, bytes, 0o666)
+    }
+
+    /// The same with the permissions that the file gets (less what the process' mask takes away).
+    pub fn write_with(&self, path: impl AsRef<Path>, bytes: &[u8], permissions: u32) -> io::Result<()> {
+        let (folder, name) = self.make_parent_of(path.as_ref())?;
+        let (fresh, mut file) = fresh_file(&folder, permissions)?;
+        let done =
+            file.write_all(bytes).and_then(|()| Ok(rustix::fs::renameat(&folder, &fresh, &folder, &name)?));
+        if done.is_err() {
+            let _ = rustix::fs::unlinkat(&folder, &fresh, AtFlags::empty());
+        }
+        done
+    }
+
+    /// Opens a regular file for appending, made where there is none, with the folders that lead there. Whatever else stands
+    /// in its place (a link, a FIFO) is removed first: it is nobody's log.
+    pub fn open_log(&self, path: impl AsRef<Path>) -> io::Result<File> {
+        let (folder, name) = self.make_parent_of(path.as_ref())?;
+        let mode = Mode::from_raw_mode(0o666);
+        for _ in 0..NAMES {
+            match open::walk(rustix::fd::AsFd::as_fd(&folder), &name, APPEND, Mode::empty()) {
+                Ok(handle) => match open::regular(handle) {
+                    Ok(file) => return Ok(file),
+                    Err(_) => remove_special(&folder, &name)?,
+                },
+                Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+                    Some(Errno::NOENT) => {
+                        match rustix::fs::openat(&folder, &name, CREATE | OFlags::APPEND, mode) {
+                            Ok(handle) => return open::regular(handle),
+                            // Somebody was faster; look again.
+                            Err(Errno::EXIST) => {}
+                            Err(error) => return Err(error.into()),
+                        }
+                    }
+                    // A link (ELOOP), a FIFO that nobody reads or a socket (ENXIO).
+                    Some(Errno::LOOP | Errno::NXIO | Errno::NODEV) => remove_special(&folder, &name)?,
+                    _ => return Err(error),
+                },
+            }
+        }
+        Err(invalid("somebody puts something else there again and again"))
+    }
+
+    /// Gives a file or link below the folder another name there.
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let (from_folder, from) = self.parent_of(from.as_ref())?;
+        let (to_folder, to) = self.make_parent_of(to.as_ref())?;
+        Ok(rustix::fs::renameat(&from_folder, &from, &to_folder, &to)?)
+    }
+
+    /// Removes what stands at `path`, with all that is in it where it is a folder. Links are removed, never followed. What is
+    /// not there is no error.
+    pub fn remove(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let (folder, name) = match self.parent_of(path.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found?,
+        };
+        match remove_at(&folder, &name, DEPTH) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn make_parent_of(&self, path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+        let path = relative(path)?;
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            self.create_folder(parent)?;
+        }
+        self.parent_of(&path)
+    }
+
+    /// The text of a symbolic link.
+    pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let (folder, name) = self.parent_of(path.as_ref())?;
+        let target = rustix::fs::readlinkat(&folder, &name, Vec::new())?;
+        Ok(PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes())))
+    }
+
+    /// Copies a regular file from below another folder, bounded.
+    pub fn copy_from(
+        &self,
+        other: &Self,
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        max: u64,
+    ) -> io::Result<()> {
+        self.write(to, &other.read(from, Links::Refused, max)?)
+    }
+}
+
+/// A new file under a name that nobody can guess.
+fn fresh_file(folder: &OwnedFd, permissions: u32) -> io::Result<(PathBuf, File)> {
+    for _ in 0..NAMES {
+        let mut random = [0; 12];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = PathBuf::from(format!(".{name}.tmp"));
+        match rustix::fs::openat(folder, &name, CREATE, Mode::from_raw_mode(permissions)) {
+            Ok(handle) => return Ok((name, File::from(handle))),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(invalid("no free name"))
+}
+
+/// Removes what is neither a file nor a folder.
+fn remove_special(folder: &OwnedFd, name: &Path) -> io::Result<()> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    match kind_of(FileType::from_raw_mode(stat.st_mode)) {
+        Kind::Link | Kind::Special => Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?),
+        Kind::File => Ok(()),
+        Kind::Folder => Err(invalid("a folder is in its place")),
+    }
+}
+
+fn remove_at(folder: &OwnedFd, name: &Path, depth: u32) -> io::Result<()> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) => {}
+        done => return Ok(done?),
+    }
+    if depth == 0 {
+        return Err(invalid("too many folders below each other"));
+    }
+    let inside = rustix::fs::openat(folder, name, open::FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+    // Read whole before anything is removed: a listing of what changes is not defined.
+    let names: Vec<PathBuf> = Dir::read_from(&inside)?
+        .flatten()
+        .map(|entry| PathBuf::from(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes())))
+        .filter(|name| name != Path::new(".") && name != Path::new(".."))
+        .collect();
+    for name in names {
+        match remove_at(&inside, &name, depth - 1) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            done => done?,
+        }
+    }
+    Ok(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?)
+}

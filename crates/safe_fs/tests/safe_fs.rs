@@ -1,0 +1,176 @@
+//! What an attacker puts below a folder: links out of it, FIFOs, sockets, names that leave it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use ralph_safe_fs::{Kind, Links, SafeDir};
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+struct Here {
+    _base: tempfile::TempDir,
+    dir: SafeDir,
+    tree: std::path::PathBuf,
+    secret: std::path::PathBuf,
+}
+
+fn here() -> Here {
+    let base = tempfile::tempdir().unwrap();
+    let (tree, secret) = (base.path().join("tree"), base.path().join("secret"));
+    fs::create_dir_all(tree.join("sub")).unwrap();
+    fs::write(&secret, "SECRET").unwrap();
+    fs::write(tree.join("file"), "content").unwrap();
+    Here { dir: SafeDir::open(&tree).unwrap(), _base: base, tree, secret }
+}
+
+fn fifo(path: &Path) {
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
+}
+
+#[test]
+fn files_are_read_bounded_from_both_ends() {
+    let here = here();
+    assert_eq!(here.dir.read("file", Links::Refused, 3).unwrap(), b"con");
+    assert_eq!(here.dir.read_text("./file", Links::Refused, 100).unwrap(), "content");
+    assert_eq!(here.dir.read_end("file", Links::Refused, 3).unwrap(), (4, b"ent".to_vec()));
+    assert_eq!(here.dir.read_end("file", Links::Refused, 300).unwrap(), (0, b"content".to_vec()));
+    assert_eq!(here.dir.read("none", Links::Refused, 3).unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(here.dir.has_file("file") && !here.dir.has_file("sub") && !here.dir.has_file("none"));
+}
+
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    let here = here();
+    symlink(&here.secret, here.tree.join("absolute")).unwrap();
+    symlink("../secret", here.tree.join("relative")).unwrap();
+    symlink("..", here.tree.join("up")).unwrap();
+    symlink("/proc/self/root", here.tree.join("magic")).unwrap();
+    for path in ["absolute", "relative", "up/secret", "magic/etc/passwd"] {
+        for links in [Links::Refused, Links::Inside] {
+            assert!(here.dir.open_file(path, links).is_err(), "{path} {links:?}");
+        }
+    }
+    for path in ["/etc/passwd", "../secret", "sub/../../secret", "", "."] {
+        let error = here.dir.open_file(path, Links::Inside).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path}: {error}");
+    }
+    assert!(here.dir.folder("up").is_err());
+    assert!(here.dir.create_folder("up/x").is_err());
+    assert!(here.dir.write("up/stolen", b"x").is_err());
+    assert!(!here.tree.with_file_name("stolen").exists());
+}
+
+#[test]
+fn links_inside_are_followed_only_where_that_is_wanted() {
+    let here = here();
+    symlink("../file", here.tree.join("sub/link")).unwrap();
+    assert!(here.dir.open_file("sub/link", Links::Refused).is_err());
+    assert_eq!(here.dir.read("sub/link", Links::Inside, 100).unwrap(), b"content");
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    let here = here();
+    fifo(&here.tree.join("fifo"));
+    let _socket = UnixListener::bind(here.tree.join("socket")).unwrap();
+    for path in ["fifo", "socket", "sub"] {
+        assert!(here.dir.read(path, Links::Inside, 10).is_err(), "{path}");
+    }
+    assert_eq!(here.dir.facts("fifo").unwrap().kind, Kind::Special);
+    let kinds: Vec<_> = here.dir.entries(".", 100).unwrap().into_iter().map(|e| (e.name, e.kind)).collect();
+    let kinds: Vec<_> = kinds.iter().map(|(name, kind)| (name.to_str().unwrap(), *kind)).collect();
+    assert_eq!(
+        kinds,
+        [("fifo", Kind::Special), ("file", Kind::File), ("socket", Kind::Special), ("sub", Kind::Folder)]
+    );
+    assert_eq!(here.dir.entries(".", 2).unwrap().len(), 2);
+}
+
+#[test]
+fn a_file_is_put_in_place_of_links_and_fifos_and_never_through_them() {
+    let here = here();
+    symlink(&here.secret, here.tree.join("link")).unwrap();
+    fifo(&here.tree.join("fifo"));
+    for path in ["link", "fifo", "file", "new/deep/file"] {
+        here.dir.write(path, b"written").unwrap();
+        assert_eq!(fs::read(here.tree.join(path)).unwrap(), b"written", "{path}");
+        assert!(here.dir.has_file(path), "{path}");
+    }
+    assert_eq!(fs::read_to_string(&here.secret).unwrap(), "SECRET");
+    let error = here.dir.write("sub", b"x").unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::AlreadyExists), "{error}");
+    let left = fs::read_dir(&here.tree)
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().ends_with(".tmp"));
+    assert_eq!(left.count(), 0, "nothing of a write that failed is left");
+}
+
+#[test]
+fn a_log_grows_and_is_nobodys_link() {
+    let here = here();
+    for (path, before) in [("file", "content"), ("fresh/log", "")] {
+        here.dir.open_log(path).unwrap().write_all(b"+one").unwrap();
+        here.dir.open_log(path).unwrap().write_all(b"+two").unwrap();
+        assert_eq!(fs::read_to_string(here.tree.join(path)).unwrap(), format!("{before}+one+two"));
+    }
+    symlink(&here.secret, here.tree.join("errors.log")).unwrap();
+    symlink(here.tree.with_file_name("made-by-link"), here.tree.join("dangling.log")).unwrap();
+    fifo(&here.tree.join("fifo.log"));
+    let _socket = UnixListener::bind(here.tree.join("socket.log")).unwrap();
+    for path in ["errors.log", "dangling.log", "fifo.log", "socket.log"] {
+        here.dir.open_log(path).unwrap().write_all(b"entry").unwrap();
+        assert_eq!(here.dir.read(path, Links::Refused, 100).unwrap(), b"entry", "{path}");
+    }
+    assert_eq!(fs::read_to_string(&here.secret).unwrap(), "SECRET");
+    assert!(!here.tree.with_file_name("made-by-link").exists());
+    assert!(here.dir.open_log("sub").is_err());
+}
+
+#[test]
+fn removing_follows_nothing() {
+    let here = here();
+    let outside = here.tree.with_file_name("outside");
+    fs::create_dir_all(outside.join("kept")).unwrap();
+    fs::create_dir_all(here.tree.join("a/b/c")).unwrap();
+    fs::write(here.tree.join("a/b/file"), "x").unwrap();
+    symlink(&outside, here.tree.join("a/b/out")).unwrap();
+    symlink(&here.secret, here.tree.join("a/b/secret")).unwrap();
+    fifo(&here.tree.join("a/fifo"));
+    here.dir.remove("a").unwrap();
+    assert!(!here.tree.join("a").exists());
+    symlink(&outside, here.tree.join("link")).unwrap();
+    here.dir.remove("link").unwrap();
+    here.dir.remove("none").unwrap();
+    here.dir.remove("none/below").unwrap();
+    assert!(outside.join("kept").is_dir() && here.secret.is_file() && here.tree.join("file").is_file());
+}
+
+/// The handle, not the path, is what counts: a folder that is swapped for a link changes nothing.
+#[test]
+fn a_folder_that_is_swapped_for_a_link_is_not_left() {
+    let here = here();
+    let sub = here.dir.folder("sub").unwrap();
+    fs::rename(here.tree.join("sub"), here.tree.join("moved")).unwrap();
+    symlink(here.tree.with_file_name("elsewhere"), here.tree.join("sub")).unwrap();
+    fs::create_dir(here.tree.with_file_name("elsewhere")).unwrap();
+    sub.write("file", b"here").unwrap();
+    assert!(here.tree.join("moved/file").is_file());
+    assert!(!here.tree.with_file_name("elsewhere").join("file").exists());
+    assert!(here.dir.write("sub/file", b"there").is_err());
+}
+
+#[test]
+fn files_are_renamed_and_copied_below_the_folder_only() {
+    let here = here();
+    here.dir.rename("file", "sub/renamed").unwrap();
+    assert!(here.dir.rename("sub/renamed", "../renamed").is_err());
+    let other = SafeDir::open(here.tree.join("sub")).unwrap();
+    here.dir.copy_from(&other, "renamed", "copy", 100).unwrap();
+    let mut text = String::new();
+    here.dir.open_file("copy", Links::Refused).unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "content");
+    symlink("x/y", here.tree.join("link")).unwrap();
+    assert_eq!(here.dir.read_link("link").unwrap(), Path::new("x/y"));
+}
