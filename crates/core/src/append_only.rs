@@ -5,13 +5,17 @@ use crate::context::Context;
 use crate::error::DriveError;
 use crate::file_stamp::FileStamp;
 use ralph_domain::event::EventBody;
-use ralph_journal::JournalError;
+use ralph_journal::layout::RalphDir;
+use ralph_journal::{JournalError, artifacts};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The files, by their names in `.ralph/`.
 const NAMES: [&str; 3] = ["guardrails.md", "errors.log", "activity.log"];
+
+/// Bytes of a file that are watched and kept.
+const FILE_MAX: u64 = 64 * 1024 * 1024;
 
 /// How the files were when the session began.
 #[derive(Debug, Default)]
@@ -35,7 +39,7 @@ impl Context {
             *stamp = FileStamp::of(&self.dir.join(name));
             let Some(copy) = self.copy_of(name) else { continue };
             // Where a copy cannot be made, the file simply is not watched.
-            *length = catch_up(&self.dir.join(name), &copy).ok();
+            *length = catch_up(&self.dir, name, &copy).ok();
         }
         grown
     }
@@ -49,20 +53,17 @@ impl Context {
             if stamp.is_some() && FileStamp::of(&path) == stamp {
                 continue;
             }
-            if length == 0 || still_begins_with(&path, &copy, length) {
+            if length == 0 || still_begins_with(&self.dir, name, &copy, length) {
                 continue;
             }
-            let aside = self.run.path().join(format!("{name}.edited"));
-            if path.is_file() {
-                std::fs::rename(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
+            let mut what = format!("`.ralph/{name}`, which may only grow");
+            if let Some(edited) = self.dir.read(name, FILE_MAX) {
+                let aside = self.run.path().join(format!("{name}.edited"));
+                artifacts::write_atomic(&aside, &edited)?;
+                what.push_str(&format!("; what was written over it is kept as `{}`", aside.display()));
             }
-            std::fs::create_dir_all(self.dir.path())
-                .map_err(|e| JournalError::file("make the folder", self.dir.path(), e))?;
-            std::fs::copy(&copy, &path).map_err(|e| JournalError::file("put back", &path, e))?;
-            let what = format!(
-                "`.ralph/{name}` may only grow; what was written over it is kept as `{}`",
-                aside.display()
-            );
+            let kept = std::fs::read(&copy).map_err(|e| JournalError::file("read", &copy, e))?;
+            self.dir.write(name, &kept)?;
             self.record(EventBody::Restored { what })?;
         }
         Ok(())
@@ -70,23 +71,33 @@ impl Context {
 }
 
 /// Adds to the copy what the file has gained; makes it anew where the file is another one (rotated).
-fn catch_up(path: &Path, copy: &Path) -> std::io::Result<u64> {
-    let length = std::fs::metadata(path).map_or(0, |m| m.len());
+fn catch_up(dir: &RalphDir, name: &str, copy: &Path) -> std::io::Result<u64> {
+    let mut file = match dir.open_file(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        file => file?,
+    };
+    let length = file.metadata()?.len().min(FILE_MAX);
     let known = std::fs::metadata(copy).map_or(0, |m| m.len());
-    if length < known || (known > 0 && !still_begins_with(path, copy, known.min(256))) {
-        std::fs::copy(path, copy)?;
-    } else if length > known {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(known))?;
+    let another = length < known || (known > 0 && !still_begins_with(dir, name, copy, known.min(256)));
+    let from = if another { 0 } else { known };
+    if another || length > known {
+        file.seek(SeekFrom::Start(from))?;
         let mut rest = Vec::new();
-        file.take(length - known).read_to_end(&mut rest)?;
-        OpenOptions::new().create(true).append(true).open(copy)?.write_all(&rest)?;
+        file.take(length - from).read_to_end(&mut rest)?;
+        let mut options = OpenOptions::new();
+        options.create(true);
+        if another {
+            options.write(true).truncate(true)
+        } else {
+            options.append(true)
+        };
+        options.open(copy)?.write_all(&rest)?;
     }
     Ok(length)
 }
 
-fn still_begins_with(path: &Path, copy: &Path, length: u64) -> bool {
-    let (Ok(file), Ok(copy)) = (File::open(path), File::open(copy)) else { return false };
+fn still_begins_with(dir: &RalphDir, name: &str, copy: &Path, length: u64) -> bool {
+    let (Ok(file), Ok(copy)) = (dir.open_file(name), File::open(copy)) else { return false };
     if file.metadata().map_or(0, |m| m.len()) < length {
         return false;
     }

@@ -5,7 +5,7 @@ use crate::error::DriveError;
 use ralph_domain::event::Verdict;
 use ralph_domain::state::Current;
 use ralph_domain::text::{count, duration};
-use ralph_journal::artifacts;
+use ralph_journal::layout::RalphDir;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -65,20 +65,18 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
     }
     let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
     let entry = ctx.redactor.text(&entry);
-    let folder = ctx.home.join("changelog");
-    for file in [format!("{}.md", current.agent), "global.md".into()] {
-        let path = folder.join(file);
+    for file in [format!("changelog/{}.md", current.agent), "changelog/global.md".into()] {
         // A restart may judge the same iteration again; its entry is the last one then.
-        if ends_with_entry(&path, &heading) {
+        if ends_with_entry(&ctx.home, &file, &heading) {
             continue;
         }
-        artifacts::append_log(&path, &entry)?;
+        ctx.home.append(&file, &entry)?;
     }
     Ok(())
 }
 
 /// Whether the last entry of a changelog is this one already.
-fn ends_with_entry(path: &std::path::Path, heading: &str) -> bool {
-    let tail = crate::log_tail::read_tail(path, 4096);
+fn ends_with_entry(dir: &RalphDir, file: &str, heading: &str) -> bool {
+    let (_, tail) = dir.read_end(file, 4096);
     tail.lines().rfind(|line| line.starts_with("## ")).is_some_and(|last| last == heading)
 }

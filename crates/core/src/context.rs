@@ -185,11 +185,11 @@ impl Context {
     /// Writes the logs for people, the snapshot and the cooldowns. They follow the journal; nothing depends on them.
     pub fn flush(&mut self) -> Result<(), DriveError> {
         if !self.activity.is_empty() {
-            artifacts::append_log(&self.home.activity_log(), &self.activity)?;
+            self.home.append("activity.log", &self.activity)?;
             self.activity.clear();
         }
         if !self.errors.is_empty() {
-            artifacts::append_log(&self.dir.errors_log(), &self.errors)?;
+            self.dir.append("errors.log", &self.errors)?;
             self.errors.clear();
         }
         snapshot::save(&self.home, &self.run, &self.state, self.journal.bytes())?;
@@ -221,7 +221,7 @@ impl Context {
         let text = serde_json::to_vec_pretty(&map).unwrap_or_default();
         artifacts::write_atomic(&self.cooldowns, &text)?;
         if self.cooldowns != self.home.cooldowns() {
-            artifacts::write_atomic(&self.home.cooldowns(), &text)?;
+            self.home.write("cooldowns.json", &text)?;
         }
         Ok(())
     }

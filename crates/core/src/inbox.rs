@@ -8,8 +8,10 @@ use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_domain::ports::StopCause;
 use ralph_domain::state::Stage;
-use ralph_journal::artifacts;
 use ralph_journal::{inbox, snapshot};
+
+/// Bytes of notes and guardrails that are looked through.
+const MEMORY_MAX: u64 = 16 * 1024 * 1024;
 
 impl Context {
     /// Takes what has come. Returns what it means for a session that runs now.
@@ -123,15 +125,14 @@ impl Context {
         text: &str,
         letter: &Letter,
     ) -> Result<(), DriveError> {
-        let path = self.dir.join(file);
         let marker = format!("<!-- {} {} -->", letter.id, letter.from);
-        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let before = self.dir.read_text(file, MEMORY_MAX);
         if before.contains(&marker) {
             return Ok(());
         }
         let head = if before.is_empty() { format!("{title}\n") } else { String::new() };
         let text = self.redactor.text(text);
-        artifacts::append_log(&path, &format!("{head}\n{}\n{marker}\n", text.trim_end()))?;
+        self.dir.append(file, &format!("{head}\n{}\n{marker}\n", text.trim_end()))?;
         Ok(())
     }
 

@@ -72,7 +72,7 @@ impl Context {
 
     /// A person approved: what is there now is the baseline. The settings stay as they were frozen.
     pub fn accept_config(&mut self) -> Result<(), DriveError> {
-        let config = std::fs::read(self.dir.config()).ok().map(|text| Digest::of(&text));
+        let config = self.dir.config_digest();
         let mut spec = self.state.spec.clone();
         spec.config_digest.clone_from(&config);
         let spec = snapshot::write_spec(self.journal.places(), &spec)?;
@@ -84,7 +84,7 @@ impl Context {
         if FileStamp::of(&path) == watch.config && watch.config.is_some() {
             return Ok(());
         }
-        let found = std::fs::read(&path).ok().map(|text| Digest::of(&text));
+        let found = self.dir.config_digest();
         let frozen = self.state.spec.config_digest.clone();
         if found == frozen || found.is_none() {
             // Removed with the rest of the folder (`git clean`): the run keeps to the settings it was frozen with.

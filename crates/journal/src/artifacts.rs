@@ -7,7 +7,7 @@ use ralph_domain::ports::Stream;
 use ralph_domain::redact::{RedactStream, Redactor};
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +16,6 @@ use std::sync::Arc;
 pub const LOG_HEAD: u64 = 16 * 1024 * 1024;
 /// Bytes of a log that are kept from its end, once it is longer.
 pub const LOG_TAIL: usize = 256 * 1024;
-/// A log for people is put away at this size.
-const ROTATE_AT: u64 = 4 * 1024 * 1024;
 
 /// Writes a file of an iteration and returns its digest.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<Digest, JournalError> {
@@ -53,27 +51,6 @@ pub fn write_durable(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
         Some(parent) => flush(parent).map_err(|e| JournalError::file("flush", parent, e)),
         None => Ok(()),
     }
-}
-
-/// Appends to a log for people; a full one is put away under `NAME.1`.
-pub fn append_log(path: &Path, text: &str) -> Result<(), JournalError> {
-    let open = || OpenOptions::new().create(true).append(true).open(path);
-    let mut file = match open() {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let parent = path.parent().unwrap_or(path);
-            std::fs::create_dir_all(parent).map_err(|e| JournalError::file("make the folder", parent, e))?;
-            open()
-        }
-        result => result,
-    }
-    .map_err(|e| JournalError::file("open", path, e))?;
-    if file.metadata().is_ok_and(|m| m.len() > ROTATE_AT) {
-        let mut old = path.as_os_str().to_owned();
-        old.push(".1");
-        std::fs::rename(path, PathBuf::from(old)).map_err(|e| JournalError::file("rotate", path, e))?;
-        file = open().map_err(|e| JournalError::file("open", path, e))?;
-    }
-    file.write_all(text.as_bytes()).map_err(|e| JournalError::file("append to", path, e))
 }
 
 /// A log of raw output, redacted on its way in and bounded: the beginning and the end are kept, the middle of a flood

@@ -21,6 +21,7 @@ pub mod lock;
 pub mod machine;
 mod places;
 mod plain;
+mod ralph_files;
 pub mod read;
 pub mod registry;
 pub mod repair;

@@ -50,7 +50,7 @@ pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) 
     if run.ralph_dir().is_none() {
         write_atomic(&run.state(), &text)?;
     }
-    write_atomic(&dir.state(), &text)
+    dir.write("state.json", &text)
 }
 
 /// The state of a run as a reader sees it: the snapshot if it is this run's, then the tail of the journal.

@@ -96,6 +96,19 @@ impl SafeDir {
         self.parent_of(&path)
     }
 
+    /// Makes a symbolic link, in place of whatever file or link has its name. What it says is not looked at: nobody here
+    /// follows it.
+    pub fn link(&self, path: impl AsRef<Path>, target: &Path) -> io::Result<()> {
+        let (folder, name) = self.make_parent_of(path.as_ref())?;
+        for _ in 0..NAMES {
+            match rustix::fs::symlinkat(target, &folder, &name) {
+                Err(Errno::EXIST) => rustix::fs::unlinkat(&folder, &name, AtFlags::empty())?,
+                done => return Ok(done?),
+            }
+        }
+        Err(invalid("somebody puts something else there again and again"))
+    }
+
     /// The text of a symbolic link.
     pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let (folder, name) = self.parent_of(path.as_ref())?;

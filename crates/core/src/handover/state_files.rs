@@ -22,30 +22,36 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
     let whole = journal.get(..ctx.journal.bytes() as usize).unwrap_or(&journal).to_vec();
     let mut files = vec![StateFile { path: format!("{run}/events.jsonl"), bytes: whole }];
     let mut left = REST_MAX;
-    let mut add = |path: String, from: &Path, max: usize| {
-        let Ok(bytes) = std::fs::read(from) else { return };
+    let read = |path: &Path| std::fs::read(path).ok();
+    let mut add = |path: String, bytes: Option<Vec<u8>>, max: usize| {
+        let Some(bytes) = bytes else { return };
         let bytes = ctx.redactor.bytes(&bytes[bytes.len().saturating_sub(max)..]).into_owned();
         if bytes.len() <= left {
             left -= bytes.len();
             files.push(StateFile { path, bytes });
         }
     };
-    add(format!("{run}/spec.json"), &ctx.run.spec(), REST_MAX);
-    add(format!("{run}/proof.json"), &ctx.run.proof(), REST_MAX);
+    add(format!("{run}/spec.json"), read(&ctx.run.spec()), REST_MAX);
+    add(format!("{run}/proof.json"), read(&ctx.run.proof()), REST_MAX);
     for version in 1..ctx.state.spec.spec_version {
         let name = format!("spec.v{version}.json");
-        add(format!("{run}/{name}"), &ctx.run.path().join(&name), REST_MAX);
+        add(format!("{run}/{name}"), read(&ctx.run.path().join(&name)), REST_MAX);
     }
     for name in ["guardrails.md", "progress.md", "notes.md", "cooldowns.json", "diagnostics.md"] {
-        add(name.to_owned(), &ctx.dir.join(name), REST_MAX);
+        add(name.to_owned(), ctx.dir.read(name, REST_MAX as u64), REST_MAX);
     }
-    add("errors.log".to_owned(), &ctx.dir.errors_log(), LOG_MAX);
-    add("activity.log".to_owned(), &ctx.dir.activity_log(), LOG_MAX);
+    for name in ["errors.log", "activity.log"] {
+        add(
+            name.to_owned(),
+            Some(ctx.dir.read_end(name, LOG_MAX as u64).1.into_bytes()).filter(|b| !b.is_empty()),
+            LOG_MAX,
+        );
+    }
     let last = ctx.state.iterations.count;
     for iteration in (last.saturating_sub(RECEIPTS) + 1..=last).rev() {
         for name in ["receipt.json", "metrics.json"] {
             let path = ctx.run.iteration(iteration).join(name);
-            add(format!("{run}/iterations/{iteration}/{name}"), &path, LOG_MAX);
+            add(format!("{run}/iterations/{iteration}/{name}"), read(&path), LOG_MAX);
         }
     }
     Ok(files)

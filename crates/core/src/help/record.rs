@@ -39,7 +39,7 @@ impl Record {
     /// Reads the record of a run; whatever is not there is empty. Secrets are taken out.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState, redactor: &Redactor) -> Self {
         let clean = |text: &str| redactor.text(text).into_owned();
-        let rules = std::fs::read_to_string(dir.join("guardrails.md")).unwrap_or_default();
+        let (_, rules) = dir.read_end("guardrails.md", RULES_MAX as u64);
         let mut failures = String::new();
         for result in state.work.checks.values().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
@@ -64,7 +64,7 @@ impl Record {
             evidence: evidence(state),
             failures: clean(&failures),
             diffs: clean(&diffs),
-            errors: clean(&read_tail(&dir.errors_log(), ERRORS_MAX)),
+            errors: clean(&dir.read_end("errors.log", ERRORS_MAX).1),
             agents: agents(state),
         }
     }

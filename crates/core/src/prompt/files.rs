@@ -3,6 +3,7 @@
 use ralph_domain::state::RunState;
 use ralph_domain::text::{one_line, tail};
 use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -40,7 +41,7 @@ pub struct Files {
 impl Files {
     /// Reads them; what is not there is empty.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState) -> Self {
-        let text = |name: &str| read_bounded(&dir.join(name), PART_MAX as u64 * 2);
+        let text = |name: &str| dir.read_text(name, PART_MAX as u64 * 2);
         let failing = state
             .work
             .checks
@@ -57,14 +58,16 @@ impl Files {
                 Some(_) => String::new(),
                 None => {
                     let mut names = Vec::new();
-                    tree(&state.spec.workspace, "", &mut names);
+                    if let Ok(top) = SafeDir::open(&state.spec.workspace) {
+                        tree(&top, Path::new("."), "", &mut names);
+                    }
                     names.join("\n")
                 }
             },
             guardrails: text("guardrails.md"),
             progress: text("progress.md"),
             notes: text("notes.md"),
-            errors: recent_errors(&dir.errors_log()),
+            errors: recent_errors(dir),
             results: state
                 .iterations
                 .history
@@ -111,11 +114,11 @@ fn results(run: &RunDir, iteration: u32) -> String {
 /// Context files, together below 50 kB, and what is in the working folder.
 fn context(state: &RunState) -> Vec<(String, String)> {
     let task = &state.spec.task;
-    let top = &state.spec.workspace;
+    let Ok(top) = SafeDir::open(&state.spec.workspace) else { return Vec::new() };
     let mut left = CONTEXT_MAX;
     let mut shown = Vec::new();
     for name in &task.context_files {
-        let text = read_bounded(&top.join(name), left as u64);
+        let text = top.read_text(name, Links::Inside, left as u64).unwrap_or_default();
         left = left.saturating_sub(text.len());
         let text =
             if left == 0 { format!("{text}\n\n[cut here; the whole text is in `{name}`]") } else { text };
@@ -126,44 +129,36 @@ fn context(state: &RunState) -> Vec<(String, String)> {
     }
     if let Some(folder) = &task.working_dir {
         let mut names = Vec::new();
-        tree(&top.join(folder), "", &mut names);
+        tree(&top, Path::new(folder), "", &mut names);
         shown.push((format!("{folder}/"), names.join("\n")));
     }
     shown
 }
 
-/// Names of files below a folder, sorted, folders before what is in them; bounded.
-fn tree(folder: &Path, below: &str, names: &mut Vec<String>) {
-    let Ok(listing) = std::fs::read_dir(folder) else { return };
-    let mut found: Vec<(String, bool)> = listing
-        .flatten()
-        .filter_map(|e| Some((e.file_name().into_string().ok()?, e.file_type().is_ok_and(|t| t.is_dir()))))
-        .filter(|(name, _)| !name.starts_with('.') && name != "node_modules" && name != "target")
-        .collect();
-    found.sort();
-    for (name, is_dir) in found {
+/// Names of files below a folder of the workspace, sorted, folders before what is in them; bounded. Links are named, not
+/// followed.
+fn tree(folder: &SafeDir, path: &Path, below: &str, names: &mut Vec<String>) {
+    let Ok(found) = folder.entries(path, TREE_MAX) else { return };
+    for entry in found {
+        let Ok(name) = entry.name.into_string() else { continue };
+        if name.starts_with('.') || name == "node_modules" || name == "target" {
+            continue;
+        }
         if names.len() >= TREE_MAX {
             return;
         }
+        let is_dir = entry.kind == Kind::Folder;
         names.push(format!("{below}{name}{}", if is_dir { "/" } else { "" }));
         if is_dir {
-            tree(&folder.join(&name), &format!("{below}{name}/"), names);
+            tree(folder, &path.join(&name), &format!("{below}{name}/"), names);
         }
     }
 }
 
-fn read_bounded(path: &Path, max: u64) -> String {
-    use std::io::Read as _;
-    let Ok(file) = std::fs::File::open(path) else { return String::new() };
-    let mut bytes = Vec::new();
-    let _ = file.take(max).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// The last 8 to 16 kB of the errors (about 200 lines), from the start of an entry.
-fn recent_errors(path: &Path) -> String {
+fn recent_errors(dir: &RalphDir) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
+    let Ok(mut file) = dir.open_file("errors.log") else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());
     let from = match length / ERRORS_GRID {
         0 | 1 => 0,

@@ -210,8 +210,7 @@ fn hasty(profile: Profile) -> Profile {
 }
 
 fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
-    let path = ctx.dir.join("diagnostics.md");
-    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    let before = ctx.dir.read_text("diagnostics.md", DIAGNOSTICS_MAX as u64);
     // Older reports stay below the newest, as far as there is room; the template's empty parts go.
     let older = before.strip_prefix("# Diagnostics\n").unwrap_or("").trim();
     let older = if older.starts_with("Each report has these parts") { "" } else { older };
@@ -219,7 +218,7 @@ fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
         true => text.to_owned(),
         false => format!("{}\n---\n\n{older}\n", text.trim_end()),
     };
-    artifacts::write_atomic(&path, ralph_domain::text::head(&whole, DIAGNOSTICS_MAX).as_bytes())?;
+    ctx.dir.write("diagnostics.md", ralph_domain::text::head(&whole, DIAGNOSTICS_MAX).as_bytes())?;
     Ok(())
 }
 

@@ -7,7 +7,6 @@ use ralph_domain::event::EventBody;
 use ralph_domain::ports::Surroundings;
 use ralph_domain::protect::CI_FILES;
 use ralph_domain::spec::RunSpec;
-use ralph_journal::artifacts;
 
 impl Driver {
     pub(crate) fn prepare(&mut self) -> Result<(), DriveError> {
@@ -41,12 +40,7 @@ impl Driver {
         let target =
             std::path::Path::new("runs").join(self.ctx.state.spec.run_id.as_str()).join("iterations");
         for dir in [&self.ctx.home, &self.ctx.dir] {
-            let link = dir.join("iterations");
-            if std::fs::read_link(&link).is_ok_and(|found| found == target) {
-                continue;
-            }
-            let _ = std::fs::remove_file(&link);
-            let _ = std::os::unix::fs::symlink(&target, link);
+            let _ = dir.link("iterations", &target);
         }
     }
 
@@ -60,12 +54,12 @@ impl Driver {
             "max_iterations": state.spec.settings.budgets.max_iterations,
             "mode": "autonomous",
         });
-        artifacts::write_atomic(&self.ctx.dir.active(), &serde_json::to_vec(&marker).unwrap_or_default())?;
+        self.ctx.dir.write("active.json", &serde_json::to_vec(&marker).unwrap_or_default())?;
         Ok(())
     }
 
     pub(crate) fn clear_marker(&self) {
-        let _ = std::fs::remove_file(self.ctx.dir.active());
+        let _ = self.ctx.dir.remove("active.json");
     }
 }
 

@@ -6,8 +6,12 @@ use crate::task_book;
 use ralph_domain::event::EventBody;
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::state::RunState;
-use ralph_journal::artifacts;
+use ralph_journal::JournalError;
+use ralph_safe_fs::{Links, SafeDir};
 use std::collections::BTreeSet;
+
+/// Bytes of a task file that are read.
+const TASK_FILE_MAX: u64 = 16 * 1024 * 1024;
 
 impl Driver {
     /// Takes claims in the task file out of the list of changed protected paths, and journals them.
@@ -28,8 +32,7 @@ impl Driver {
             }
             return Ok(changes);
         }
-        let file =
-            std::fs::read_to_string(self.ctx.state.spec.workspace.join(&task.source)).unwrap_or_default();
+        let file = task_file(&self.ctx.state);
         // The spec keeps the file without secrets; compared is like with like.
         match task_book::review(task, &self.ctx.redactor.text(&file)) {
             Ok(mut claims) => {
@@ -68,8 +71,7 @@ impl Driver {
             return Ok(false);
         }
         let met = met(&self.ctx.state);
-        let path = self.ctx.state.spec.workspace.join(&task.source);
-        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let before = task_file(&self.ctx.state);
         let after = task_book::marked(task.dialect, &before, &met);
         if met != self.ctx.state.work.met {
             self.ctx.record(EventBody::Ticked { iteration, met: met.into_iter().collect() })?;
@@ -77,9 +79,18 @@ impl Driver {
         if after == before {
             return Ok(false);
         }
-        artifacts::write_atomic(&path, after.as_bytes())?;
+        let (workspace, source) = (&self.ctx.state.spec.workspace, &self.ctx.state.spec.task.source);
+        let written = SafeDir::open(workspace).and_then(|top| top.write(source, after.as_bytes()));
+        written.map_err(|e| JournalError::file("write", &workspace.join(source), e))?;
         Ok(true)
     }
+}
+
+/// The task's own file as the agent left it; empty where that is no regular file.
+fn task_file(state: &RunState) -> String {
+    let read = SafeDir::open(&state.spec.workspace)
+        .and_then(|top| top.read_text(&state.spec.task.source, Links::Inside, TASK_FILE_MAX));
+    read.unwrap_or_default()
 }
 
 /// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.

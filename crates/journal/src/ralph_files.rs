@@ -1,0 +1,163 @@
+//! Reading and writing in a `.ralph/` folder. Agents and repos can write there, too, so everything goes through
+//! [`ralph_safe_fs`]: no link is followed, only regular files count, and nothing is waited for.
+
+use crate::error::JournalError;
+use crate::layout::RalphDir;
+use ralph_domain::id::Digest;
+use ralph_safe_fs::{Kind, Links, SafeDir};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// A log for people that is longer is put away under `NAME.1`.
+const ROTATE_AT: u64 = 4 * 1024 * 1024;
+/// Most bytes of a configuration.
+const CONFIG_MAX: u64 = 16 * 1024 * 1024;
+/// The folder's name in its workspace.
+const NAME: &str = ".ralph";
+
+impl RalphDir {
+    /// The folder as it is.
+    fn open(&self) -> io::Result<SafeDir> {
+        SafeDir::open(self.workspace())?.folder(NAME)
+    }
+
+    /// The folder, made where there is none, ready for a file `name` in it. A link or a file that stands where a folder
+    /// belongs is nobody's folder, and goes.
+    fn make(&self, name: &str) -> io::Result<SafeDir> {
+        let workspace = SafeDir::open(self.workspace())?;
+        let clear = |dir: &SafeDir, path: &Path| match dir.facts(path) {
+            Ok(facts) if facts.kind != Kind::Folder => dir.remove(path),
+            _ => Ok(()),
+        };
+        clear(&workspace, Path::new(NAME))?;
+        let dir = workspace.create_folder(NAME)?;
+        let folders = Path::new(name).parent().map(Path::ancestors).into_iter().flatten();
+        let mut folders: Vec<&Path> = folders.filter(|path| !path.as_os_str().is_empty()).collect();
+        folders.reverse();
+        folders.into_iter().try_for_each(|folder| clear(&dir, folder))?;
+        Ok(dir)
+    }
+
+    fn workspace(&self) -> &Path {
+        self.path().parent().unwrap_or(Path::new("/"))
+    }
+
+    /// Opens a regular file for reading.
+    pub fn open_file(&self, name: &str) -> io::Result<File> {
+        self.open()?.open_file(name, Links::Refused)
+    }
+
+    /// The first `max` bytes of a file; `None` where there is no regular file of that name.
+    pub fn read(&self, name: &str, max: u64) -> Option<Vec<u8>> {
+        self.open().ok()?.read(name, Links::Refused, max).ok()
+    }
+
+    /// The same as text, empty where there is none.
+    pub fn read_text(&self, name: &str, max: u64) -> String {
+        String::from_utf8_lossy(&self.read(name, max).unwrap_or_default()).into_owned()
+    }
+
+    /// The last `max` bytes of a file as text, and where they begin; empty where there is none.
+    pub fn read_end(&self, name: &str, max: u64) -> (u64, String) {
+        let read = self.open().and_then(|dir| dir.read_end(name, Links::Refused, max));
+        read.map_or_else(
+            |_| (0, String::new()),
+            |(from, bytes)| (from, String::from_utf8_lossy(&bytes).into_owned()),
+        )
+    }
+
+    /// The digest of the configuration, where there is one.
+    pub fn config_digest(&self) -> Option<Digest> {
+        self.read("config.json", CONFIG_MAX).map(|text| Digest::of(&text))
+    }
+
+    /// Puts a file in its place, all at once.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
+        let written = self.make(name).and_then(|dir| dir.write(name, bytes));
+        written.map_err(|e| JournalError::file("write", &self.join(name), e))
+    }
+
+    /// Appends to a log for people; a full one is put away under `NAME.1`.
+    pub fn append(&self, name: &str, text: &str) -> Result<(), JournalError> {
+        let append = || {
+            let dir = self.make(name)?;
+            let mut file = dir.open_log(name)?;
+            if file.metadata()?.len() > ROTATE_AT {
+                dir.rename(name, format!("{name}.1"))?;
+                file = dir.open_log(name)?;
+            }
+            file.write_all(text.as_bytes())
+        };
+        append().map_err(|e| JournalError::file("append to", &self.join(name), e))
+    }
+
+    /// Removes what has this name, where something has.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match self.open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            dir => dir?.remove(name),
+        }
+    }
+
+    /// Makes `name` a link to `target`, in place of whatever has that name, unless it is one already.
+    pub fn link(&self, name: &str, target: &Path) -> io::Result<()> {
+        let dir = self.make(name)?;
+        if dir.read_link(name).is_ok_and(|found| found == target) {
+            return Ok(());
+        }
+        dir.link(name, target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_an_agent_puts_in_the_way_is_replaced_and_never_followed() {
+        let base = tempfile::tempdir().unwrap();
+        let (top, outside) = (base.path().join("repo"), base.path().join("outside"));
+        fs::create_dir_all(&top).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("errors.log"), "SECRET").unwrap();
+        let dir = RalphDir::of(&top);
+        // The whole folder is a link.
+        symlink(&outside, top.join(".ralph")).unwrap();
+        assert_eq!(dir.read_text("errors.log", 100), "");
+        assert_eq!(dir.read_end("errors.log", 100), (0, String::new()));
+        dir.append("errors.log", "one\n").unwrap();
+        assert_eq!(fs::read_to_string(outside.join("errors.log")).unwrap(), "SECRET");
+        assert_eq!(dir.read_text("errors.log", 100), "one\n");
+        // A file in it is.
+        fs::remove_file(dir.errors_log()).unwrap();
+        symlink(outside.join("errors.log"), dir.errors_log()).unwrap();
+        assert_eq!(dir.read("errors.log", 100), None);
+        dir.append("errors.log", "two\n").unwrap();
+        dir.write("state.json", b"{}").unwrap();
+        assert_eq!(dir.read_text("errors.log", 100), "two\n");
+        assert_eq!(fs::read_to_string(outside.join("errors.log")).unwrap(), "SECRET");
+        assert!(!outside.join("state.json").exists());
+        // A folder below it is.
+        symlink(&outside, dir.join("changelog")).unwrap();
+        dir.append("changelog/global.md", "x").unwrap();
+        assert!(!outside.join("global.md").exists());
+        assert_eq!(dir.read_text("changelog/global.md", 100), "x");
+        dir.link("iterations", Path::new("runs/r1/iterations")).unwrap();
+        dir.link("iterations", Path::new("runs/r2/iterations")).unwrap();
+        assert_eq!(fs::read_link(dir.join("iterations")).unwrap(), Path::new("runs/r2/iterations"));
+    }
+
+    #[test]
+    fn a_full_log_is_put_away() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = RalphDir::of(base.path());
+        dir.append("activity.log", "first\n").unwrap();
+        fs::File::options().write(true).open(dir.activity_log()).unwrap().set_len(ROTATE_AT + 1).unwrap();
+        dir.append("activity.log", "second\n").unwrap();
+        assert_eq!(dir.read_text("activity.log", 100), "second\n");
+        assert!(dir.join("activity.log.1").is_file());
+    }
+}
