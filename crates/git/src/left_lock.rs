@@ -125,10 +125,15 @@ mod tests {
         Here { locks: LeftLocks::at_once(folder.path(), mark), lock, folder }
     }
 
+    /// A git of another test that ends at this very moment hides where it worked, and counts as one that may work here.
+    fn is_left_soon(here: &Here) -> bool {
+        (0..1000).any(|_| here.locks.is_left(&here.lock, &mut Watched::default()))
+    }
+
     #[test]
     fn a_lock_that_nobody_can_hold_is_left() {
         let here = here();
-        assert!(here.locks.is_left(&here.lock, &mut Watched::default()));
+        assert!(is_left_soon(&here));
         assert!(!here.locks.is_left(&here.folder.path().join("none.lock"), &mut Watched::default()));
     }
 
@@ -170,7 +175,7 @@ mod tests {
             assert!(!here.locks.is_left(&here.lock, &mut Watched::default()), "{cwd:?}");
             drop(git.stdin.take());
             git.wait().unwrap();
-            assert!(here.locks.is_left(&here.lock, &mut Watched::default()), "{cwd:?}");
+            assert!(is_left_soon(&here), "{cwd:?}");
         }
     }
 

@@ -324,7 +324,8 @@ mod tests {
         fs::write(&mark, "").unwrap();
         fs::write(lock_of(&f.target), "half").unwrap();
         let left = LeftLocks::at_once(&f.locks.folder, mark);
-        let f = Folder { locks: f.locks.clone().removing_left(left), ..f };
+        // Gits of other tests that end at this very moment are waited for.
+        let f = Folder { locks: f.locks.clone().with_patience(PATIENCE).removing_left(left), ..f };
         replace(&f, "new").unwrap();
         assert_eq!(fs::read_to_string(&f.target).unwrap(), "new");
         assert!(!lock_of(&f.target).exists());
