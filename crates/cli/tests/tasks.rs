@@ -300,3 +300,37 @@ fn what_the_other_dialect_cannot_say_is_listed_with_its_reason() {
     assert!(repo.ralph(&["convert", "ralph.json", "x/PROMPT.md"]).exits(2).stderr.contains("ralph.json:1:"));
     assert!(!repo.dir.join("x").exists());
 }
+
+/// The engine ticks boxes after an iteration's commit is made: branch, files and index follow.
+#[test]
+fn the_branch_is_the_proven_commit_with_its_boxes_ticked() {
+    for args in
+        [&["run", "--json"][..], &["run", "--json", "--isolation", "none"], &["run", "--json", "--worktree"]]
+    {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::new(
+            &env,
+            "repo",
+            &[("test.sh", "test -f a.txt && test -f b.txt\n"), ("ralph_task.md", TASK)],
+        );
+        let agent = repo.agent(
+            "stub",
+            "cat > /dev/null; if [ -f a.txt ]; then echo b > b.txt; else echo a > a.txt; fi; echo did it\n[ ! -f b.txt ] || echo '<promise>COMPLETE</promise>'",
+        );
+        repo.configure(&[agent], "", &json!({}));
+        let done = repo.ralph(args);
+        if done.code == Some(4) && done.stderr.contains("sandbox") {
+            ralph_testkit::skip(&done.stderr);
+            continue;
+        }
+        let run = done.exits(0).json();
+        let branch = run["branch"].as_str().unwrap();
+        let events = repo.ralph(&["logs", run["run_id"].as_str().unwrap(), "--json"]).exits(0).stdout;
+        let proofs = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let proof = proofs.filter(|e| e["kind"] == "proof_finished" && e["passed"] == true).last().unwrap();
+        assert_eq!(repo.git(&["rev-parse", branch]), proof["commit"].as_str().unwrap(), "{args:?}");
+        let task = repo.git(&["show", &format!("{branch}:ralph_task.md")]);
+        assert_eq!(task.matches("- [x]").count(), 2, "{args:?}: {task}");
+        assert_eq!(repo.git(&["status", "--porcelain"]), "", "{args:?}");
+    }
+}

@@ -78,8 +78,11 @@ impl Sides<'_> {
             _ => return Ok(None),
         };
         let Some(tip) = tip.filter(|tip| *tip != from) else { return Ok(None) };
+        // The engine writes an iteration's commit again when it ticks the task's boxes: from its own commit, at which it has
+        // left the branch itself, to its own commit it goes without asking.
+        let own = self.agent.options.branch.is_some() && self.left.is_some();
         let sound = self.agent.refs.read(&name)?.as_ref() == Some(&tip)
-            && self.agent.refs.is_ancestor(&from, &tip)?;
+            && (own || self.agent.refs.is_ancestor(&from, &tip)?);
         Ok(sound.then_some((name, from, tip)))
     }
 
