@@ -17,6 +17,7 @@ pub mod handover;
 pub mod lint;
 pub mod list;
 pub mod locks;
+pub mod log;
 pub mod model_access;
 pub mod models;
 pub mod notify;

@@ -23,6 +23,7 @@ use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
+use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{RunSpec, Task};
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
@@ -31,7 +32,7 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{shown, snapshot};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A run that could start: everything that can be wrong with it was looked at, and nothing is made yet.
@@ -268,6 +269,16 @@ impl ReadyRun {
     /// What the run is.
     pub fn spec(&self) -> &RunSpec {
         &self.driver.state().spec
+    }
+
+    /// The folder of its record.
+    pub fn record(&self) -> PathBuf {
+        self.home.record(&self.spec().run_id).path().to_owned()
+    }
+
+    /// Knows the secrets that nothing written about this run may hold.
+    pub fn redactor(&self) -> Redactor {
+        Environment::new(self.vars.clone(), "/").redactor(&self.spec().origin)
     }
 
     /// Drives the run to its end.

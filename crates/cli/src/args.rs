@@ -23,9 +23,9 @@ pub struct Cli {
     /// Say only what went wrong.
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub quiet: bool,
-    /// Show every step, also when stderr is not a terminal.
-    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Everywhere")]
-    pub verbose: bool,
+    /// Show every step, also when stderr is not a terminal; twice (`-vv`) also what the engine does inside.
+    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help_heading = "Everywhere")]
+    pub verbose: u8,
     /// When to use colour. NO_COLOR is respected.
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN", help_heading = "Everywhere")]
     pub color: Color,
@@ -37,7 +37,7 @@ pub struct Cli {
 impl Cli {
     /// How the output is wanted.
     pub fn style(&self) -> Style {
-        Style { json: self.json, quiet: self.quiet, verbose: self.verbose, color: self.color }
+        Style { json: self.json, quiet: self.quiet, verbose: self.verbose > 0, color: self.color }
     }
 }
 
@@ -96,6 +96,8 @@ pub enum Command {
     Diagnose(command::diagnose::DiagnoseArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
+    /// Write all that a bug report needs to one text file.
+    BugReport(command::bug_report::BugReportArgs),
     /// Test the fence of this machine, list and remove sandboxes.
     Sandbox(command::sandbox::SandboxArgs),
     /// Try each agent with one tiny question.

@@ -2,8 +2,8 @@
 
 use crate::args::{Cli, Command};
 use crate::command::{
-    archive, attach, completions, control, convert, demo, deploy, diagnose, doctor, home, init, lint, list,
-    logs, man, models, notify, probe, restore, resume, run, sandbox, schema, show, status,
+    archive, attach, bug_report, completions, control, convert, demo, deploy, diagnose, doctor, home, init,
+    lint, list, logs, man, models, notify, probe, restore, resume, run, sandbox, schema, show, status,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -44,6 +44,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Archive(args) => archive::run(args, app, &folder, out),
         Command::Schema(args) => schema::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, app, &folder, out),
+        Command::BugReport(args) => bug_report::run(args, app, &folder, out),
         Command::Probe(args) => probe::run(args, app, &folder, out),
         Command::Models(args) => models::run(args, app, &folder, out),
         Command::Notify(args) => notify::run(args, app, &folder, out),

@@ -1,6 +1,7 @@
 //! Driving a run in the foreground: what `run`, `resume`, `cancel` and `demo` have in common.
 
 use crate::error::CommandError;
+use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
@@ -75,6 +76,7 @@ fn finish(begun: Begun, out: &Out) -> u8 {
 /// Runs a driver to its end and tells how it went.
 fn drive(run: ReadyRun, out: &Out) -> u8 {
     ralph_sandbox::let_go_of_code();
+    log::attach(&run);
     let finished = run.run();
     summary(&finished.result, &finished.spec, finished.state.as_ref(), out);
     if out.json {

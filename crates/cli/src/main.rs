@@ -12,6 +12,7 @@ mod error;
 mod fault;
 mod follow;
 mod live_text;
+mod log;
 mod output;
 mod parse;
 mod present;
@@ -42,9 +43,13 @@ fn main() -> ExitCode {
     let env = Environment::capture();
     terminal::learn(&env);
     let out = output::Out::new(args.style(), &env);
+    let app = App::new(env);
+    if args.verbose > 1 || matches!(args.command, Some(args::Command::Run(_) | args::Command::Resume(_))) {
+        log::begin(&app, args.verbose > 1);
+    }
     // What a killed guard leaves behind comes to this process, which ends it.
     let adopts = ralph_sandbox::adopt_orphans().map_err(error::CommandError::from);
-    match adopts.and_then(|()| dispatch::dispatch(args, &App::new(env), &out)) {
+    match adopts.and_then(|()| dispatch::dispatch(args, &app, &out)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out.fail(&error)),
     }

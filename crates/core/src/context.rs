@@ -152,6 +152,7 @@ impl Context {
         self.live.flush();
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
+        tracing::debug!(seq = event.seq.0, kind = event.body.kind(), "journalled");
         self.hear(&event);
         Ok(event)
     }

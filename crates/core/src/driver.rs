@@ -89,6 +89,7 @@ impl Driver {
         if self.suspends(&step)? {
             return Ok(Progress::Rest);
         }
+        tracing::debug!(?step, seq = self.ctx.state.seq.0, "next");
         match step {
             Step::Prepare => self.prepare()?,
             Step::Work { iteration, attempt, agent, model, role, skipped } => {

@@ -244,6 +244,7 @@ impl Call {
             stdin: self.stdin,
             max_stdout: self.max_stdout,
             accepted: self.accepted,
+            started: Instant::now(),
             deadline: Instant::now() + self.git.timeout,
         })
     }
@@ -290,6 +291,7 @@ pub struct Running {
     stdin: Vec<u8>,
     max_stdout: usize,
     accepted: &'static [i32],
+    started: Instant,
     deadline: Instant,
 }
 
@@ -303,7 +305,18 @@ impl Running {
     }
 
     /// Waits for the end and returns what it printed.
-    pub fn finish(mut self) -> Result<Output, GitError> {
+    pub fn finish(self) -> Result<Output, GitError> {
+        let (started, args) = (self.started, self.args.clone());
+        let done = self.collect();
+        let took = started.elapsed();
+        match &done {
+            Ok(output) => tracing::debug!(git = %args, code = output.code, ?took, "git"),
+            Err(error) => tracing::debug!(git = %args, %error, ?took, "git failed"),
+        }
+        done
+    }
+
+    fn collect(mut self) -> Result<Output, GitError> {
         let mut pump = Pump::default();
         let pumped = match self.child.as_mut() {
             Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline),

@@ -77,6 +77,29 @@ impl Check {
 
 /// Runs the command.
 pub fn run(_args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let checks = all_checks(app, folder);
+    let missing = checks.iter().filter(|c| c.status == Status::Missing).count();
+    if out.json {
+        out.value(&serde_json::json!({ "ok": missing == 0, "checks": checks }));
+    } else {
+        print(&checks, missing, out);
+    }
+    Ok(if missing == 0 { 0 } else { 4 })
+}
+
+/// All of it as plain lines, for a bug report.
+pub fn lines(app: &App, folder: &Path) -> String {
+    let word = |status| match status {
+        Status::Ok => "ok",
+        Status::Warn => "note",
+        Status::Missing => "missing",
+    };
+    let checks = all_checks(app, folder);
+    let lines = checks.iter().map(|c| format!("{:?}: {}: {}: {}", c.area, word(c.status), c.name, c.message));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn all_checks(app: &App, folder: &Path) -> Vec<Check> {
     let top = find::top(folder);
     // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
     let env = &app.environment().with_dotenv(&top);
@@ -88,13 +111,7 @@ pub fn run(_args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     checks.extend(agents::checks(env, &top, &file));
     checks.extend(config_checks);
     checks.extend(configuration::checks(env, &top, folder, file));
-    let missing = checks.iter().filter(|c| c.status == Status::Missing).count();
-    if out.json {
-        out.value(&serde_json::json!({ "ok": missing == 0, "checks": checks }));
-    } else {
-        print(&checks, missing, out);
-    }
-    Ok(if missing == 0 { 0 } else { 4 })
+    checks
 }
 
 fn print(checks: &[Check], missing: usize, out: &Out) {

@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod attach;
+pub mod bug_report;
 pub mod completions;
 pub mod control;
 pub mod convert;

@@ -225,7 +225,14 @@ impl Sandbox for LocalSandbox {
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         let run = |sink: &mut dyn ExecSink| exec::exec(&self.root, &self.shared, request, sink);
-        if self.shared.fence.is_some() { again::exec(sink, run) } else { run(sink) }
+        let done = if self.shared.fence.is_some() { again::exec(sink, run) } else { run(sink) };
+        match &done {
+            Ok(done) => {
+                tracing::debug!(command = ?request.argv.first(), end = ?done.end, took = ?done.duration, survivors = done.survivors, "command ended")
+            }
+            Err(error) => tracing::warn!(command = ?request.argv.first(), %error, "command failed"),
+        }
+        done
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {

@@ -1,0 +1,170 @@
+//! The log of a process that drives a run: what the engine did and how long it took, for whoever looks into a fault.
+//!
+//! All crates say what they do with `tracing`. Nothing listens unless a program installs a listener: [`RunLog::install`] does
+//! so for the binary. It writes to a file of bounded size in the run's record (`ralph.log`, and `ralph.1.log` before it), and
+//! to stderr where that is wanted. Secrets are taken out of every line. A library leaves listening to its program.
+
+use ralph_domain::redact::Redactor;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tracing::Level;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt};
+
+/// The log in a run's record.
+pub const FILE: &str = "ralph.log";
+/// The one before it.
+pub const FILE_BEFORE: &str = "ralph.1.log";
+/// At this size a new one is begun.
+const SIZE_MAX: u64 = 2 * 1024 * 1024;
+/// What is kept while the run's record is not known yet.
+const EARLY_MAX: usize = 64 * 1024;
+
+/// The log of this process.
+#[derive(Clone, Default)]
+pub struct RunLog(Arc<Mutex<Target>>);
+
+/// Where lines go.
+#[derive(Default)]
+struct Target {
+    redactor: Redactor,
+    folder: Option<PathBuf>,
+    file: Option<File>,
+    length: u64,
+    early: Vec<u8>,
+}
+
+impl RunLog {
+    /// Listens from now on, in this whole process; where somebody listens already, nothing changes. With `stderr`, lines of
+    /// that level and above are shown there, too.
+    pub fn install(redactor: Redactor, stderr: Option<Level>) -> Self {
+        let log = Self(Arc::new(Mutex::new(Target { redactor, ..Target::default() })));
+        let to_file = fmt::layer().with_ansi(false).with_writer(log.clone()).with_filter(LevelFilter::DEBUG);
+        let to_stderr = stderr.map(|level| {
+            let writer = Redacting { log: log.clone() };
+            fmt::layer().with_ansi(false).with_writer(writer).with_filter(LevelFilter::from_level(level))
+        });
+        let _ = tracing_subscriber::registry().with(to_file).with(to_stderr).try_init();
+        log
+    }
+
+    /// Writes to the record of this run from now on, what came before included.
+    pub fn attach(&self, record: &Path, redactor: Redactor) {
+        let mut target = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        target.redactor = redactor;
+        target.folder = Some(record.to_owned());
+        target.file = None;
+        let early = std::mem::take(&mut target.early);
+        target.put(&early);
+    }
+
+    fn clean(&self, line: &[u8]) -> Vec<u8> {
+        let target = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        target.redactor.bytes(line).into_owned()
+    }
+}
+
+impl Target {
+    /// A log that cannot be written is done without: a full disk ends no run.
+    fn put(&mut self, line: &[u8]) {
+        let line = self.redactor.bytes(line).into_owned();
+        let Some(folder) = self.folder.clone() else {
+            let room = EARLY_MAX.saturating_sub(self.early.len());
+            self.early.extend_from_slice(&line[..line.len().min(room)]);
+            return;
+        };
+        if self.length > SIZE_MAX {
+            self.file = None;
+            let _ = std::fs::rename(folder.join(FILE), folder.join(FILE_BEFORE));
+        }
+        if self.file.is_none() {
+            self.file = OpenOptions::new().create(true).append(true).open(folder.join(FILE)).ok();
+            self.length =
+                self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
+        }
+        if let Some(file) = &mut self.file
+            && file.write_all(&line).is_ok()
+        {
+            self.length += line.len() as u64;
+        }
+    }
+}
+
+/// Takes one event's line.
+pub struct Line(RunLog);
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).put(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for RunLog {
+    type Writer = Line;
+    fn make_writer(&'a self) -> Line {
+        Line(self.clone())
+    }
+}
+
+/// Shows lines on stderr without secrets.
+struct Redacting {
+    log: RunLog,
+}
+
+/// One event's line for stderr.
+struct StderrLine {
+    log: RunLog,
+}
+
+impl Write for StderrLine {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(&self.log.clean(bytes))?;
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Redacting {
+    type Writer = StderrLine;
+    fn make_writer(&'a self) -> StderrLine {
+        StderrLine { log: self.log.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_from_before_the_record_are_kept_secrets_are_not_and_the_file_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = RunLog::default();
+        let subscriber =
+            tracing_subscriber::registry().with(fmt::layer().with_ansi(false).with_writer(log.clone()));
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!("early");
+            log.attach(folder.path(), Redactor::new([("TOKEN", "hunter2-hunter2")]));
+            tracing::warn!(token = "hunter2-hunter2", "late");
+            let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+            assert!(text.contains("early") && text.contains("WARN") && text.contains("late"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+            let long = "x".repeat(10_000);
+            for _ in 0..2 * SIZE_MAX / 10_000 {
+                tracing::debug!("{long}");
+            }
+        });
+        let size = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().len();
+        assert!(size(FILE) <= SIZE_MAX + 20_000 && size(FILE_BEFORE) <= SIZE_MAX + 20_000);
+    }
+}

@@ -1,0 +1,134 @@
+//! `ralph bug-report`: one text file with all that a fault report needs, without secrets, for a person to read before it is sent.
+
+use super::doctor;
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::words::home_path;
+use ralph_app::{App, find, log};
+use ralph_core::clock::SystemClock;
+use ralph_domain::describe::Tone;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::text;
+use ralph_journal::layout::RalphDir;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Bytes of the end of each log.
+const LOG_MAX: usize = 200 * 1024;
+/// Bytes of each configuration.
+const CONFIG_MAX: u64 = 64 * 1024;
+/// Events of the run.
+const EVENTS: usize = 200;
+
+/// Writes version, what `ralph doctor` says, the configuration, and the last events and log lines of a run to one text file.
+/// Known secrets are taken out. Nothing is sent anywhere: read it, then attach it to your report.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph bug-report              about this folder and its latest run
+  ralph bug-report k3f9         about a run, by the end of its id
+  ralph bug-report -o report.md
+  ralph bug-report -o -         on stdout")]
+pub struct BugReportArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// The file to write; `-` is stdout. By default `ralph-bug-report-TIME.md` in this folder.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: BugReportArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let BugReportArgs { run, output } = args;
+    let now = SystemClock::default().now();
+    let mut report = format!("# ralph bug report, {now}\n\n## What happened\n\n(write it here)\n");
+    section(&mut report, "Version", &version());
+    section(&mut report, "Doctor", &doctor::lines(app, folder));
+    let top = find::top(folder);
+    if let Some(config) = RalphDir::of(&top).read("config.json", CONFIG_MAX) {
+        section(&mut report, ".ralph/config.json", &String::from_utf8_lossy(&config));
+    }
+    // A folder without runs has a report, too; a run that is asked for must be there.
+    let facts = match app.facts(folder, run.as_deref()) {
+        Ok(facts) => Some(facts),
+        Err(error) if run.is_some() => return Err(error.into()),
+        Err(_) => None,
+    };
+    if let Some(facts) = &facts {
+        let status = serde_json::to_string_pretty(&facts.view()).unwrap_or_default();
+        section(&mut report, &format!("Run {}", facts.entry.run_id), &status);
+        let record = facts.entry.run_dir();
+        let events = end_of(&record.events());
+        let lines: Vec<&str> = events.lines().collect();
+        section(&mut report, "Last events", &lines[lines.len().saturating_sub(EVENTS)..].join("\n"));
+        for name in [log::FILE_BEFORE, log::FILE, "driver.log"] {
+            let end = end_of(&record.path().join(name));
+            if !end.is_empty() {
+                section(&mut report, name, &end);
+            }
+        }
+    }
+    let origin = facts.as_ref().map_or(top.as_path(), |facts| facts.entry.origin.as_path());
+    let report = app.environment().redactor(origin).text(&report).into_owned();
+    write(&report, output, folder, now, out)
+}
+
+fn write(
+    report: &str,
+    output: Option<PathBuf>,
+    folder: &Path,
+    now: jiff::Timestamp,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    if output.as_deref() == Some(Path::new("-")) {
+        out.raw(report.as_bytes());
+        return Ok(0);
+    }
+    let named = || PathBuf::from(format!("ralph-bug-report-{}.md", now.strftime("%Y%m%d-%H%M%S")));
+    let path = folder.join(output.unwrap_or_else(named));
+    // Never over a file that is there.
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, report.as_bytes()));
+    written.map_err(|e| CommandError::environment(format!("cannot write `{}`: {e}", path.display())))?;
+    if out.json {
+        out.value(&serde_json::json!({ "file": path, "bytes": report.len() }));
+    }
+    out.say(format!("the report is in {}", home_path(&path)));
+    out.say(format!(
+        "{} read it: known secrets are taken out, but it has names of files, parts of your task and of outputs",
+        out.err(Tone::Plain, "next:")
+    ));
+    Ok(0)
+}
+
+fn version() -> String {
+    let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("ralph {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, system.trim())
+}
+
+fn section(report: &mut String, title: &str, body: &str) {
+    // A fence that no line of the body can end.
+    let fence = "`".repeat(3.max(longest_fence(body) + 1));
+    let _ = write!(report, "\n## {title}\n\n{fence}\n{}\n{fence}\n", body.trim_end());
+}
+
+fn longest_fence(body: &str) -> usize {
+    body.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max().unwrap_or(0)
+}
+
+/// The end of a file of the record, from the start of a line.
+fn end_of(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    text::tail(&String::from_utf8_lossy(&bytes), LOG_MAX).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_cannot_end_its_block() {
+        let mut report = String::new();
+        section(&mut report, "Log", "a\n```\n# not a heading\n````\nb");
+        assert_eq!(report, "\n## Log\n\n`````\na\n```\n# not a heading\n````\nb\n`````\n");
+    }
+}

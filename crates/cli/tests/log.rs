@@ -1,0 +1,73 @@
+//! The log of a run, and the bug report that is made from it: what the engine did is there, secrets are not.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use ralph_testkit::{TestEnv, TestRepo};
+
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+
+fn secret() -> String {
+    ["sk-", "live-0123456789abcdefghij"].concat()
+}
+
+#[test]
+fn a_run_leaves_a_log_and_a_bug_report_packs_it_without_secrets() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write(".env", &format!("ACME_API_KEY={}\n", secret()));
+    repo.stub(
+        &format!(
+            "cat > /dev/null; echo x > part.txt; echo 'found {}'; echo '<promise>COMPLETE</promise>'",
+            secret()
+        ),
+        "test -f part.txt",
+    );
+    let run = repo.run(&[]).exits(0).json();
+    let id = run["run_id"].as_str().unwrap();
+    let log = std::fs::read_to_string(repo.record(id).join("ralph.log")).unwrap();
+    for word in ["Prepare", "Work", "journalled", "command ended", "git="] {
+        assert!(log.contains(word), "{word}: {log}");
+    }
+    assert!(!log.contains(&secret()), "{log}");
+    let told = repo.ralph(&["bug-report", "-o", "report.md", "--json"]).exits(0).json();
+    assert!(told["file"].as_str().unwrap().ends_with("report.md"), "{told}");
+    let report = repo.read("report.md");
+    for part in [
+        "## Version",
+        "## Doctor",
+        "## .ralph/config.json",
+        &format!("## Run {id}"),
+        "## Last events",
+        "## ralph.log",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    assert!(!report.contains(&secret()), "{report}");
+    // Never over a file that is there.
+    repo.ralph(&["bug-report", "-o", "report.md"]).exits(4);
+    let shown = repo.ralph(&["bug-report", id, "-o", "-"]).exits(0).stdout;
+    assert!(shown.starts_with("# ralph bug report"), "{shown}");
+}
+
+#[test]
+fn what_the_engine_does_is_shown_only_where_it_is_asked_for() {
+    for (flag, shown) in [("--verbose", false), ("-vv", true)] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::with_task(&env);
+        repo.stub(
+            "cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'",
+            "test -f part.txt",
+        );
+        let done = repo.run(&[flag]).exits(0);
+        let told = done.stderr.contains("DEBUG") && done.stderr.contains("journalled");
+        assert_eq!(told, shown, "{flag}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_folder_without_a_run_has_a_report_too() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let shown = repo.ralph(&["bug-report", "-o", "-"]).exits(0).stdout;
+    assert!(shown.contains("## Version") && !shown.contains("## Run"), "{shown}");
+    repo.ralph(&["bug-report", "no-such-run"]).exits(2);
+}
