@@ -78,9 +78,9 @@ fn copy_record(env: &Environment, entry: &Registration, record: &RunDir) -> io::
     }
     let spec = snapshot::read_spec(&new).map_err(io::Error::other)?;
     if spec.hands_back()
-        && let Ok(twin) = Repo::discover(env.vars(), &spec.workspace)
+        && let Ok(agent_copy) = Repo::discover(env.vars(), &spec.workspace)
     {
-        copy(&twin.run_folder(&entry.run_id), &new.copy_git(), PASSING, &mut left)?;
+        copy(&agent_copy.run_folder(&entry.run_id), &new.copy_git(), PASSING, &mut left)?;
     }
     fs::rename(&partial, record.path())
 }
@@ -113,9 +113,9 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Where git keeps what it remembers of a registered run, wherever its record lies.
-pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_git::twin::Folders {
+pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_git::agent_copy::CopyFolders {
     match registry::find(home, run) {
-        Some(entry) if entry.record.is_none() => ralph_git::twin::Folders::default(),
+        Some(entry) if entry.record.is_none() => ralph_git::agent_copy::CopyFolders::default(),
         _ => wiring::git_folders(home, run),
     }
 }

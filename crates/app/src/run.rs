@@ -10,14 +10,14 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput, Unfinished};
-use crate::settings::Loaded;
+use crate::settings::LoadedSettings;
 use crate::{
     find, handover, locks, model_access, models, notify, older, sandboxes, settings, state_files, wiring,
 };
 use jiff::Timestamp;
-use placement::Wish;
+use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, Hold};
+use ralph_core::{CancelFlag, Driver, RunWriter};
 use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
@@ -44,7 +44,7 @@ pub struct Plan {
     origin: Repo,
     task: Task,
     settings: Settings,
-    chosen: task::Chosen,
+    chosen: task::ChosenTask,
     extent: Extent,
     unheard: Vec<String>,
     unpriced: Vec<AgentName>,
@@ -147,7 +147,7 @@ fn choose_task(
     request: &RunRequest,
     top: &Path,
     issue: Option<&issue::Issue>,
-) -> Result<task::Chosen, AppError> {
+) -> Result<task::ChosenTask, AppError> {
     let ticket = request.ticket.clone().or_else(|| issue.map(|issue| issue.number.to_string()));
     let choose =
         |folder: &Path, named: Option<&Path>| task::choose(env, folder, top, named, ticket.as_deref());
@@ -164,9 +164,9 @@ fn choose_task(
 fn adopt_issue(
     issue: &issue::Issue,
     request: &RunRequest,
-    loaded: &Loaded,
+    loaded: &LoadedSettings,
     settings: &mut Settings,
-    chosen: &mut task::Chosen,
+    chosen: &mut task::ChosenTask,
 ) {
     settings.handover.issue = Some(issue.number);
     if request.publish.is_none() && loaded.file.publish.is_none() {
@@ -181,7 +181,7 @@ fn settle_handover(
     env: &Environment,
     request: &RunRequest,
     settings: &mut Settings,
-    (task, origin, loaded): (&Task, &Repo, &Loaded),
+    (task, origin, loaded): (&Task, &Repo, &LoadedSettings),
     report: &dyn Reporter,
 ) -> Result<(), AppError> {
     let by_issue = matches!(request.task, TaskInput::Issue(_));
@@ -190,7 +190,7 @@ fn settle_handover(
         PlaceRequest::Clone { from, .. } if handover::is_elsewhere(from) => Some(from.clone()),
         _ => handover::remote_url(origin, &settings.handover.remote),
     };
-    handover::settle(env, settings, task, url.as_deref(), origin, wanted, report)
+    handover::resolve(env, settings, task, url.as_deref(), origin, wanted, report)
 }
 
 /// Makes what a plan needs, and puts a backend behind each port. The run exists first; what it works in is made then.
@@ -206,24 +206,24 @@ pub(crate) fn start(
     }
     let Plan { request, env, home, .. } = &plan;
     plan.origin.exclude_ralph_dir()?;
-    let wish = Wish::of(&plan);
+    let wish = PlacementRequest::of(&plan);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
     let begun = || -> Result<ReadyRun, AppError> {
         home.record(&spec.run_id).create()?;
         locks::lead(home, &spec.run_id, &lock);
         wish.keep(env, home, &spec.run_id)?;
-        let mut hold = Hold::create(spec.clone(), &wiring::taker(env, home, &spec)?)?;
+        let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
-        let left_out = placement::settle(env, home, &mut hold, &wish, report)?;
-        let spec = hold.state().spec.clone();
+        let left_out = placement::make(env, home, &mut writer, &wish, report)?;
+        let spec = writer.state().spec.clone();
         report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
         parts.notifiers = notify::notifiers(env, &request.notify)?;
-        let driver = Driver::drive(hold, parts)?;
-        lock.tell(driver.lease())?;
+        let driver = Driver::drive(writer, parts)?;
+        lock.record_driver(driver.lease())?;
         Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone() })
     };
     begun().inspect_err(|_| placement::forget(env, home, &spec))
@@ -232,7 +232,7 @@ pub(crate) fn start(
 /// The frozen definition of a run, with the place and the branch that it wishes for.
 fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
-    let wish = Wish::of(plan);
+    let wish = PlacementRequest::of(plan);
     place::check_free(origin, &wish)?;
     let in_place = wish.place == PlaceRequest::InPlace;
     let own_tree = in_place && settings.isolation == Isolation::None;
@@ -271,16 +271,16 @@ impl ReadyRun {
     }
 
     /// Drives the run to its end.
-    pub fn run(self) -> Finished {
+    pub fn run(self) -> FinishedRun {
         let spec = self.driver.state().spec.clone();
         let result = self.driver.run();
         let state = handed_state(&self.home, &spec);
-        Finished { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
+        FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
     }
 }
 
 /// A run that this process has driven to its end, or to where a person is needed.
-pub struct Finished {
+pub struct FinishedRun {
     /// How it went.
     pub result: RunResult,
     /// What it was.
@@ -292,7 +292,7 @@ pub struct Finished {
     _lock: RunLock,
 }
 
-impl Finished {
+impl FinishedRun {
     /// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
     /// version of a file was kept, the twin stays, too, and where a larger budget lets the run go on. A large tree takes
     /// its time, so this comes last.
@@ -305,7 +305,7 @@ impl Finished {
         );
         let over = |state: &RunState| has_ended(state) && state.work.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
-            remove_twin(&self.vars, &self.home, &self.spec);
+            remove_agent_copy(&self.vars, &self.home, &self.spec);
         }
     }
 }
@@ -325,7 +325,7 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
         if let Ok(last) = snapshot::read_spec(&record)
             && handed_state(home, &last).is_some_and(|state| has_ended(&state))
         {
-            remove_twin(env.vars(), home, &last);
+            remove_agent_copy(env.vars(), home, &last);
         }
         keep_progress(&dir, &last);
     }
@@ -364,12 +364,12 @@ fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
 }
 
 /// Removes the agent's copy of the user's tree, where the run has one.
-fn remove_twin(vars: &Vars, home: &StateHome, spec: &RunSpec) {
+fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
     if !spec.hands_back() {
         return;
     }
     let folders = older::git_folders(home, &spec.run_id);
-    ralph_git::twin::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
+    ralph_git::agent_copy::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
 }
 
 /// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.

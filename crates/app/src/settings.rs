@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What the files say.
 #[derive(Debug, Clone, Default)]
-pub struct Loaded {
+pub struct LoadedSettings {
     /// User's file below, repo's file above.
     pub file: ConfigFile,
     /// Digest of the repo's file, if there is one.
@@ -25,7 +25,7 @@ pub struct Loaded {
 }
 
 /// Reads both files.
-pub fn load(env: &Environment, top: &Path) -> Result<Loaded, AppError> {
+pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     let user = match env.user_config() {
         Some(path) => read(&path)?,
         None => None,
@@ -44,7 +44,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<Loaded, AppError> {
         .hint("move `notify` to your own `~/.config/ralph/config.json`, or give `--notify`"));
     }
     let unheard = without_own_words(&mut repo, &user);
-    Ok(Loaded {
+    Ok(LoadedSettings {
         unheard,
         user_isolation: user.isolation,
         repo_isolation: repo.isolation,

@@ -88,7 +88,7 @@ impl Printer {
 }
 
 /// Waits between two looks, and knows when to stop waiting.
-pub struct Watch {
+pub struct FollowTimer {
     clock: SystemClock,
     cancel: Arc<CancelFlag>,
     handle: RunHandle,
@@ -97,7 +97,7 @@ pub struct Watch {
     told: bool,
 }
 
-impl Watch {
+impl FollowTimer {
     /// Of this run.
     pub fn new(app: &App, entry: &Registration) -> Self {
         Self {

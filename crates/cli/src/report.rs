@@ -54,7 +54,7 @@ impl Reporter for Presenter<'_> {
                 count(*iterations as usize, "iteration")
             )),
             Notice::Starting { spec, unheard, unpriced } => announce(spec, unheard, unpriced, out),
-            Notice::LeftOut(left) => tell_left_out(left, out),
+            Notice::LeftOut(left) => print_left_out(left, out),
         }
     }
 
@@ -100,7 +100,7 @@ fn announce(spec: &RunSpec, unheard: &[String], unpriced: &[AgentName], out: &Ou
 }
 
 /// What of the user's tree the agent does not get.
-fn tell_left_out(left: &LeftOut, out: &Out) {
+fn print_left_out(left: &LeftOut, out: &Out) {
     let names = |paths: &[PathBuf]| {
         let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
         format!("{}{}", shown.join(", "), if paths.len() > shown.len() { ", …" } else { "" })

@@ -183,7 +183,7 @@ else
 fi"#;
 
 /// The agent's folder of the run that goes on now.
-fn twin(env: &TestEnv) -> Option<PathBuf> {
+fn agent_copy(env: &TestEnv) -> Option<PathBuf> {
     let mut found = std::fs::read_dir(env.path("state/ralph/workspaces")).ok()?.flatten();
     found.find(|e| e.path().join(".ralph/started").exists()).map(|e| e.path())
 }
@@ -193,7 +193,7 @@ fn during(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], meanwhile: impl FnO
     let child = env.spawn(&repo.dir, &[&["--verbose", "run"], args].concat());
     let pid = child.id();
     let folder = until("the session, or an early end", || {
-        twin(env).map(Some).or_else(|| (!ralph_testkit::env::is_alive(pid)).then_some(None))
+        agent_copy(env).map(Some).or_else(|| (!ralph_testkit::env::is_alive(pid)).then_some(None))
     });
     if let Some(folder) = folder {
         meanwhile();

@@ -171,8 +171,8 @@ fn killed_at_every_named_boundary_a_fenced_run_in_place_ends_as_if_nothing_had_h
         &Torture { run: FENCED, ..Torture::new(&env) },
         "prepare takein handback checkpoint work.session finish",
     );
-    let twins = std::fs::read_dir(env.path("state/ralph/workspaces")).map_or(0, Iterator::count);
-    assert!(twins <= 1, "{twins} twins of runs that are over are left");
+    let copies = std::fs::read_dir(env.path("state/ralph/workspaces")).map_or(0, Iterator::count);
+    assert!(copies <= 1, "{twins} twins of runs that are over are left");
 }
 
 /// `some` names the boundaries that the short form looks at.

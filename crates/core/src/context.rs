@@ -130,7 +130,7 @@ impl Context {
     }
 
     /// Journals what was refused since the last time.
-    pub fn tell_refusals(&mut self) -> Result<(), DriveError> {
+    pub fn record_refusals(&mut self) -> Result<(), DriveError> {
         for ((host, port), (reason, times)) in self.refusals.take() {
             let (host, reason) =
                 (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
@@ -142,7 +142,7 @@ impl Context {
     /// Journals what happened, folds it in, tells the observers, and people where it is an occasion for that.
     pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.record_only(body)?;
-        self.tell()?;
+        self.notify_due()?;
         Ok(event)
     }
 
@@ -161,7 +161,7 @@ impl Context {
         for event in events {
             self.hear(event);
         }
-        self.tell()
+        self.notify_due()
     }
 
     fn hear(&mut self, event: &Event) {

@@ -12,7 +12,7 @@ pub mod budget_warning;
 pub mod claim;
 pub mod decide;
 pub mod handover;
-pub mod ladder;
+pub mod recovery;
 pub mod model;
 pub mod ports;
 pub mod price;
@@ -24,7 +24,7 @@ pub mod setup;
 pub mod state;
 pub mod step;
 pub mod stuck;
-pub mod tell;
+pub mod notify;
 pub mod vars;
 pub mod view;
 

@@ -6,7 +6,7 @@
 //! unless a killed session has left it ([`crate::left_lock`]).
 
 use crate::error::{Error, Result};
-use crate::left_lock::{LeftLocks, Watched};
+use crate::left_lock::{LeftLocks, WatchedLock};
 use crate::living::pause;
 use crate::oid::ObjectFormat;
 use std::fs::{self, File, OpenOptions};
@@ -160,7 +160,7 @@ impl LockFiles {
     fn take(&self, staged: &Path, content: &[u8], target: &Path, lock: &Path) -> Result<()> {
         let deadline = Instant::now() + self.patience;
         let mut tries = 0;
-        let mut watched = Watched::default();
+        let mut watched = WatchedLock::default();
         loop {
             let error = match link(staged, content, lock) {
                 Ok(()) => return Ok(()),

@@ -23,7 +23,7 @@ const BURST_MAX: usize = 32 * 1024;
 
 /// Where in a run something is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct LivePosition {
     /// The time.
     pub at: Timestamp,
     /// A monotonic reading of the same clock.
@@ -36,7 +36,7 @@ pub struct Moment {
 
 /// A text that comes in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Voice {
+pub enum LiveStream {
     /// The agent's words.
     Agent,
     /// Its stderr.
@@ -45,7 +45,7 @@ pub enum Voice {
     Check(String),
 }
 
-impl Voice {
+impl LiveStream {
     fn says(&self, text: String) -> LiveBody {
         match self {
             Self::Agent => LiveBody::Text { text },
@@ -64,9 +64,9 @@ pub struct LiveLog {
     /// Whole records on their way.
     pending: Vec<u8>,
     /// A text that still grows.
-    open: Option<(Voice, Moment, Vec<u8>)>,
+    open: Option<(LiveStream, LivePosition, Vec<u8>)>,
     /// Bytes of a flood that are not written, and since when.
-    left_out: Option<(Moment, u64)>,
+    left_out: Option<(LivePosition, u64)>,
     written_at: Duration,
 }
 
@@ -84,7 +84,7 @@ impl LiveLog {
     }
 
     /// The next piece of a text, without secrets.
-    pub fn text(&mut self, now: Moment, voice: &Voice, bytes: &[u8]) {
+    pub fn text(&mut self, now: LivePosition, voice: &LiveStream, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.pending.len() >= BURST_MAX {
@@ -109,7 +109,7 @@ impl LiveLog {
     }
 
     /// Something that is whole at once, without secrets and in bounds.
-    pub fn note(&mut self, now: Moment, body: &LiveBody) {
+    pub fn note(&mut self, now: LivePosition, body: &LiveBody) {
         self.close();
         if self.pending.len() < BURST_MAX {
             self.put(now, body);
@@ -161,10 +161,10 @@ impl LiveLog {
         }
     }
 
-    fn put(&mut self, now: Moment, body: &LiveBody) {
+    fn put(&mut self, now: LivePosition, body: &LiveBody) {
         let n = self.n.unwrap_or_else(|| live_read::last_number(&self.run)) + 1;
         self.n = Some(n);
-        let Moment { at, seq, iteration, .. } = now;
+        let LivePosition { at, seq, iteration, .. } = now;
         let record = LiveRecord { n, at, seq, iteration, body: body.clone() };
         if serde_json::to_writer(&mut self.pending, &record).is_ok() {
             self.pending.push(b'\n');

@@ -35,9 +35,9 @@ fn play(mut args: impl Iterator<Item = OsString>) -> Option<i32> {
     match args.next()?.to_str()? {
         "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
         "__forward" => Some(local::egress::forward_main(args)),
-        "__fence" => Some(local::fence::launch_main(args)),
+        "__fence" => Some(local::isolation::launch_main(args)),
         "__try" => Some(local::escapes::try_main(args)),
-        "__inside" => Some(local::fence::inside_main(args)),
+        "__inside" => Some(local::isolation::inside_main(args)),
         _ => None,
     }
 }

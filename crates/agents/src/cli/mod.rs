@@ -16,15 +16,15 @@ mod words;
 
 use self::command::CommandError;
 use self::ledger::Ledger;
-use self::parser::{Close, Notes, Parser};
+use self::parser::{ProcessClose, ParserNotes, Parser};
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, ExecOutcome, ExecRequest, ExecSink, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest,
-    SessionSink, StopCause, Stream, Wishes,
+    Agent, ExecOutcome, ExecRequest, ExecSink, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
+    SessionSink, StopCause, Stream, AgentRequests,
 };
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -57,7 +57,7 @@ impl CliAgent {
     }
 
     /// How long the command may wait in silence for a provider that refused it, before the session is given up.
-    pub fn with_patience(mut self, patience: Duration) -> Self {
+    pub fn with_silence_limit(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
@@ -131,7 +131,7 @@ impl Agent for CliAgent {
     }
 
     /// Nothing of it lives between its sessions.
-    fn put_away(&self, _: PutAway) {}
+    fn release_resources(&self, _: ReleaseWhen) {}
 }
 
 fn parser_for(format: OutputFormat) -> Box<dyn Parser> {
@@ -165,7 +165,7 @@ fn not_started(error: &CommandError) -> SessionReport {
         duration: Duration::ZERO,
         exit_code: None,
         survivors: 0,
-        wishes: Wishes::default(),
+        wishes: AgentRequests::default(),
     }
 }
 
@@ -213,7 +213,7 @@ impl<'a> Pump<'a> {
         if let Some(cut_off) = self.text.take().filter(|text| !text.is_empty()) {
             self.sink.text_output(&cut_off);
         }
-        let close = Close { exec: outcome.end, now: later(started, outcome.duration), patterns };
+        let close = ProcessClose { exec: outcome.end, now: later(started, outcome.duration), patterns };
         let parsed = self.parser.finish(&close);
         let session = SessionReport {
             end: parsed.end,
@@ -223,7 +223,7 @@ impl<'a> Pump<'a> {
             duration: outcome.duration,
             exit_code: outcome.end.code(),
             survivors: outcome.survivors,
-            wishes: Wishes::default(),
+            wishes: AgentRequests::default(),
         };
         Counted { session, counted_over: parsed.counted_over }
     }
@@ -232,7 +232,7 @@ impl<'a> Pump<'a> {
 impl ExecSink for Pump<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.pass_on(stream, bytes);
-        let mut notes = Notes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
+        let mut notes = ParserNotes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
         self.heard = Instant::now();
     }

@@ -3,14 +3,14 @@
 use super::browser::Browsers;
 use super::custom::CustomTool;
 use super::process::Processes;
-use super::talk;
+use super::conversation;
 use super::toolbox::Toolbox;
 use crate::session::Pricing;
 use ralph_domain::config::{AgentConfig, Models};
 use ralph_domain::id::AgentName;
 use ralph_domain::model::{ModelClient, ToolSpec};
 use ralph_domain::ports::{
-    Agent, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Agent, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
 };
 use ralph_domain::redact::Redactor;
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ const GUIDE: &str = include_str!("../../templates/tools.md");
 
 /// A model with managed tools, until it stops.
 ///
-/// Processes and browsers that a session opened may live on for the next one; [`Agent::put_away`] ends them, dropping
+/// Processes and browsers that a session opened may live on for the next one; [`Agent::release_resources`] ends them, dropping
 /// the agent does so at the latest.
 pub struct ToolsAgent {
     config: AgentConfig,
     models: Models,
     pricing: Pricing,
     client: Arc<dyn ModelClient>,
-    shop: Shop,
+    shop: SessionResources,
 }
 
 /// What outlives a session.
-pub(crate) struct Shop {
+pub(crate) struct SessionResources {
     pub(crate) toolbox: Toolbox,
     pub(crate) processes: Processes,
     pub(crate) browsers: Browsers,
@@ -53,7 +53,7 @@ impl ToolsAgent {
         client: Arc<dyn ModelClient>,
         custom: Vec<Box<dyn CustomTool>>,
     ) -> Self {
-        let shop = Shop {
+        let shop = SessionResources {
             toolbox: Toolbox::new(custom, config.disable_default_tools),
             processes: Processes::default(),
             browsers: Browsers::default(),
@@ -89,7 +89,7 @@ impl ToolsAgent {
         self.shop.toolbox.specs()
     }
 
-    /// Ends what is idle or broken at `now`; [`PutAway::Idle`] with the clock in the caller's hand.
+    /// Ends what is idle or broken at `now`; [`ReleaseWhen::Idle`] with the clock in the caller's hand.
     fn tidy(&self, now: Instant) {
         self.shop.processes.tidy(now);
         // A browser takes some hundred megabytes, and a fresh session opens one in a second.
@@ -126,20 +126,20 @@ impl Agent for ToolsAgent {
         sandbox: &dyn Sandbox,
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError> {
-        let mind = talk::Mind {
+        let model = conversation::SessionModel {
             config: &self.config,
             models: &self.models,
             pricing: &self.pricing,
             client: &*self.client,
             shop: &self.shop,
         };
-        talk::session(&mind, request, sandbox, sink)
+        conversation::session(&model, request, sandbox, sink)
     }
 
-    fn put_away(&self, moment: PutAway) {
+    fn release_resources(&self, moment: ReleaseWhen) {
         match moment {
-            PutAway::Idle => self.tidy(Instant::now()),
-            PutAway::Everything => {
+            ReleaseWhen::Idle => self.tidy(Instant::now()),
+            ReleaseWhen::Everything => {
                 self.shop.browsers.end_all();
                 self.shop.processes.end_all();
             }

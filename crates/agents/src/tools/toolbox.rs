@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::custom::CustomTool;
-use super::kit::{self, Desk, Made, Tool};
+use super::kit::{self, ToolContext, ToolOutcome, Tool};
 use ralph_domain::model::{ToolCall, ToolSpec};
 use ralph_domain::text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,12 +58,12 @@ impl Toolbox {
     }
 
     /// One call. Whatever goes wrong is words for the model.
-    pub(crate) fn call(&self, call: &ToolCall, desk: &Desk<'_>) -> Result<Made, String> {
+    pub(crate) fn call(&self, call: &ToolCall, desk: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let work = AssertUnwindSafe(|| self.call_unguarded(call, desk));
         catch_unwind(work).unwrap_or_else(|_| Err(format!("`{}` broke; try another way", call.name)))
     }
 
-    fn call_unguarded(&self, call: &ToolCall, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call_unguarded(&self, call: &ToolCall, desk: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         if let Some((spec, tool)) = self.own(call) {
             return tool.call(&Args::check(spec, &call.input)?, desk);
         }
@@ -84,7 +84,7 @@ impl Toolbox {
             };
             text.push_str(&format!("\n[cut after {WORDS_MAX} bytes{place}]"));
         }
-        Ok(Made { images: output.images, ..Made::text(text) })
+        Ok(ToolOutcome { images: output.images, ..ToolOutcome::text(text) })
     }
 
     fn own(&self, call: &ToolCall) -> Option<&(ToolSpec, Box<dyn Tool>)> {

@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use ralph_app::{App, ErrorKind};
 use ralph_core::clock::SystemClock;
-use ralph_core::handle::Taken;
+use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
@@ -135,7 +135,7 @@ fn end_here(
     if state.people.needs_human.is_none() {
         handle.send(control)?;
         let id = Some(entry.run_id.as_str());
-        match drive::go_on(id, &[], &BudgetChange::default(), app, folder, out) {
+        match drive::resume_run(id, &[], &BudgetChange::default(), app, folder, out) {
             Ok(1 | 130) => return Ok(0),
             Ok(code) if code != 3 => return Ok(code),
             _ => {}
@@ -274,14 +274,14 @@ fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<
     let handle = app.handle(entry);
     let name = control.name();
     let id = handle.send(control)?;
-    let taken = handle.wait_taken(&id, PATIENCE)?;
+    let taken = handle.wait_for_outcome(&id, PATIENCE)?;
     if out.json {
         let reason = match &taken {
-            Taken::Refused(reason) => Some(reason),
-            Taken::Received | Taken::NotYet => None,
+            ControlOutcome::Refused(reason) => Some(reason),
+            ControlOutcome::Received | ControlOutcome::NotYet => None,
         };
         let mut told = serde_json::json!({
-            "run_id": entry.run_id, "sent": name, "taken": taken == Taken::Received, "id": id,
+            "run_id": entry.run_id, "sent": name, "taken": taken == ControlOutcome::Received, "id": id,
         });
         if let Some(reason) = reason {
             told["refused"] = reason.as_str().into();
@@ -290,19 +290,19 @@ fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<
     }
     let run = &entry.run_id;
     match taken {
-        Taken::Received => out.say(format!("{name}: run {run} has taken it")),
-        Taken::Refused(reason) if out.json => {
+        ControlOutcome::Received => out.say(format!("{name}: run {run} has taken it")),
+        ControlOutcome::Refused(reason) if out.json => {
             out.say(format!("{name}: run {run} refused it: {reason}"));
             return Ok(ErrorKind::Usage.exit_code());
         }
-        Taken::Refused(reason) => {
+        ControlOutcome::Refused(reason) => {
             return Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))
                 .hint("nothing was changed; mend it and send it again"));
         }
-        Taken::NotYet if handle.is_driven() => out.say(format!(
+        ControlOutcome::NotYet if handle.is_driven() => out.say(format!(
             "{name}: not picked up yet: run {run} is busy and takes it at its next look (`ralph logs -f {run}`)"
         )),
-        Taken::NotYet => out.say(format!(
+        ControlOutcome::NotYet => out.say(format!(
             "{name}: kept for run {run}; no process drives it now, `ralph resume {run}` goes on"
         )),
     }

@@ -46,7 +46,7 @@ enum Status {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
-struct Check {
+struct DoctorCheck {
     area: Area,
     name: String,
     status: Status,
@@ -55,7 +55,7 @@ struct Check {
     fix: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(area: Area, name: impl Into<String>, message: impl Into<String>) -> Self {
         Self { area, name: name.into(), status: Status::Ok, message: message.into(), why: None, fix: None }
     }
@@ -97,7 +97,7 @@ pub fn run(_args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     Ok(if missing == 0 { 0 } else { 4 })
 }
 
-fn print(checks: &[Check], missing: usize, out: &Out) {
+fn print(checks: &[DoctorCheck], missing: usize, out: &Out) {
     let areas = [
         (Area::Machine, "Machine"),
         (Area::Repo, "Repo"),
@@ -126,7 +126,7 @@ fn print(checks: &[Check], missing: usize, out: &Out) {
     });
 }
 
-fn print_check(check: &Check, out: &Out) {
+fn print_check(check: &DoctorCheck, out: &Out) {
     let (sign, tone, word) = match check.status {
         Status::Ok => (Sign::Good, Tone::Good, ""),
         Status::Warn => (Sign::Open, Tone::Attention, "note: "),
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_json_says_what_why_and_how() {
-        let check = Check::missing(Area::Agents, "claude", "not installed")
+        let check = DoctorCheck::missing(Area::Agents, "claude", "not installed")
             .why("somebody must work")
             .fix("npm install -g x");
         insta::assert_json_snapshot!(check, @r#"

@@ -5,10 +5,10 @@ mod probe;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use ralph_app::App;
-use ralph_app::lint::look;
+use ralph_app::lint::lint_task;
 use ralph_app::task_source::{self, TaskSource};
 use ralph_domain::describe::Tone;
-use ralph_domain::lint::{Diagnostic, Report, Severity, apply_fixes};
+use ralph_domain::lint::{Diagnostic, LintReport, Severity, apply_fixes};
 use ralph_domain::text::count;
 use ralph_journal::artifacts::write_atomic;
 use serde_json::json;
@@ -44,7 +44,7 @@ pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let env = app.environment();
     let mut source = task_source::find(folder, args.file.as_deref())?;
     let mut fixed = Vec::new();
-    let mut report = look(env, &source, &[]);
+    let mut report = lint_task(env, &source, &[]);
     if args.fix {
         for _ in 0..ROUNDS {
             let done = fix(&source, &report.diagnostics)?;
@@ -53,17 +53,17 @@ pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
             }
             fixed.extend(done);
             source = task_source::read(&source.folder, source.dialect, source.files.name())?;
-            report = look(env, &source, &[]);
+            report = lint_task(env, &source, &[]);
         }
     }
     if let (true, Some(task)) = (args.probe_checks, &report.task) {
         let passing = probe::passing(env, task, &source.folder, args.probe_seconds, out)?;
-        report = look(env, &source, &passing);
+        report = lint_task(env, &source, &passing);
     }
     if out.json {
         out.value(&object(&source, &report, &fixed));
     } else {
-        tell(&source, &report, &fixed, out);
+        print_report(&source, &report, &fixed, out);
     }
     Ok(if report.refuses() { 2 } else { 0 })
 }
@@ -102,12 +102,12 @@ fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
     std::fs::set_permissions(&real, mode).map_err(failed)
 }
 
-fn counts(report: &Report) -> (usize, usize) {
+fn counts(report: &LintReport) -> (usize, usize) {
     let errors = report.diagnostics.iter().filter(|d| d.is_error()).count();
     (errors, report.diagnostics.len() - errors)
 }
 
-fn object(source: &TaskSource, report: &Report, fixed: &[String]) -> serde_json::Value {
+fn object(source: &TaskSource, report: &LintReport, fixed: &[String]) -> serde_json::Value {
     let (errors, warnings) = counts(report);
     json!({
         "ok": errors == 0,
@@ -120,7 +120,7 @@ fn object(source: &TaskSource, report: &Report, fixed: &[String]) -> serde_json:
     })
 }
 
-fn tell(source: &TaskSource, report: &Report, fixed: &[String], out: &Out) {
+fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out: &Out) {
     for change in fixed {
         out.say(format!("{} {change}", out.err(Tone::Good, "fixed:")));
     }

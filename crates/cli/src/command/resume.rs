@@ -36,7 +36,7 @@ pub struct ResumeArgs {
 /// Runs the command.
 pub fn run(args: ResumeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
-        app.bring(folder, run, from, args.isolation, &Presenter::new(app, out))?;
+        app.fetch_run(folder, run, from, args.isolation, &Presenter::new(app, out))?;
     }
-    drive::go_on(args.run.as_deref(), &args.notify, &args.budgets.change(), app, folder, out)
+    drive::resume_run(args.run.as_deref(), &args.notify, &args.budgets.change(), app, folder, out)
 }

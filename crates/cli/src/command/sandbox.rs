@@ -46,14 +46,14 @@ struct Problem {
 }
 
 /// What all providers have.
-struct Found<'a> {
+struct FoundSandboxes<'a> {
     sandboxes: Vec<(SandboxInfo, &'a dyn SandboxProvider)>,
     problems: Vec<Problem>,
 }
 
 /// Asks every provider; one that does not answer does not hide what the others have.
-fn ask(providers: &[Box<dyn SandboxProvider>]) -> Found<'_> {
-    let mut found = Found { sandboxes: Vec::new(), problems: Vec::new() };
+fn ask(providers: &[Box<dyn SandboxProvider>]) -> FoundSandboxes<'_> {
+    let mut found = FoundSandboxes { sandboxes: Vec::new(), problems: Vec::new() };
     for provider in providers {
         match provider.list() {
             Ok(infos) => found.sandboxes.extend(infos.into_iter().map(|info| (info, provider.as_ref()))),

@@ -24,7 +24,7 @@ pub struct Cheat {
 
 /// Where a run works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WorkspaceKind {
     Here,
     Worktree,
     Clone,
@@ -59,7 +59,7 @@ impl Cheat {
 
     /// Every place: the cheat is never proven, the honest twin is.
     pub fn is_never_proven(&self) {
-        for place in [Place::Here, Place::Worktree, Place::Clone] {
+        for place in [WorkspaceKind::Here, WorkspaceKind::Worktree, WorkspaceKind::Clone] {
             let (run, said) = self.play(place, self.cheat);
             assert!(
                 matches!(run.code, Some(1 | 3)),
@@ -69,7 +69,7 @@ impl Cheat {
                 run.stderr
             );
             assert_eq!(run.json()["success"], json!(false));
-            if place == Place::Here {
+            if place == WorkspaceKind::Here {
                 assert!(said.contains(self.noticed), "{}: {}\n{said}", self.noticed, run.stderr);
             }
             let (run, said) = self.play(place, self.honest);
@@ -78,7 +78,7 @@ impl Cheat {
     }
 
     /// One run, and its journal.
-    fn play(&self, place: Place, script: &str) -> (Finished, String) {
+    fn play(&self, place: WorkspaceKind, script: &str) -> (Finished, String) {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::new(&env, "repo", self.files);
         if !self.files.iter().any(|(path, _)| *path == "ralph_task.md") {
@@ -104,9 +104,9 @@ impl Cheat {
         repo.config(&config);
         let source = repo.dir.display().to_string();
         let args: Vec<&str> = match place {
-            Place::Here => vec!["run", "--isolation", "none", "--json"],
-            Place::Worktree => vec!["run", "--worktree", "--json"],
-            Place::Clone => vec!["run", "--clone", &source, "--json"],
+            WorkspaceKind::Here => vec!["run", "--isolation", "none", "--json"],
+            WorkspaceKind::Worktree => vec!["run", "--worktree", "--json"],
+            WorkspaceKind::Clone => vec!["run", "--clone", &source, "--json"],
         };
         // Programs of the user's own come first, and some of the project's.
         let path = std::env::var("PATH").unwrap_or_default();

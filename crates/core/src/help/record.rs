@@ -16,7 +16,7 @@ const DIFFS: usize = 3;
 
 /// What is known of a run, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Record {
+pub struct RunRecord {
     /// The task.
     pub task: String,
     /// The rules that hold already.
@@ -35,7 +35,7 @@ pub struct Record {
     pub agents: String,
 }
 
-impl Record {
+impl RunRecord {
     /// Reads the record of a run; whatever is not there is empty. Secrets are taken out.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState, redactor: &Redactor) -> Self {
         let clean = |text: &str| redactor.text(text).into_owned();

@@ -1,13 +1,13 @@
 //! The doctor without a model: what the evidence itself says.
 
-use super::record::Record;
-use ralph_domain::ladder::{Fallback, fallback};
+use super::record::RunRecord;
+use ralph_domain::recovery::{Fallback, fallback};
 use ralph_domain::state::RunState;
 use ralph_domain::stuck::{self, StuckKind};
 use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
 /// A report from the signals alone.
-pub(super) fn report(state: &RunState, record: &Record) -> Report {
+pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {
     let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();
     let settings = &state.spec.settings;
     let signals = stuck::score(&traces, &settings.stuck_detection, settings.gutter_score);

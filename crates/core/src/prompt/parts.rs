@@ -1,7 +1,7 @@
 //! The parts of a prompt that change with every session: what has changed, how the checks went, where the run stands.
 
 use super::CHECK_MAX;
-use super::files::Files;
+use super::files::PromptFiles;
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, tail};
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ pub(super) fn findings(state: &RunState) -> String {
     text
 }
 
-pub(super) fn checks(state: &RunState, files: &Files) -> String {
+pub(super) fn checks(state: &RunState, files: &PromptFiles) -> String {
     let mut text = String::new();
     for verifier in &state.spec.settings.verifiers {
         let required = if state.spec.settings.required_verifiers.contains(&verifier.name) {

@@ -3,17 +3,17 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Rung};
-use ralph_domain::ladder::{self, Fallback};
+use ralph_domain::recovery::{self, Fallback};
 use ralph_domain::outcome::HumanReason;
 
 impl Driver {
     pub(crate) fn mitigate(&mut self, rung: Rung) -> Result<(), DriveError> {
         self.ctx.boundary("mitigate.before");
-        let detail = ladder::words(&self.ctx.state, rung);
+        let detail = recovery::words(&self.ctx.state, rung);
         let (mut benched, mut substitute) = (None, None);
         match rung {
             Rung::Nudge | Rung::Rotate => {}
-            Rung::Fallback => match ladder::fallback(&self.ctx.state) {
+            Rung::Fallback => match recovery::fallback(&self.ctx.state) {
                 Some(Fallback::Model { agent, model }) => substitute = Some((agent, model)),
                 Some(Fallback::Agent { benched: agent, .. }) => benched = Some(agent),
                 None => {}

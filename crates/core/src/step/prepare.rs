@@ -24,7 +24,7 @@ impl Driver {
         let spec = &self.ctx.state.spec;
         let surroundings = match self.sandbox.capabilities().surroundings {
             Surroundings::Host => {
-                surroundings::sealed(&surroundings::look(&self.ctx.vars, &spec.settings, &spec.workspace))
+                surroundings::sealed(&surroundings::fingerprints(&self.ctx.vars, &spec.settings, &spec.workspace))
             }
             Surroundings::Own => Default::default(),
         };

@@ -79,7 +79,7 @@ pub struct SessionFacts {
 
 /// What a session in another role left for the builder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Findings {
+pub struct RoleFindings {
     /// Its iteration.
     pub iteration: u32,
     /// Its role.

@@ -2,7 +2,7 @@
 //! groups are not written.
 
 use super::{
-    AgentTotals, Compute, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
+    AgentTotals, Compute, Current, RoleFindings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
     Published, Totals,
 };
 use crate::budget::BudgetKind;
@@ -113,7 +113,7 @@ pub struct StuckFacts {
     pub substitute: Option<(AgentName, String)>,
     /// What sessions in other roles left for the builder.
     #[serde(default)]
-    pub findings: Vec<Findings>,
+    pub findings: Vec<RoleFindings>,
     /// The last session said that the task cannot be done.
     #[serde(default)]
     pub gave_up: bool,

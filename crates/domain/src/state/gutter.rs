@@ -1,6 +1,6 @@
 //! What the fold knows of circling: traces, nudges, findings, questions, and the way out of a gutter.
 
-use super::{Current, Findings, NUDGES, NeedsHuman, RunFacts};
+use super::{Current, RoleFindings, NUDGES, NeedsHuman, RunFacts};
 use crate::config::Role;
 use crate::event::{Ask, SessionEnd};
 use crate::id::{Digest, TreeId};
@@ -35,7 +35,7 @@ impl RunFacts {
             self.stuck.findings.clear();
         }
         if let Some(text) = text {
-            self.stuck.findings.push(Findings { iteration: current.iteration, role, text: text.to_owned() });
+            self.stuck.findings.push(RoleFindings { iteration: current.iteration, role, text: text.to_owned() });
         }
     }
 

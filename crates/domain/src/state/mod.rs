@@ -15,11 +15,11 @@ mod gutter;
 mod handover;
 mod reading;
 mod run_facts;
-mod telling;
+mod notifications;
 
-pub use compute::{Compute, InUse};
+pub use compute::{Compute, SandboxUse};
 pub use facts::{
-    AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
+    AgentTotals, ChangeFacts, Current, RoleFindings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
     Published, SessionFacts, Stage, Totals, WaitFacts,
 };
 pub use groups::{
@@ -27,7 +27,7 @@ pub use groups::{
 };
 pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
 pub use run_facts::RunFacts;
-pub use telling::{OpenOccasion, Telling};
+pub use notifications::{OpenOccasion, NotificationFacts};
 
 use crate::event::Event;
 use crate::spec::RunSpec;

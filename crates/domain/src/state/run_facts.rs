@@ -1,7 +1,7 @@
 //! Everything known of a run, as plain data.
 
 use super::{
-    AgentFacts, HandoverFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, Telling,
+    AgentFacts, HandoverFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, NotificationFacts,
     WaitFacts, WorkFacts,
 };
 use crate::event::Baseline;
@@ -70,7 +70,7 @@ pub struct RunFacts {
     pub wait: Option<WaitFacts>,
     /// What people may want to be told of, and who was.
     #[serde(default)]
-    pub telling: Telling,
+    pub telling: NotificationFacts,
 }
 
 impl RunFacts {
@@ -98,7 +98,7 @@ impl RunFacts {
             result: ResultFacts::default(),
             handover: HandoverFacts::default(),
             wait: None,
-            telling: Telling::default(),
+            telling: NotificationFacts::default(),
         }
     }
 }

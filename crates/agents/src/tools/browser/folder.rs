@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of our own that goes with us.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct TempFolder {
     outside: PathBuf,
     /// As the browser sees it.
     pub(super) inside: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct Folder {
     pub(super) fenced: bool,
 }
 
-impl Folder {
+impl TempFolder {
     /// Makes one that commands of this sandbox can use; in `temp`, where it shares the whole machine.
     pub(super) fn new(sandbox: &dyn Sandbox, temp: &Path) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -58,7 +58,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         remove(&self.outside);
     }

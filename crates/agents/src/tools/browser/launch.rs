@@ -1,7 +1,7 @@
 //! Starting Chromium: through a lane of the sandbox, with a fresh profile, spoken to over two named pipes. No port is
 //! opened, so nobody else on the machine can drive it, and it ends by itself when this process closes the pipes.
 
-use super::folder::Folder;
+use super::folder::TempFolder;
 use crate::tools::process::Background;
 use ralph_domain::ports::{ExecRequest, Sandbox};
 use std::fs::File;
@@ -71,7 +71,7 @@ pub(super) struct Chromium {
     /// Its process.
     pub(super) process: Background,
     // After the process: its folder goes when it is gone.
-    _folder: Folder,
+    _folder: TempFolder,
 }
 
 /// Starts one.
@@ -79,7 +79,7 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
     if sandbox.exchange().is_some_and(|exchange| !exchange.sockets) {
         return Err(NO_SOCKETS.to_owned());
     }
-    let folder = Folder::new(sandbox, temp)
+    let folder = TempFolder::new(sandbox, temp)
         .map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let pipe =
         |name: &str| folder.pipe(name).map_err(|errno| format!("no pipe for the browser: {}", errno.desc()));

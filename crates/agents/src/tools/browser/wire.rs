@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Speaks to one Chromium.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct DevTools {
     chromium: Chromium,
     next: u64,
     buffer: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Wire {
     session: Option<String>,
 }
 
-impl Wire {
+impl DevTools {
     pub(super) fn new(chromium: Chromium) -> Self {
         Self { chromium, next: 1, buffer: Vec::new(), searched: 0, events: VecDeque::new(), session: None }
     }
@@ -190,12 +190,12 @@ impl Wire {
 
     fn why_dead(&self) -> String {
         use super::launch::{MISSING, MISSING_CODE};
-        use crate::tools::process::Ended;
+        use crate::tools::process::ProcessEnd;
         use ralph_domain::ports::ExecEnd;
         let view = self.chromium.process.view();
         let state = view.state();
         match &state.ended {
-            Some(Ended::Exec(ExecEnd::Exited(MISSING_CODE))) => MISSING.to_owned(),
+            Some(ProcessEnd::Exec(ExecEnd::Exited(MISSING_CODE))) => MISSING.to_owned(),
             Some(ended) => {
                 let output = state.output();
                 let last = ralph_domain::text::one_line(ralph_domain::text::tail(&output, 600), 600);

@@ -1,13 +1,13 @@
 //! A task as `PROMPT.md`, with its checks and budgets in `.ralph/config.json`.
 
 use super::Written;
-use super::draft::{Draft, typed};
+use super::draft::{TaskDraft, typed};
 use ralph_domain::config::{Completion, VerifierConfig};
 use ralph_domain::criterion::Check;
 use std::path::Path;
 
 /// Renders the prompt, and the configuration that belongs to it.
-pub fn write(draft: &mut Draft, to: &Path) -> Written {
+pub fn write(draft: &mut TaskDraft, to: &Path) -> Written {
     draft.lose_task_only("PROMPT.md");
     draft.lose_repository("PROMPT.md", false);
     draft.lose_if("context_files", draft.task.context_files.first().cloned(), "name them in the text");

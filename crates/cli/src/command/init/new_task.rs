@@ -80,7 +80,7 @@ pub fn write(
         if has_config {
             out.line(format!("{} .ralph/config.json stays as it is", out.sign(Sign::Note)));
         }
-        tell_next(&next, out);
+        print_next(&next, out);
     }
     Ok(0)
 }

@@ -3,11 +3,11 @@
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::parse::isolation;
-use ralph_app::{App, fence};
+use ralph_app::{App, isolation};
 use ralph_domain::config::Isolation;
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
-use ralph_sandbox::escapes::{self, Row, Seen};
+use ralph_sandbox::escapes::{self, Row, AttemptResult};
 use std::path::Path;
 
 /// Each way out is tried by a program behind the fence, where it must fail, and, where that is harmless, without it, where
@@ -30,7 +30,7 @@ pub fn run(args: TestArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
         return Err(CommandError::usage("without a fence there is nothing to test")
             .hint("use `--isolation auto`, `bwrap` or `landlock`"));
     }
-    let kind = fence::settle(app.environment(), args.isolation)?;
+    let kind = isolation::resolve(app.environment(), args.isolation)?;
     let folder =
         app.environment().state_home()?.path().join("fences").join(format!("test-{}", std::process::id()));
     let (name, rows) =
@@ -62,7 +62,7 @@ fn print(name: &str, rows: &[Row], wrong: usize, out: &Out) {
     for row in rows {
         let (tone, sign) = match (row.ok(), row.seen) {
             (false, _) => (Tone::Bad, Sign::Bad),
-            (true, Seen::Stopped) => (Tone::Good, Sign::Good),
+            (true, AttemptResult::Stopped) => (Tone::Good, Sign::Good),
             (true, _) => (Tone::Attention, Sign::Open),
         };
         let sign = out.out(tone, out.sign(sign));

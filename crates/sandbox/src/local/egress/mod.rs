@@ -14,8 +14,8 @@ mod pump;
 mod reach;
 mod serve;
 
-pub use policy::{Dialer, EgressPolicy, Endpoint, HostRule, OnRefusal, Refusal, Resolver};
-pub use reach::Published;
+pub use policy::{Dialer, EgressPolicy, Endpoint, HostRule, OnRefusal, EgressRefusal, Resolver};
+pub use reach::PublishedPort;
 
 pub(crate) use bridge::forward_main;
 use reach::Bridges;
@@ -89,7 +89,7 @@ impl Egress {
     }
 
     /// Makes `port` inside a port of this machine, for a browser on this side of the fence.
-    pub fn publish(&self, port: u16) -> io::Result<Published> {
+    pub fn publish(&self, port: u16) -> io::Result<PublishedPort> {
         reach::publish(&self.server, port)
     }
 

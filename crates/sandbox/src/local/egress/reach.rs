@@ -86,13 +86,13 @@ impl Bridges {
 
 /// A port of this machine that leads to one behind the fence, until dropped.
 #[derive(Debug)]
-pub struct Published {
+pub struct PublishedPort {
     /// Where it is reached from here.
     pub address: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
-impl Drop for Published {
+impl Drop for PublishedPort {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         TcpStream::connect(self.address).ok();
@@ -100,7 +100,7 @@ impl Drop for Published {
 }
 
 /// Listens on a free port of this machine and passes everything on to `port` inside.
-pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<Published> {
+pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<PublishedPort> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     let over = Arc::new(AtomicBool::new(false));
@@ -120,5 +120,5 @@ pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<Published> 
             .ok();
         }
     })?;
-    Ok(Published { address, over })
+    Ok(PublishedPort { address, over })
 }

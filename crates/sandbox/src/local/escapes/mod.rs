@@ -8,7 +8,7 @@ mod syscalls;
 pub(crate) use syscalls::main as try_main;
 
 use super::egress::{EgressPolicy, HostRule};
-use super::fence::{Fence, FenceSpec, Limits, detect};
+use super::isolation::{LocalIsolation, IsolationSpec, Limits, detect};
 use attempts::{ATTEMPTS, Attempt, Control};
 use bait::Bait;
 use ralph_domain::config::Isolation;
@@ -24,7 +24,7 @@ use crate::{LocalOptions, LocalSandbox};
 
 /// How an attempt went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum AttemptResult {
     /// It failed.
     Stopped,
     /// It worked.
@@ -33,7 +33,7 @@ pub enum Seen {
     NotTried,
 }
 
-impl Seen {
+impl AttemptResult {
     /// As a person reads it.
     pub fn word(self) -> &'static str {
         match self {
@@ -52,18 +52,18 @@ pub struct Row {
     /// What was tried.
     pub what: &'static str,
     /// What must be seen: `Escaped` only where this kind of fence is known not to hold.
-    pub expected: Seen,
+    pub expected: AttemptResult,
     /// What was seen behind the fence.
-    pub seen: Seen,
+    pub seen: AttemptResult,
     /// What was seen without it.
-    pub without: Seen,
+    pub without: AttemptResult,
 }
 
 impl Row {
     /// Whether it went as it must; a fence that holds better than expected is fine.
     pub fn ok(&self) -> bool {
-        let held = self.seen == Seen::Stopped || self.expected == Seen::Escaped;
-        held && self.without != Seen::Stopped
+        let held = self.seen == AttemptResult::Stopped || self.expected == AttemptResult::Escaped;
+        held && self.without != AttemptResult::Stopped
     }
 }
 
@@ -88,18 +88,18 @@ pub fn try_all(
     program: &Path,
     vars: &Vars,
 ) -> Result<(&'static str, Vec<Row>), SandboxError> {
-    let folder = Folder::make(folder)?;
+    let folder = TempFolder::make(folder)?;
     let work = folder.0.join("work");
-    let options = |fence| LocalOptions {
+    let options = |isolation| LocalOptions {
         guard_exe: Some(program.to_owned()),
-        fence,
+        isolation,
         ..LocalOptions::new("escapes", vars)
     };
-    let fence = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
-    let name = fence.name();
-    let bait = Bait::lay(&folder.0.join("bait"), &work, options(Fence::None))?;
-    let fenced = LocalSandbox::start(&work, options(fence))?;
-    let open = LocalSandbox::start(&work, options(Fence::None))?;
+    let isolation = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
+    let name = isolation.name();
+    let bait = Bait::lay(&folder.0.join("bait"), &work, options(LocalIsolation::None))?;
+    let sandboxed = LocalSandbox::start(&work, options(isolation))?;
+    let open = LocalSandbox::start(&work, options(LocalIsolation::None))?;
     prepare(&open)?;
     let is_root = nix::unistd::getuid().is_root();
     let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
@@ -113,7 +113,7 @@ pub fn try_all(
             control: Control::No,
             landlock_gap: false,
         };
-        if try_one(&fenced, &check, &bait, &inside)? != Seen::Escaped {
+        if try_one(&sandboxed, &check, &bait, &inside)? != AttemptResult::Escaped {
             return Err(SandboxError::Broken(format!(
                 "behind the fence, `{script}` should work and does not"
             )));
@@ -121,18 +121,18 @@ pub fn try_all(
     }
     let mut rows = Vec::new();
     for attempt in ATTEMPTS {
-        let seen = try_one(&fenced, attempt, &bait, &inside)?;
+        let seen = try_one(&sandboxed, attempt, &bait, &inside)?;
         let without = match attempt.control {
             Control::Yes => try_one(&open, attempt, &bait, &real(program))?,
-            Control::AsRoot if !is_root => Seen::NotTried,
+            Control::AsRoot if !is_root => AttemptResult::NotTried,
             // A failure says nothing about the fence here.
             Control::AsRoot | Control::IfAllowed => match try_one(&open, attempt, &bait, &real(program))? {
-                Seen::Escaped => Seen::Escaped,
-                Seen::Stopped | Seen::NotTried => Seen::NotTried,
+                AttemptResult::Escaped => AttemptResult::Escaped,
+                AttemptResult::Stopped | AttemptResult::NotTried => AttemptResult::NotTried,
             },
-            Control::No => Seen::NotTried,
+            Control::No => AttemptResult::NotTried,
         };
-        let expected = if attempt.landlock_gap && name == "landlock" { Seen::Escaped } else { Seen::Stopped };
+        let expected = if attempt.landlock_gap && name == "landlock" { AttemptResult::Escaped } else { AttemptResult::Stopped };
         rows.push(Row { name: attempt.name, what: attempt.what, expected, seen, without });
     }
     Ok((name, rows))
@@ -143,11 +143,11 @@ fn real(program: &Path) -> PathBuf {
 }
 
 /// A fence with small limits, so that running into them is quick, and a name that leads astray.
-fn spec(folder: &Path) -> FenceSpec {
+fn spec(folder: &Path) -> IsolationSpec {
     let listed = HostRule::parse("inside.example.org").into_iter().collect();
     let mut policy = EgressPolicy::new(listed, Vec::new());
     policy.resolver = Arc::new(|_, _| Ok(vec![[10, 0, 0, 1].into(), [127, 0, 0, 1].into()]));
-    let mut spec = FenceSpec::new(folder.join("run"));
+    let mut spec = IsolationSpec::new(folder.join("run"));
     spec.egress = Some(policy);
     spec.hidden = vec![folder.to_owned()];
     spec.limits = Limits { processes: 100, memory: None, file_size: 30 << 20, temporary: 16 << 20 };
@@ -157,7 +157,7 @@ fn spec(folder: &Path) -> FenceSpec {
 /// A repo to attack. Its git folder is made by hand: what counts is where its parts stand.
 fn prepare(open: &LocalSandbox) -> Result<(), SandboxError> {
     let script = "git -c init.defaultBranch=main init -q . && mkdir -p .git/hooks .git/info";
-    let done = open.exec(&shell(script), &mut Quiet)?;
+    let done = open.exec(&shell(script), &mut NoOutput)?;
     if done.end.success() { Ok(()) } else { Err(SandboxError::Broken("`git init` failed".to_owned())) }
 }
 
@@ -173,7 +173,7 @@ fn try_one(
     attempt: &Attempt,
     bait: &Bait,
     program: &Path,
-) -> Result<Seen, SandboxError> {
+) -> Result<AttemptResult, SandboxError> {
     let mut request = shell(attempt.script);
     let text = |path: &Path| path.to_string_lossy().into_owned();
     request.env = vec![
@@ -183,14 +183,14 @@ fn try_one(
         ("MARK".into(), bait.mark.clone()),
         ("RALPH".into(), text(program)),
     ];
-    let outcome = sandbox.exec(&request, &mut Quiet)?;
+    let outcome = sandbox.exec(&request, &mut NoOutput)?;
     let harm = (attempt.harm)(bait);
-    Ok(if outcome.end == ExecEnd::Exited(0) || harm { Seen::Escaped } else { Seen::Stopped })
+    Ok(if outcome.end == ExecEnd::Exited(0) || harm { AttemptResult::Escaped } else { AttemptResult::Stopped })
 }
 
-struct Quiet;
+struct NoOutput;
 
-impl ExecSink for Quiet {
+impl ExecSink for NoOutput {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
         ControlFlow::Continue(())
@@ -198,9 +198,9 @@ impl ExecSink for Quiet {
 }
 
 /// A folder that is removed when dropped.
-struct Folder(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Folder {
+impl TempFolder {
     fn make(path: &Path) -> Result<Self, SandboxError> {
         let failed = |error: std::io::Error| SandboxError::File {
             verb: "make",
@@ -212,7 +212,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }

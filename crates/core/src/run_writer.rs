@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Who takes hold of a run, and with what.
 #[derive(Clone)]
-pub struct Taker {
+pub struct WriterOptions {
     /// Where the journal's files are.
     pub places: Places,
     /// Knows the secrets.
@@ -31,7 +31,7 @@ pub struct Taker {
 }
 
 /// A run whose journal this process writes.
-pub struct Hold {
+pub struct RunWriter {
     pub(crate) state: RunState,
     pub(crate) journal: Journal,
     pub(crate) lease: DriverLease,
@@ -43,22 +43,22 @@ pub struct Hold {
     clock: Arc<dyn Clock>,
 }
 
-impl Hold {
+impl RunWriter {
     /// A new run: freezes the spec and opens the journal. From here on the run exists.
-    pub fn create(spec: RunSpec, taker: &Taker) -> Result<Self, DriveError> {
-        taker.places.dir.create()?;
-        let digest = snapshot::write_spec(&taker.places, &spec)?;
+    pub fn create(spec: RunSpec, writer_options: &WriterOptions) -> Result<Self, DriveError> {
+        writer_options.places.dir.create()?;
+        let digest = snapshot::write_spec(&writer_options.places, &spec)?;
         let title = spec.task.title.clone();
-        let journal = Journal::create(taker.places.clone(), taker.redactor.clone())?;
-        let mut hold = Self::over(RunState::new(spec), journal, taker);
-        hold.record(EventBody::RunCreated { spec: digest, title })?;
-        hold.take_lease(0)?;
-        Ok(hold)
+        let journal = Journal::create(writer_options.places.clone(), writer_options.redactor.clone())?;
+        let mut run_writer = Self::over(RunState::new(spec), journal, writer_options);
+        run_writer.record(EventBody::RunCreated { spec: digest, title })?;
+        run_writer.take_lease(0)?;
+        Ok(run_writer)
     }
 
     /// A run of an earlier process: replays its journal.
-    pub fn open(taker: &Taker) -> Result<Self, DriveError> {
-        let places = &taker.places;
+    pub fn open(writer_options: &WriterOptions) -> Result<Self, DriveError> {
+        let places = &writer_options.places;
         let spec = snapshot::read_spec(&places.dir).or_else(|error| match &places.spare {
             // An older layout: the record is gone (`git clean -fdx`), its spare links are not.
             Some(spare) => snapshot::read_spec(&RunDir::at(spare)).map_err(|_| error),
@@ -66,24 +66,24 @@ impl Hold {
         })?;
         let mut state = RunState::new(spec);
         let (journal, opened) =
-            Journal::open(places.clone(), taker.redactor.clone(), &mut |event| state.apply(event))?;
+            Journal::open(places.clone(), writer_options.redactor.clone(), &mut |event| state.apply(event))?;
         let state = over_named_spec(places, state)?;
-        let mut hold = Self::over(state, journal, taker);
-        hold.healed_bytes = opened.healed_bytes;
-        if hold.journal.seq() == Seq(0) {
+        let mut run_writer = Self::over(state, journal, writer_options);
+        run_writer.healed_bytes = opened.healed_bytes;
+        if run_writer.journal.seq() == Seq(0) {
             // Killed before its first event was whole: the frozen spec is there, so the run is.
-            let spec = serde_json::to_vec_pretty(&hold.state.spec).unwrap_or_default();
-            let title = hold.state.spec.task.title.clone();
-            hold.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
+            let spec = serde_json::to_vec_pretty(&run_writer.state.spec).unwrap_or_default();
+            let title = run_writer.state.spec.task.title.clone();
+            run_writer.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
         }
-        hold.take_lease(opened.torn_bytes)?;
-        Ok(hold)
+        run_writer.take_lease(opened.torn_bytes)?;
+        Ok(run_writer)
     }
 
-    fn over(state: RunState, journal: Journal, taker: &Taker) -> Self {
-        let (machine, version) = (taker.machine.clone(), taker.version.clone());
+    fn over(state: RunState, journal: Journal, writer_options: &WriterOptions) -> Self {
+        let (machine, version) = (writer_options.machine.clone(), writer_options.version.clone());
         let lease = DriverLease { machine, epoch: Some(state.epoch.next()), version };
-        let (first, clock) = (state.driver_pid.is_none(), taker.clock.clone());
+        let (first, clock) = (state.driver_pid.is_none(), writer_options.clock.clone());
         Self { state, journal, lease, heard: Vec::new(), healed_bytes: 0, first, clock }
     }
 

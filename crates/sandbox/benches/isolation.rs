@@ -4,8 +4,8 @@
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_sandbox::egress::{Egress, EgressPolicy, Endpoint};
-use ralph_sandbox::fence::detect;
-use ralph_sandbox::{Fence, FenceSpec, LocalOptions, LocalSandbox};
+use ralph_sandbox::isolation::detect;
+use ralph_sandbox::{LocalIsolation, IsolationSpec, LocalOptions, LocalSandbox};
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -27,15 +27,15 @@ impl ExecSink for Quiet {
 
 fn main() {
     let dir = tempfile::tempdir().unwrap();
-    let open = start(dir.path(), Fence::None);
+    let open = start(dir.path(), LocalIsolation::None);
     println!("start of `true`, median of {STARTS}: without a fence {open:.2?}");
     for (name, isolation) in [("bwrap", Isolation::Bwrap), ("landlock", Isolation::Landlock)] {
         for proxied in [false, true] {
-            let mut spec = FenceSpec::new(dir.path().join("run"));
+            let mut spec = IsolationSpec::new(dir.path().join("run"));
             spec.egress = proxied.then(|| EgressPolicy::new(Vec::new(), Vec::new()));
             match detect(&ralph_testkit::vars()).choose(isolation, spec) {
-                Ok(fence) => {
-                    let time = start(dir.path(), fence);
+                Ok(isolation) => {
+                    let time = start(dir.path(), isolation);
                     let more = time.saturating_sub(open);
                     println!(
                         "  {name}, {}: {time:.2?}, {more:.2?} more",
@@ -49,12 +49,12 @@ fn main() {
     throughput(dir.path());
 }
 
-fn start(dir: &Path, fence: Fence) -> Duration {
+fn start(dir: &Path, isolation: LocalIsolation) -> Duration {
     let work = dir.join("work");
     std::fs::create_dir_all(&work).unwrap();
     let exe = PathBuf::from(env!("CARGO_BIN_EXE_guard-probe"));
     let options =
-        LocalOptions { guard_exe: Some(exe), fence, ..LocalOptions::new("bench", &ralph_testkit::vars()) };
+        LocalOptions { guard_exe: Some(exe), isolation, ..LocalOptions::new("bench", &ralph_testkit::vars()) };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     let request = ExecRequest::new(vec!["true".into()]);
     let mut times: Vec<Duration> = (0..STARTS)

@@ -10,7 +10,7 @@ use ralph_domain::event::{EventBody, Notified};
 use ralph_domain::ports::{Clock, Notification, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::{OpenOccasion, RunState};
-use ralph_domain::tell::notification;
+use ralph_domain::notify::notification;
 use ralph_domain::text::one_line;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
@@ -32,7 +32,7 @@ fn outstanding<'a>(
 impl Context {
     /// Tells whoever wants to be told and was not yet. Never fails a run: what does not get through is journalled, but
     /// kept out of `errors.log`, which the agent reads and could do nothing about.
-    pub fn tell(&mut self) -> Result<(), DriveError> {
+    pub fn notify_due(&mut self) -> Result<(), DriveError> {
         let due: Vec<OpenOccasion> = outstanding(&self.state, &self.notifiers).cloned().collect();
         for open in due {
             let message = self.clean(notification(&self.state, &open));
@@ -104,7 +104,7 @@ pub fn catch_up(
     let mut ctx =
         Context::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel, PathBuf::new());
     ctx.notifiers = notifiers;
-    ctx.tell()?;
+    ctx.notify_due()?;
     ctx.settle()?;
     Ok(due)
 }

@@ -1,6 +1,6 @@
 //! One folder and the sandbox that works on it: made when needed, made again when lost.
 
-use super::mirror::Mirror;
+use super::mirror::FolderMirror;
 use super::{HostedOptions, Logins, is_of_run, part_of};
 use ralph_domain::event::{SandboxFate, SandboxGone, SandboxReady};
 use ralph_domain::id::RunId;
@@ -20,12 +20,12 @@ const ATTACH_PAUSE_MS: u8 = 250;
 const NEWS_MAX: usize = 100;
 
 /// What the sandboxes of one run share.
-pub(super) struct Shop {
+pub(super) struct RunSandboxes {
     options: HostedOptions,
     news: Mutex<Vec<SandboxNews>>,
 }
 
-impl Shop {
+impl RunSandboxes {
     pub(super) fn new(options: HostedOptions) -> Self {
         Self { options, news: Mutex::new(Vec::new()) }
     }
@@ -50,14 +50,14 @@ pub(super) struct Connection {
 }
 
 /// One folder and its sandbox.
-pub(super) struct Cell {
-    shop: Arc<Shop>,
+pub(super) struct FolderSandbox {
+    run_sandboxes: Arc<RunSandboxes>,
     host: PathBuf,
     run: RunId,
     kind: &'static str,
     /// For a clean checkout: it goes with its last user.
     temporary: bool,
-    mirror: Option<Mirror>,
+    mirror: Option<FolderMirror>,
     now: Mutex<Now>,
 }
 
@@ -68,9 +68,9 @@ struct Now {
     losses: u32,
 }
 
-impl Cell {
+impl FolderSandbox {
     pub(super) fn new(
-        shop: &Arc<Shop>,
+        run_sandboxes: &Arc<RunSandboxes>,
         folder: &Path,
         run: RunId,
         temporary: bool,
@@ -80,20 +80,20 @@ impl Cell {
             path: folder.to_owned(),
             reason: error.to_string(),
         })?;
-        let maker = &shop.options.maker;
+        let maker = &run_sandboxes.options.maker;
         let provider = maker.provider(&host)?;
         // A clean checkout is looked at, and thrown away: nothing of it comes back.
-        let back = (!temporary).then(|| Arc::clone(&shop.options.ignored));
-        let record = shop.options.record.as_deref();
-        let mirror = (!maker.mounts()).then(|| Mirror::new(&host, back, record));
+        let back = (!temporary).then(|| Arc::clone(&run_sandboxes.options.ignored));
+        let record = run_sandboxes.options.record.as_deref();
+        let mirror = (!maker.mounts()).then(|| FolderMirror::new(&host, back, record));
         let kind = provider.name();
         let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0 });
-        Ok(Self { shop: Arc::clone(shop), host, run, kind, temporary, mirror, now })
+        Ok(Self { run_sandboxes: Arc::clone(run_sandboxes), host, run, kind, temporary, mirror, now })
     }
 
     /// A file of the run's record, by its path in a copy of the workspace.
     pub(super) fn in_record(&self, word: &str) -> Option<String> {
-        let record = self.shop.options.record.as_deref()?;
+        let record = self.run_sandboxes.options.record.as_deref()?;
         let inside = Path::new(word).strip_prefix(record).ok()?.to_str()?;
         let plain = !inside.split('/').any(|part| part == "..") && Path::new(word).is_file();
         let name = record.file_name()?.to_str()?;
@@ -102,16 +102,16 @@ impl Cell {
 
     /// Another folder of the same run.
     pub(super) fn beside(&self, folder: &Path) -> Result<Self, SandboxError> {
-        let run = part_of(&self.shop.options.spec.run, folder);
-        let cell = Self::new(&self.shop, folder, run, true)?;
+        let run = part_of(&self.run_sandboxes.options.spec.run, folder);
+        let folder_sandbox = Self::new(&self.run_sandboxes, folder, run, true)?;
         {
             // One that a killed process left behind has another folder of the same name.
-            let now = cell.now();
-            for old in now.provider.list()?.into_iter().filter(|old| old.run.as_ref() == Some(&cell.run)) {
+            let now = folder_sandbox.now();
+            for old in now.provider.list()?.into_iter().filter(|old| old.run.as_ref() == Some(&folder_sandbox.run)) {
                 now.provider.destroy(&old.id)?;
             }
         }
-        Ok(cell)
+        Ok(folder_sandbox)
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
@@ -126,7 +126,7 @@ impl Cell {
         self.kind
     }
 
-    pub(super) fn mirror(&self) -> Option<&Mirror> {
+    pub(super) fn mirror(&self) -> Option<&FolderMirror> {
         self.mirror.as_ref()
     }
 
@@ -135,23 +135,23 @@ impl Cell {
     }
 
     pub(super) fn variables(&self, argv: &[String]) -> Vec<(String, String)> {
-        (self.shop.options.variables)(argv)
+        (self.run_sandboxes.options.variables)(argv)
     }
 
     pub(super) fn logins(&self) -> &Logins {
-        &self.shop.options.logins
+        &self.run_sandboxes.options.logins
     }
 
     pub(super) fn pull_every(&self) -> Duration {
-        self.shop.options.pull_every
+        self.run_sandboxes.options.pull_every
     }
 
     pub(super) fn notice(&self, words: String) {
-        self.shop.tell(SandboxNews::Notice(words));
+        self.run_sandboxes.tell(SandboxNews::Notice(words));
     }
 
     pub(super) fn tidy(&self) {
-        self.shop.options.maker.tidy(&self.host);
+        self.run_sandboxes.options.maker.tidy(&self.host);
     }
 
     /// A way into the sandbox, which is made where there is none; `own` where it still leads there.
@@ -159,14 +159,14 @@ impl Cell {
         let mut now = self.now();
         if now.sandbox.is_none() {
             let spec =
-                ralph_domain::ports::SandboxSpec { run: self.run.clone(), ..self.shop.options.spec.clone() };
+                ralph_domain::ports::SandboxSpec { run: self.run.clone(), ..self.run_sandboxes.options.spec.clone() };
             let made = now.provider.create(&spec)?;
             if let Some(mirror) = &self.mirror {
                 mirror.forget();
             }
-            let hourly = self.shop.options.hourly.or_else(|| now.provider.hourly(&spec.resources));
+            let hourly = self.run_sandboxes.options.hourly.or_else(|| now.provider.hourly(&spec.resources));
             let (provider, id) = (self.kind.to_owned(), made.id().to_owned());
-            self.shop.tell(SandboxNews::Ready(SandboxReady { provider, id, hourly }));
+            self.run_sandboxes.tell(SandboxNews::Ready(SandboxReady { provider, id, hourly }));
             now.sandbox = Some(made);
             now.generation += 1;
         }
@@ -205,7 +205,7 @@ impl Cell {
                 now.generation += 1;
             }
             Ok(None) => {
-                self.shop.gone(&id, SandboxFate::Lost);
+                self.run_sandboxes.gone(&id, SandboxFate::Lost);
                 now.sandbox = None;
             }
             Err(_) => return Err(why),
@@ -222,7 +222,7 @@ impl Cell {
         let Some(sandbox) = now.sandbox.take() else { return };
         let id = sandbox.id().to_owned();
         match sandbox.destroy() {
-            Ok(()) => self.shop.gone(&id, SandboxFate::Destroyed),
+            Ok(()) => self.run_sandboxes.gone(&id, SandboxFate::Destroyed),
             Err(error) => self.notice(format!(
                 "the sandbox {id} could not be removed ({error}); `ralph sandbox rm {id}` tries it again"
             )),
@@ -230,7 +230,7 @@ impl Cell {
     }
 }
 
-impl Drop for Cell {
+impl Drop for FolderSandbox {
     fn drop(&mut self) {
         if self.temporary {
             self.destroy();
@@ -251,54 +251,54 @@ fn attach(provider: &dyn SandboxProvider, id: &str) -> Result<Option<Box<dyn Man
 }
 
 /// Looks after the sandboxes of a run.
-pub struct Keeper {
-    cell: Arc<Cell>,
+pub struct HostedKeeper {
+    folder_sandbox: Arc<FolderSandbox>,
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for HostedKeeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("run", &self.cell.run).finish_non_exhaustive()
+        f.debug_struct("Keeper").field("run", &self.folder_sandbox.run).finish_non_exhaustive()
     }
 }
 
-impl Keeper {
-    pub(super) fn new(cell: Arc<Cell>) -> Self {
-        Self { cell }
+impl HostedKeeper {
+    pub(super) fn new(folder_sandbox: Arc<FolderSandbox>) -> Self {
+        Self { folder_sandbox }
     }
 
     /// What a killed process left of this run's clean checkouts.
     fn clear_parts(&self) {
-        let now = self.cell.now();
-        let run = self.cell.run.as_str();
+        let now = self.folder_sandbox.now();
+        let run = self.folder_sandbox.run.as_str();
         for left in now.provider.list().unwrap_or_default() {
             let ours = left.run.as_ref().is_some_and(|name| name.as_str() != run && is_of_run(name, run));
             if ours && now.provider.destroy(&left.id).is_ok() {
-                self.cell.shop.gone(&left.id, SandboxFate::Destroyed);
+                self.folder_sandbox.run_sandboxes.gone(&left.id, SandboxFate::Destroyed);
             }
         }
     }
 }
 
-impl SandboxKeeper for Keeper {
+impl SandboxKeeper for HostedKeeper {
     fn news(&self) -> Vec<SandboxNews> {
-        std::mem::take(&mut *self.cell.shop.news.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.folder_sandbox.run_sandboxes.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn dismiss(&self, end: Dismissal) {
-        let shop = &self.cell.shop;
+        let run_sandboxes = &self.folder_sandbox.run_sandboxes;
         self.clear_parts();
-        if !shop.options.keep && end == Dismissal::Safe {
-            return self.cell.destroy();
+        if !run_sandboxes.options.keep && end == Dismissal::Safe {
+            return self.folder_sandbox.destroy();
         }
-        let now = self.cell.now();
+        let now = self.folder_sandbox.now();
         let Some(sandbox) = &now.sandbox else { return };
-        if shop.options.keep {
-            return shop.gone(sandbox.id(), SandboxFate::Kept);
+        if run_sandboxes.options.keep {
+            return run_sandboxes.gone(sandbox.id(), SandboxFate::Kept);
         }
         if now.provider.capabilities().stop_start {
             match sandbox.stop() {
-                Ok(()) => shop.gone(sandbox.id(), SandboxFate::Stopped),
-                Err(error) => shop.tell(SandboxNews::Notice(format!(
+                Ok(()) => run_sandboxes.gone(sandbox.id(), SandboxFate::Stopped),
+                Err(error) => run_sandboxes.tell(SandboxNews::Notice(format!(
                     "the sandbox {} could not be stopped: {error}",
                     sandbox.id()
                 ))),

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::facts::Facts;
+use crate::facts::RunReading;
 use crate::find;
 use ralph_domain::event::{EventBody, FileChange};
 use ralph_domain::id::Seq;
@@ -11,7 +11,7 @@ use ralph_domain::stuck::Signals;
 
 /// The story of a run as far as it is shown.
 #[derive(Debug, Default)]
-pub struct Story {
+pub struct RunTimeline {
     /// Every finished iteration, oldest first.
     pub iterations: Vec<IterationSummary>,
     /// Files that the wanted iteration changed.
@@ -22,11 +22,11 @@ pub struct Story {
     pub signals: Option<Signals>,
 }
 
-impl Story {
+impl RunTimeline {
     /// Replays the journal: the state remembers a window, the story is all of it.
-    pub fn read(env: &Environment, facts: &Facts, wanted: Option<u32>) -> Result<Self, AppError> {
+    pub fn read(env: &Environment, facts: &RunReading, wanted: Option<u32>) -> Result<Self, AppError> {
         let mut state = RunState::new(facts.state.spec.clone());
-        let mut story = Story::default();
+        let mut story = RunTimeline::default();
         for event in find::handle(env, &facts.entry).follow(Seq(0)).poll()? {
             state.apply(&event);
             match event.body {

@@ -1,6 +1,6 @@
 //! The arguments that make bubblewrap build the fence.
 
-use super::{FenceSpec, git, hide};
+use super::{IsolationSpec, git, hide};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ const KERNEL_SECRETS: [&str; 5] =
 /// What the mounts of one command depend on.
 pub(super) struct View<'a> {
     pub(super) bwrap: &'a Path,
-    pub(super) spec: &'a FenceSpec,
+    pub(super) spec: &'a IsolationSpec,
     /// The user's home: hidden, with the run's home in its place.
     pub(super) home: &'a Path,
     pub(super) run_home: &'a Path,

@@ -46,8 +46,8 @@ fn part(
 
 #[test]
 fn hosts_and_variables_are_opened_by_the_user_alone() {
-    let machine = ralph_sandbox::fence::detect(&ralph_testkit::vars());
-    if machine.choose(ralph_domain::config::Isolation::Auto, ralph_sandbox::FenceSpec::new("/")).is_err() {
+    let machine = ralph_sandbox::isolation::detect(&ralph_testkit::vars());
+    if machine.choose(ralph_domain::config::Isolation::Auto, ralph_sandbox::IsolationSpec::new("/")).is_err() {
         ralph_testkit::skip("no fence works on this machine");
         return;
     }

@@ -1,15 +1,15 @@
 //! The conversation of one session: ask the model, make its calls, tell it what came of them, until it stops or something
 //! ends it.
 
-use super::agent::Shop;
-use super::calls::Bench;
+use super::agent::SessionResources;
+use super::calls::CallContext;
 use super::halt::Halt;
 use crate::bounded::{RESPONSE_MAX, value};
 use crate::session::Pricing;
 use crate::session::call::{Caller, choose};
 use crate::session::deadline::Deadline;
 use crate::session::prompt::split;
-use crate::session::spend::Spend;
+use crate::session::spend::SpendCounter;
 use ralph_domain::config::{AgentConfig, MAX_TOKENS_PER_ITERATION, Models};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::model::{
@@ -18,7 +18,7 @@ use ralph_domain::model::{
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
     FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream,
-    Wishes,
+    AgentRequests,
 };
 use ralph_domain::text;
 use serde_json::json;
@@ -35,17 +35,17 @@ const PICTURES_KEPT: usize = 6;
 const WARN_AT: f64 = 0.8;
 
 /// What a session thinks with.
-pub(super) struct Mind<'a> {
+pub(super) struct SessionModel<'a> {
     pub(super) config: &'a AgentConfig,
     pub(super) models: &'a Models,
     pub(super) pricing: &'a Pricing,
     pub(super) client: &'a dyn ModelClient,
-    pub(super) shop: &'a Shop,
+    pub(super) shop: &'a SessionResources,
 }
 
 /// One session, from the prompt to the report.
 pub(super) fn session(
-    mind: &Mind<'_>,
+    mind: &SessionModel<'_>,
     request: &SessionRequest<'_>,
     sandbox: &dyn Sandbox,
     sink: &mut dyn SessionSink,
@@ -60,10 +60,10 @@ pub(super) fn session(
         pricing: mind.pricing,
         request,
         choice,
-        spend: Spend::default(),
+        spend: SpendCounter::default(),
         deadline,
     };
-    let bench = Bench {
+    let bench = CallContext {
         shop: mind.shop,
         request,
         sandbox,
@@ -76,13 +76,13 @@ pub(super) fn session(
     let mut asked = opening(mind, request);
     let limit = mind.config.max_tokens_per_iteration.unwrap_or(MAX_TOKENS_PER_ITERATION);
     let mut talk =
-        Talk { caller, bench, request, limit, guessed: 0, turns: 0, said: String::new(), done: None };
+        Conversation { caller, bench, request, limit, guessed: 0, turns: 0, said: String::new(), done: None };
     let end = talk.go(&mut asked, sink)?;
     Ok(talk.report(end))
 }
 
 /// The first request: the prompt in its cached parts, and what earlier sessions left running.
-fn opening(mind: &Mind<'_>, request: &SessionRequest<'_>) -> ModelRequest {
+fn opening(mind: &SessionModel<'_>, request: &SessionRequest<'_>) -> ModelRequest {
     let mut prompt = split(request.prompt, request.stable);
     let running = mind.shop.processes.word_to_next();
     if let Message::User { parts } = &mut prompt.user
@@ -99,9 +99,9 @@ fn opening(mind: &Mind<'_>, request: &SessionRequest<'_>) -> ModelRequest {
     }
 }
 
-struct Talk<'a> {
+struct Conversation<'a> {
     caller: Caller<'a>,
-    bench: Bench<'a>,
+    bench: CallContext<'a>,
     request: &'a SessionRequest<'a>,
     /// Tokens after which the session ends.
     limit: u64,
@@ -114,7 +114,7 @@ struct Talk<'a> {
     done: Option<String>,
 }
 
-impl Talk<'_> {
+impl Conversation<'_> {
     fn go(
         &mut self,
         asked: &mut ModelRequest,
@@ -136,7 +136,7 @@ impl Talk<'_> {
                 // What only the first model's provider understands is of no use to the second.
                 forget_opaque(asked);
             }
-            self.hear(asked, &reply, sink);
+            self.apply_sink(asked, &reply, sink);
             let calls: Vec<ToolCall> = reply.tool_calls().cloned().collect();
             let stop = reply.stop;
             asked.messages.push(Message::Assistant { parts: reply.parts });
@@ -175,7 +175,7 @@ impl Talk<'_> {
         }
     }
 
-    fn hear(&mut self, asked: &ModelRequest, reply: &ModelReply, sink: &mut dyn SessionSink) {
+    fn apply_sink(&mut self, asked: &ModelRequest, reply: &ModelReply, sink: &mut dyn SessionSink) {
         let said = reply.text();
         if !said.trim().is_empty() {
             sink.output(Stream::Stdout, format!("\n{}\n", said.trim_end()).as_bytes());
@@ -240,7 +240,7 @@ impl Talk<'_> {
             final_message,
             response: value(response, RESPONSE_MAX),
             survivors: self.bench.survivors,
-            wishes: Wishes { done: self.done.is_some(), ..Wishes::default() },
+            wishes: AgentRequests { done: self.done.is_some(), ..AgentRequests::default() },
             ..report(end, usage, self.caller.deadline)
         }
     }
@@ -256,7 +256,7 @@ fn report(end: SessionEnd, usage: Usage, deadline: Deadline) -> SessionReport {
         duration: deadline.used(),
         exit_code: None,
         survivors: 0,
-        wishes: Wishes::default(),
+        wishes: AgentRequests::default(),
     }
 }
 

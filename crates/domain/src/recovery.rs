@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// What the next gutter calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextHelp {
     /// This rung.
     Try(Rung),
     /// Every rung was tried: the run ends.
@@ -31,16 +31,16 @@ const BREAKER_REST_MAX: i64 = 1800;
 const FRESH_EYES: usize = 4;
 
 /// What comes next in the gutter that was noticed.
-pub fn next(state: &RunState) -> Next {
+pub fn next(state: &RunState) -> NextHelp {
     let settings = &state.spec.settings;
     let untried = [Rung::Nudge, Rung::Rotate, Rung::Fallback, Rung::Doctor]
         .into_iter()
         .find(|rung| !state.stuck.climbed.contains(rung) && is_possible(state, *rung));
     match untried {
-        Some(rung) => Next::Try(rung),
-        None if settings.on_stuck == OnStuck::Fail => Next::End,
-        None if state.stuck.gutters >= settings.budgets.max_consecutive_gutter => Next::End,
-        None => Next::Try(Rung::Pause),
+        Some(rung) => NextHelp::Try(rung),
+        None if settings.on_stuck == OnStuck::Fail => NextHelp::End,
+        None if state.stuck.gutters >= settings.budgets.max_consecutive_gutter => NextHelp::End,
+        None => NextHelp::Try(Rung::Pause),
     }
 }
 
@@ -52,7 +52,7 @@ fn is_possible(state: &RunState, rung: Rung) -> bool {
 }
 
 /// Iterations that a rung gets before the next one is tried.
-fn patience(rung: Rung) -> u32 {
+fn iterations_allowed(rung: Rung) -> u32 {
     match rung {
         Rung::Nudge | Rung::Rotate => 1,
         Rung::Fallback | Rung::Doctor => 2,
@@ -128,7 +128,7 @@ pub fn notice(state: &RunState, iteration: u32, verdict: Verdict, signals: &Sign
     }
     let evidence = signals.evidence.clone();
     let loop_score = signals.loop_score;
-    let rested = state.stuck.rung.map_or(0, patience);
+    let rested = state.stuck.rung.map_or(0, iterations_allowed);
     if loop_score >= settings.gutter_score {
         let due = state.stuck.rung.is_none() || iteration >= state.stuck.rung_at + rested;
         return if due { vec![EventBody::Gutter { iteration, loop_score, evidence }] } else { Vec::new() };

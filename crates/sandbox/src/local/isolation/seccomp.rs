@@ -108,9 +108,9 @@ fn rules(network: Network) -> Built<Rules> {
     rules.insert(libc::SYS_ioctl, typing()?);
     rules.insert(libc::SYS_socket, sockets(network)?);
     if cfg!(target_arch = "x86_64") {
-        let twins: Vec<(i64, Vec<SeccompRule>)> =
+        let same_calls: Vec<(i64, Vec<SeccompRule>)> =
             rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
-        rules.extend(twins);
+        rules.extend(same_calls);
         rules.extend(X32_OWN.map(|call| (call | X32, Vec::new())));
         rules.insert(X32_IOCTL | X32, typing()?);
         rules.insert(libc::SYS_clone3 | X32, Vec::new());

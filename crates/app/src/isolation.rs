@@ -7,26 +7,26 @@ use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, Isolation, Settings};
 use ralph_domain::spec::RunSpec;
 use ralph_journal::layout::StateHome;
-use ralph_sandbox::egress::{EgressPolicy, Endpoint, HostRule, Refusal, defaults};
-use ralph_sandbox::fence::{self, AuthFile, FenceReport, GitAccess};
-use ralph_sandbox::{Fence, FenceSpec};
+use ralph_sandbox::egress::{EgressPolicy, Endpoint, HostRule, EgressRefusal, defaults};
+use ralph_sandbox::isolation::{self, AuthFile, IsolationReport, GitAccess};
+use ralph_sandbox::{LocalIsolation, IsolationSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What `auto` means on this machine; an error where what was asked for cannot be had. Never a weaker one.
-pub fn settle(env: &Environment, asked: Isolation) -> Result<Isolation, AppError> {
+pub fn resolve(env: &Environment, asked: Isolation) -> Result<Isolation, AppError> {
     if asked == Isolation::None {
         return Ok(Isolation::None);
     }
-    match choose(&fence::detect(env.vars()), asked, FenceSpec::new("/"))? {
-        Fence::Bwrap(_) => Ok(Isolation::Bwrap),
-        Fence::Landlock(_) => Ok(Isolation::Landlock),
-        Fence::None => Ok(Isolation::None),
+    match choose(&isolation::detect(env.vars()), asked, IsolationSpec::new("/"))? {
+        LocalIsolation::Bwrap(_) => Ok(Isolation::Bwrap),
+        LocalIsolation::Landlock(_) => Ok(Isolation::Landlock),
+        LocalIsolation::None => Ok(Isolation::None),
     }
 }
 
-fn choose(report: &FenceReport, asked: Isolation, spec: FenceSpec) -> Result<Fence, AppError> {
+fn choose(report: &IsolationReport, asked: Isolation, spec: IsolationSpec) -> Result<LocalIsolation, AppError> {
     report.choose(asked, spec).map_err(|why| {
         AppError::environment("this machine cannot fence an agent off as asked").cause(why).hint(
             "`ralph doctor` says what mends it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
@@ -36,7 +36,7 @@ fn choose(report: &FenceReport, asked: Isolation, spec: FenceSpec) -> Result<Fen
 
 /// What the agents of a run need behind a fence, wherever that is.
 #[derive(Default)]
-pub struct Needs {
+pub struct SandboxNeeds {
     /// Servers that the user named, in settings or variables.
     pub endpoints: Vec<Endpoint>,
     /// By program: the variables that hold its keys.
@@ -47,7 +47,7 @@ pub struct Needs {
     allow: Vec<HostRule>,
 }
 
-impl Needs {
+impl SandboxNeeds {
     /// The hosts as a provider's own list takes them.
     pub fn hosts(&self, workspace: &Path) -> Vec<String> {
         let rules = defaults::rules(workspace);
@@ -60,13 +60,13 @@ impl Needs {
 }
 
 /// Looks up what the agents of a run need.
-pub fn needs(env: &Environment, spec: &RunSpec) -> Needs {
-    let mut needs = Needs::default();
+pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
+    let mut needs = SandboxNeeds::default();
     for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
         needs.endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
         let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
-        needs.auth.extend(fence::auth_files(name));
-        let keys = fence::key_variables(name);
+        needs.auth.extend(isolation::auth_files(name));
+        let keys = isolation::key_variables(name);
         let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         needs.endpoints.extend(keys.iter().filter_map(|key| endpoint(&env.vars().get(key)?)));
         for text in own_settings(env, name, keys) {
@@ -79,8 +79,8 @@ pub fn needs(env: &Environment, spec: &RunSpec) -> Needs {
     }
     for host in &spec.settings.allowed_hosts {
         match allowed(host) {
-            Ok(Allowed::Rule(rule)) => needs.allow.push(rule),
-            Ok(Allowed::Server(server)) => needs.endpoints.push(server),
+            Ok(AllowedHost::Rule(rule)) => needs.allow.push(rule),
+            Ok(AllowedHost::Server(server)) => needs.endpoints.push(server),
             // Refused before the run began.
             Err(_) => {}
         }
@@ -89,13 +89,13 @@ pub fn needs(env: &Environment, spec: &RunSpec) -> Needs {
 }
 
 /// One of `allowed_hosts`.
-enum Allowed {
+enum AllowedHost {
     Rule(HostRule),
     /// A server on this machine or in the house, with its port.
     Server(Endpoint),
 }
 
-fn allowed(text: &str) -> Result<Allowed, String> {
+fn allowed(text: &str) -> Result<AllowedHost, String> {
     let server = || {
         let (host, port) = text.rsplit_once(':')?;
         let local = host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
@@ -103,8 +103,8 @@ fn allowed(text: &str) -> Result<Allowed, String> {
         local.then(|| Endpoint { host: host.to_owned(), port })
     };
     match server() {
-        Some(server) => Ok(Allowed::Server(server)),
-        None => HostRule::parse(text).map(Allowed::Rule),
+        Some(server) => Ok(AllowedHost::Server(server)),
+        None => HostRule::parse(text).map(AllowedHost::Rule),
     }
 }
 
@@ -131,7 +131,7 @@ pub fn policy(env: &Environment, spec: &RunSpec, refusals: &Refusals) -> EgressP
     rules.extend(needs.allow);
     let mut policy = EgressPolicy::new(rules, needs.endpoints);
     let refusals = refusals.clone();
-    policy.on_refusal = Some(Arc::new(move |refusal: &Refusal| {
+    policy.on_refusal = Some(Arc::new(move |refusal: &EgressRefusal| {
         refusals.add(&refusal.host, refusal.port, &refusal.reason);
     }));
     policy
@@ -144,23 +144,23 @@ pub fn of_run(
     spec: &RunSpec,
     refusals: &Refusals,
     shown: Vec<PathBuf>,
-) -> Result<Fence, AppError> {
+) -> Result<LocalIsolation, AppError> {
     if spec.settings.isolation == Isolation::None {
-        return Ok(Fence::None);
+        return Ok(LocalIsolation::None);
     }
-    let mut fence = FenceSpec::new(home.path().join("fences").join(spec.run_id.as_str()));
-    fence.hidden = vec![home.path().to_owned()];
+    let mut isolation = IsolationSpec::new(home.path().join("fences").join(spec.run_id.as_str()));
+    isolation.hidden = vec![home.path().to_owned()];
     if spec.settings.allow_agent_commits {
-        fence.git = GitAccess::Commit;
+        isolation.git = GitAccess::Commit;
     }
-    fence.read_only = own_programs(spec);
-    fence.read_only.extend(shown);
+    isolation.read_only = own_programs(spec);
+    isolation.read_only.extend(shown);
     let needs = needs(env, spec);
-    fence.auth = needs.auth;
-    fence.keys = needs.keys;
-    fence.pass_env.clone_from(&spec.settings.pass_env);
-    fence.egress = Some(policy(env, spec, refusals));
-    choose(&fence::detect(env.vars()), spec.settings.isolation, fence)
+    isolation.auth = needs.auth;
+    isolation.keys = needs.keys;
+    isolation.pass_env.clone_from(&spec.settings.pass_env);
+    isolation.egress = Some(policy(env, spec, refusals));
+    choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
 }
 
 /// Programs of agents and verifiers that are named by their place, wherever that is.
@@ -174,7 +174,7 @@ fn own_programs(spec: &RunSpec) -> Vec<PathBuf> {
 /// The settings of an agent's program: in the user's home, and in variables.
 fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let files = fence::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = isolation::auth_files(name).into_iter().filter(|file| !file.renewed);
     let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
     files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
 }

@@ -1,20 +1,20 @@
 //! Paths as tools are given them: relative to the session's folder or absolute below the root, held to the rules of
 //! [`confine`], also where a link leads them elsewhere within the workspace.
 
-use crate::session::confine::{self, Change};
+use crate::session::confine::{self, FileOperation};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum PathAccess {
     Read,
     Write,
 }
 
 /// The rules for paths in one session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct PathRules<'a> {
     /// The workspace as commands see it.
     pub(crate) root: &'a Path,
     /// Folder below it that the session works in; relative paths start here.
@@ -23,9 +23,9 @@ pub(crate) struct Place<'a> {
     pub(crate) protected: &'a [String],
 }
 
-impl Place<'_> {
+impl PathRules<'_> {
     /// The path of a file, relative to the root; `Err` says why a tool keeps away from it.
-    pub(crate) fn file(&self, given: &str, access: Access) -> Result<PathBuf, String> {
+    pub(crate) fn file(&self, given: &str, access: PathAccess) -> Result<PathBuf, String> {
         let path = self.allowed(&self.below_root(given), access)?;
         // A link inside the workspace may lead to a forbidden place inside the workspace. One that leads out is the
         // sandbox's to refuse.
@@ -45,11 +45,11 @@ impl Place<'_> {
         }
     }
 
-    fn allowed(&self, path: &str, access: Access) -> Result<PathBuf, String> {
+    fn allowed(&self, path: &str, access: PathAccess) -> Result<PathBuf, String> {
         let (change, protected) = match access {
             // What may be added to may be read; protected files, too.
-            Access::Read => (Change::Append, &[][..]),
-            Access::Write => (Change::Edit, self.protected),
+            PathAccess::Read => (FileOperation::Append, &[][..]),
+            PathAccess::Write => (FileOperation::Edit, self.protected),
         };
         confine::file(path, change, protected).map_err(|refusal| refusal.to_string())
     }
@@ -91,11 +91,11 @@ mod tests {
         std::os::unix::fs::symlink(".ralph/runs", root.join("door")).unwrap();
         std::os::unix::fs::symlink("tests", root.join("other")).unwrap();
         let protected = ["tests/**".to_owned()];
-        let place = Place { root: &root, cwd: Path::new(""), protected: &protected };
+        let path_rules = PathRules { root: &root, cwd: Path::new(""), protected: &protected };
         let absolute = root.join("src/a.rs");
         for good in ["a.txt", "./src/a.rs", absolute.to_str().unwrap(), ".ralph/progress.md", "new/folder/x"]
         {
-            assert!(place.file(good, Access::Write).is_ok(), "{good}");
+            assert!(path_rules.file(good, PathAccess::Write).is_ok(), "{good}");
         }
         for bad in [
             "/etc/passwd",
@@ -108,15 +108,15 @@ mod tests {
             "",
             ".",
         ] {
-            assert!(place.file(bad, Access::Read).is_err(), "{bad}");
+            assert!(path_rules.file(bad, PathAccess::Read).is_err(), "{bad}");
         }
-        assert!(place.file("tests/a.rs", Access::Read).is_ok());
+        assert!(path_rules.file("tests/a.rs", PathAccess::Read).is_ok());
         for protected in ["tests/a.rs", "other/a.rs"] {
-            assert!(place.file(protected, Access::Write).unwrap_err().contains("protected"), "{protected}");
+            assert!(path_rules.file(protected, PathAccess::Write).unwrap_err().contains("protected"), "{protected}");
         }
-        let below = Place { cwd: Path::new("web"), ..place };
-        assert_eq!(below.file("a.txt", Access::Read).unwrap(), Path::new("web/a.txt"));
+        let below = PathRules { cwd: Path::new("web"), ..path_rules };
+        assert_eq!(below.file("a.txt", PathAccess::Read).unwrap(), Path::new("web/a.txt"));
         assert_eq!(below.folder(None).unwrap(), Path::new("web"));
-        assert!(below.file("../a.txt", Access::Read).is_err());
+        assert!(below.file("../a.txt", PathAccess::Read).is_err());
     }
 }

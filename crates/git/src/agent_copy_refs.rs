@@ -3,7 +3,7 @@
 use crate::entry::differences;
 use crate::error::Result;
 use crate::push;
-use crate::work_tree::Work;
+use crate::work_tree::WorkChanges;
 use crate::workspace::GitWorkspace;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -20,13 +20,13 @@ pub(crate) enum Branch {
 }
 
 /// The two repos, and where the run's branch was left in the user's, once it was handed back.
-pub(crate) struct Sides<'a> {
+pub(crate) struct TwoRepos<'a> {
     pub(crate) agent: &'a GitWorkspace,
     pub(crate) user: &'a mut GitWorkspace,
     pub(crate) left: Option<String>,
 }
 
-impl Sides<'_> {
+impl TwoRepos<'_> {
     pub(crate) fn hand_refs(&mut self, at: Timestamp) -> Result<Branch> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
@@ -102,7 +102,7 @@ impl Sides<'_> {
             let old = self.user.read_state(from)?.entries;
             let new = self.user.read_state(&tip)?.entries;
             let paths: BTreeSet<&[u8]> = differences(&old, &new).iter().map(|d| d.path).collect();
-            let work = Work { entries: new.to_vec(), changed: Vec::new(), dirty_touched: Vec::new() };
+            let work = WorkChanges { entries: new.to_vec(), changed: Vec::new(), dirty_touched: Vec::new() };
             self.user.update_user_index(&paths, &work)?;
         }
         Ok(Branch::At(tip))

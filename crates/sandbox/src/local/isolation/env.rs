@@ -1,6 +1,6 @@
 //! Which variables of this process a fenced command inherits.
 
-use super::FenceSpec;
+use super::IsolationSpec;
 use std::ffi::{OsStr, OsString};
 
 /// Harmless by name. What tools need to find themselves is here, too.
@@ -35,7 +35,7 @@ const PLAIN: [&str; 24] = [
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
 
 /// Whether every command inherits `name`.
-fn inherited(spec: &FenceSpec, name: &OsStr) -> bool {
+fn inherited(spec: &IsolationSpec, name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let prefixed = (name.starts_with("LC_") || name.starts_with("RALPH_"))
         && !SECRET.iter().any(|part| name.contains(part));
@@ -44,7 +44,7 @@ fn inherited(spec: &FenceSpec, name: &OsStr) -> bool {
 
 /// What a command of `program` gets of the variables `all`.
 pub(super) fn passed<'a>(
-    spec: &FenceSpec,
+    spec: &IsolationSpec,
     all: &'a [(OsString, OsString)],
     program: &str,
 ) -> Vec<(&'a OsStr, &'a OsStr)> {
@@ -57,7 +57,7 @@ pub(super) fn passed<'a>(
 }
 
 /// What a fenced command is told: where temporary files go, and the way into the network.
-pub(super) fn told(proxy_port: Option<u16>) -> Vec<(String, String)> {
+pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, String)> {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut told = vec![
         pair("TMPDIR", "/tmp"),
@@ -81,7 +81,7 @@ pub(super) fn told(proxy_port: Option<u16>) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    fn names(spec: &FenceSpec, program: &str) -> Vec<String> {
+    fn names(spec: &IsolationSpec, program: &str) -> Vec<String> {
         let all: Vec<(OsString, OsString)> = [
             "PATH",
             "LC_ALL",
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn only_known_names_pass_and_keys_only_to_their_program() {
-        let mut spec = FenceSpec::new("/x");
+        let mut spec = IsolationSpec::new("/x");
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN"]);
         spec.pass_env.push("MINE".into());
         spec.keys.insert("claude".into(), vec!["ANTHROPIC_API_KEY".into()]);

@@ -6,11 +6,11 @@ use ralph_domain::config::{AgentConfig, AgentSelection, ConfigFile, OnStuck};
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::{Event, EventBody, Rung, SessionEnd, Verdict};
 use ralph_domain::id::{Digest, Seq};
-use ralph_domain::ladder::{self, Fallback, Next};
+use ralph_domain::recovery::{self, Fallback, NextHelp};
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Baseline;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
 use ralph_domain::state::RunState;
 use ralph_domain::stuck::{Evidence, Signals, StuckKind};
 
@@ -31,7 +31,7 @@ impl Run {
             created_at: Timestamp::UNIX_EPOCH,
             task: Task::from_prompt("t", "PROMPT.md").unwrap(),
             settings: config.resolve(),
-            place: Place::InPlace,
+            place: WorkspaceKind::InPlace,
             workspace: "/w".into(),
             origin: "/w".into(),
             branch: None,
@@ -96,7 +96,7 @@ impl Run {
             receipt: Digest::of(b"r"),
             evidence: Evidence::default(),
         });
-        let news = ladder::notice(&self.0, iteration, verdict, signals);
+        let news = recovery::notice(&self.0, iteration, verdict, signals);
         news.into_iter()
             .map(|body| {
                 let kind = body.kind();
@@ -111,12 +111,12 @@ impl Run {
         let Step::Mitigate { rung } = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
         let (mut benched, mut substitute) = (None, None);
         if rung == Rung::Fallback {
-            match ladder::fallback(&self.0).unwrap() {
+            match recovery::fallback(&self.0).unwrap() {
                 Fallback::Agent { benched: agent, .. } => benched = Some(agent),
                 Fallback::Model { agent, model } => substitute = Some((agent, model)),
             }
         }
-        let detail = ladder::words(&self.0, rung);
+        let detail = recovery::words(&self.0, rung);
         self.event(EventBody::Mitigated { rung, detail, benched, substitute });
         rung
     }
@@ -164,10 +164,10 @@ fn used_up_it_pauses_or_ends_by_policy_and_by_count() {
         let mut run = Run::new(change);
         loop {
             if run.iteration(&circling()).contains(&"gutter") {
-                match ladder::next(&run.0) {
-                    Next::Try(Rung::Pause) => return (run, None),
-                    Next::Try(_) => drop(run.climb()),
-                    Next::End => {
+                match recovery::next(&run.0) {
+                    NextHelp::Try(Rung::Pause) => return (run, None),
+                    NextHelp::Try(_) => drop(run.climb()),
+                    NextHelp::End => {
                         let Step::Finish { reason, .. } = decide(&run.0) else { panic!() };
                         return (run, Some(reason));
                     }
@@ -196,7 +196,7 @@ fn a_fallback_is_a_model_first_then_an_agent_that_had_no_turn() {
     assert_eq!(run.climb(), Rung::Fallback);
     assert_eq!(run.0.model_for(&"a".into()).as_deref(), Some("bigger"));
     assert!(
-        matches!(ladder::fallback(&run.0), Some(Fallback::Agent { instead, .. }) if instead.as_str() == "b")
+        matches!(recovery::fallback(&run.0), Some(Fallback::Agent { instead, .. }) if instead.as_str() == "b")
     );
     run.iteration(&better());
     assert_eq!(run.0.model_for(&"a".into()), None, "progress gives the model back");
@@ -220,7 +220,7 @@ fn agents_that_all_had_their_turn_are_no_fallback() {
     });
     run.iteration(&Signals::default());
     run.iteration(&circling());
-    assert_eq!(ladder::fallback(&run.0), None);
+    assert_eq!(recovery::fallback(&run.0), None);
 }
 
 #[test]
@@ -246,5 +246,5 @@ fn nothing_is_noticed_where_the_detection_is_off_or_the_work_is_a_candidate() {
         Run::new(|c| c.stuck_detection = Some(serde_json::from_str(r#"{"disabled":true}"#).unwrap()));
     assert!(run.iteration(&circling()).is_empty());
     let run = Run::new(|_| {});
-    assert!(ladder::notice(&run.0, 1, Verdict::Candidate, &circling()).is_empty());
+    assert!(recovery::notice(&run.0, 1, Verdict::Candidate, &circling()).is_empty());
 }

@@ -5,12 +5,12 @@
 //! index and configuration are copies. Hooks, and settings that name programs, do not come along.
 
 use crate::command::Git;
-use crate::entry::{Entry, MODE_GITLINK};
+use crate::entry::{TreeEntry, MODE_GITLINK};
 use crate::error::{Error, Result};
 use crate::index;
 use crate::left_over::{self, LeftOut};
 use crate::living;
-use crate::object::Identity;
+use crate::object::CommitIdentity;
 use crate::place::without_login;
 use crate::record::EXCLUDE_AT_START;
 use crate::repo::Repo;
@@ -60,18 +60,18 @@ const CONFIG_COPY: &str = "twin-config";
 
 /// Puts the twin's git folder back to what may make git run programs: nothing. A fence that cannot keep an agent from its
 /// configuration (Landlock) needs this before git looks at the twin from outside.
-pub(crate) fn seal(twin: &Repo, kept: &Path) -> Result<()> {
+pub(crate) fn seal(agent_copy: &Repo, kept: &Path) -> Result<()> {
     let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    if !real(&twin.git_dir) || !real(&twin.top) {
+    if !real(&agent_copy.git_dir) || !real(&agent_copy.top) {
         return Err(Error::refused(
-            format!("`{}` is no longer a git folder: the agent has replaced it", twin.git_dir.display()),
+            format!("`{}` is no longer a git folder: the agent has replaced it", agent_copy.git_dir.display()),
             "your own folder has what was handed back; start a new run",
         ));
     }
     for name in ["commondir", "config.worktree"] {
-        let _ = fs::remove_file(twin.git_dir.join(name));
+        let _ = fs::remove_file(agent_copy.git_dir.join(name));
     }
-    let path = twin.git_dir.join("config");
+    let path = agent_copy.git_dir.join("config");
     let Ok(made) = fs::read(kept.join(CONFIG_COPY)) else { return Ok(()) };
     let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
     if plain && fs::read(&path).is_ok_and(|now| now == made) {
@@ -83,7 +83,7 @@ pub(crate) fn seal(twin: &Repo, kept: &Path) -> Result<()> {
 
 /// Where a run keeps what it remembers of the two repos; `None` for the repo's own git folder.
 #[derive(Debug, Clone, Default)]
-pub struct Folders {
+pub struct CopyFolders {
     /// Of the user's.
     pub user: Option<PathBuf>,
     /// Of the agent's copy.
@@ -92,7 +92,7 @@ pub struct Folders {
 
 /// A twin that was made.
 #[derive(Debug)]
-pub struct Twin {
+pub struct AgentCopy {
     /// Its repo.
     pub repo: Repo,
     /// What of the user's tree is not in it.
@@ -106,10 +106,10 @@ pub fn make(
     run: &RunId,
     branch: Option<String>,
     into: &Path,
-    folders: &Folders,
-) -> Result<Twin, WorkspaceError> {
+    folders: &CopyFolders,
+) -> Result<AgentCopy, WorkspaceError> {
     let what = "make the agent's folder";
-    let identity = Identity::new("Ralph", "ralph@localhost");
+    let identity = CommitIdentity::new("Ralph", "ralph@localhost");
     let options =
         WorkspaceOptions { branch, folder: folders.user.clone(), ..WorkspaceOptions::new(identity) };
     let mut user = GitWorkspace::new(origin.clone(), run.clone(), options)?;
@@ -117,7 +117,7 @@ pub fn make(
     build(origin, &user, run, into, folders).map_err(|e| e.during(what))
 }
 
-fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: &Folders) -> Result<Twin> {
+fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: &CopyFolders) -> Result<AgentCopy> {
     if into.exists() {
         return Err(Error::refused(format!("`{}` exists already", into.display()), "start a new run"));
     }
@@ -133,10 +133,10 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: 
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
     let repo = Repo::discover(&origin.vars, into)
         .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
-    Ok(Twin { repo, left_out })
+    Ok(AgentCopy { repo, left_out })
 }
 
-fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path, folders: &Folders) -> Result<LeftOut> {
+fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path, folders: &CopyFolders) -> Result<LeftOut> {
     fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
     let format = format!("--object-format={}", origin.object_format.as_str());
     Git::in_folder(&origin.vars, top)
@@ -197,9 +197,9 @@ pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
 }
 
 /// Removes the twin of a run that is over, and what was kept for it alone.
-pub fn remove(vars: &Vars, origin: &Path, run: &RunId, twin: &Path, folders: &Folders) {
+pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyFolders) {
     // What cannot be removed costs room on the disk and nothing else.
-    let _ = fs::remove_dir_all(twin);
+    let _ = fs::remove_dir_all(agent_copy);
     let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
     for folder in own.into_iter().chain(folders.user.clone()) {
         for name in [OBJECTS, "room"] {
@@ -266,7 +266,7 @@ fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
 fn lay_out(
     origin: &Repo,
     user: &GitWorkspace,
-    entries: &[Entry],
+    entries: &[TreeEntry],
     top: &Path,
     folder: &Path,
 ) -> Result<LeftOut> {

@@ -7,9 +7,9 @@ use ralph_domain::event::{Event, EventBody, Notified};
 use ralph_domain::id::{Digest, Seq};
 use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::Occasion;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
 use ralph_domain::state::RunState;
-use ralph_domain::tell::{body, heading, notification};
+use ralph_domain::notify::{body, heading, notification};
 
 fn run() -> RunState {
     let config = r#"{"agents":[{"name":"a","command_argv":["a"]},{"name":"b","command_argv":["b"]}]}"#;
@@ -20,7 +20,7 @@ fn run() -> RunState {
         created_at: Timestamp::UNIX_EPOCH,
         task: Task::from_prompt("# Mend the router\n\nIt loses routes.\n", "PROMPT.md").unwrap(),
         settings: ConfigFile::parse(config).unwrap().resolve(),
-        place: Place::InPlace,
+        place: WorkspaceKind::InPlace,
         workspace: "/w".into(),
         origin: "/w".into(),
         branch: None,

@@ -16,7 +16,7 @@ const DETAIL: usize = 600;
 
 /// Occasions and who knows of them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Telling {
+pub struct NotificationFacts {
     /// Those that arose since the last session began.
     pub open: Vec<OpenOccasion>,
     /// The end of the last wait for a limit: going on with the same wait after a restart is no new occasion.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "bubblewrap is tried on nothing before it is relied on")]
 
-use super::{Fence, FenceSpec, limits};
+use super::{LocalIsolation, IsolationSpec, limits};
 use ralph_domain::config::Isolation;
 use ralph_domain::vars::Vars;
 use std::ffi::OsStr;
@@ -36,12 +36,12 @@ pub struct Finding {
 
 /// What this machine can do.
 #[derive(Debug, Clone)]
-pub struct FenceReport {
+pub struct IsolationReport {
     /// Everything that was tried.
     pub findings: Vec<Finding>,
 }
 
-impl FenceReport {
+impl IsolationReport {
     fn finding(&self, name: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.name == name)
     }
@@ -61,7 +61,7 @@ impl FenceReport {
     }
 
     /// The fence that was asked for, or why it cannot be had. Never a weaker one than asked.
-    pub fn choose(&self, asked: Isolation, spec: FenceSpec) -> Result<Fence, String> {
+    pub fn choose(&self, asked: Isolation, spec: IsolationSpec) -> Result<LocalIsolation, String> {
         let chosen = if asked == Isolation::Auto { self.strongest() } else { asked };
         let lacking = |names: [&str; 2]| {
             let reasons: Vec<String> = names
@@ -79,16 +79,16 @@ impl FenceReport {
             (Isolation::Auto, Isolation::None) => {
                 Err([lacking(["bwrap", "landlock"]), lacking(["seccomp", ""])].join(" ").trim().to_owned())
             }
-            (_, Isolation::Bwrap) => usable(["bwrap", "seccomp"]).map(|()| Fence::Bwrap(spec)),
-            (_, Isolation::Landlock) => usable(["landlock", "seccomp"]).map(|()| Fence::Landlock(spec)),
-            (_, Isolation::None | Isolation::Auto) => Ok(Fence::None),
+            (_, Isolation::Bwrap) => usable(["bwrap", "seccomp"]).map(|()| LocalIsolation::Bwrap(spec)),
+            (_, Isolation::Landlock) => usable(["landlock", "seccomp"]).map(|()| LocalIsolation::Landlock(spec)),
+            (_, Isolation::None | Isolation::Auto) => Ok(LocalIsolation::None),
         }
     }
 }
 
 /// Tries what this machine can do. Takes some milliseconds and leaves nothing behind.
-pub fn detect(vars: &Vars) -> FenceReport {
-    FenceReport { findings: vec![bwrap(vars), landlock(), seccomp(), cgroups()] }
+pub fn detect(vars: &Vars) -> IsolationReport {
+    IsolationReport { findings: vec![bwrap(vars), landlock(), seccomp(), cgroups()] }
 }
 
 /// Where bubblewrap is; only folders that belong to the system or to this user's PATH.

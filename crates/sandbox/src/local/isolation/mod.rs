@@ -23,7 +23,7 @@ mod wrap;
 
 pub use auth::{AuthFile, auth_files, key_variables};
 pub(crate) use auth::{gather, take_back};
-pub use detect::{FenceReport, Finding, detect};
+pub use detect::{IsolationReport, Finding, detect};
 pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;
 
@@ -39,17 +39,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How strongly commands are fenced off.
 #[derive(Debug, Clone, Default)]
-pub enum Fence {
+pub enum LocalIsolation {
     /// Not at all: a command has all rights of this user.
     #[default]
     None,
     /// Namespaces of its own, through bubblewrap.
-    Bwrap(FenceSpec),
+    Bwrap(IsolationSpec),
     /// Landlock rules and a system call filter; weaker, see [`detect::LANDLOCK_GAPS`].
-    Landlock(FenceSpec),
+    Landlock(IsolationSpec),
 }
 
-impl Fence {
+impl LocalIsolation {
     /// `none`, `bwrap`, `landlock`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Fence {
     }
 
     /// What it lets through; nothing to say for no fence.
-    pub fn spec(&self) -> Option<&FenceSpec> {
+    pub fn spec(&self) -> Option<&IsolationSpec> {
         match self {
             Self::None => None,
             Self::Bwrap(spec) | Self::Landlock(spec) => Some(spec),
@@ -82,7 +82,7 @@ impl Fence {
 
 /// What a fenced command gets.
 #[derive(Debug, Clone)]
-pub struct FenceSpec {
+pub struct IsolationSpec {
     /// A folder of the run on the host, outside the workspace: its home and the socket of its proxy stand there. Made
     /// if missing, for this user only; the home is removed with the sandbox, as it may hold copies of tokens.
     pub folder: PathBuf,
@@ -106,7 +106,7 @@ pub struct FenceSpec {
     pub limits: Limits,
 }
 
-impl FenceSpec {
+impl IsolationSpec {
     /// A fence without network, logins or passed variables.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {

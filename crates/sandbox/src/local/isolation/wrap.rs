@@ -35,7 +35,7 @@ impl Runtime {
         let program = request.argv.first().map_or("", String::as_str);
         self.find_program(program, request, inherited)?;
         let mut command = self.launcher();
-        let (mut fence, unwanted) = match &self.kind {
+        let (mut isolation, unwanted) = match &self.kind {
             Kind::Bwrap(bwrap) => {
                 let (args, git) = bwrap::command(&bwrap::View {
                     bwrap,
@@ -53,7 +53,7 @@ impl Runtime {
             }
             Kind::Landlock => self.landlocked(root),
         };
-        command.append(&mut fence);
+        command.append(&mut isolation);
         self.inside_flags(&mut command);
         command.push("--".into());
         command.extend(request.argv.iter().map(OsString::from));
@@ -88,7 +88,7 @@ impl Runtime {
             Some(port) if landlock => port,
             _ => INSIDE_PORT,
         });
-        let mut told = env::told(port);
+        let mut told = env::environment_variables(port);
         told.push(("HOME".into(), self.home.to_string_lossy().into_owned()));
         if landlock {
             told.retain(|(name, _)| name != "TMPDIR" && name != "HOME");

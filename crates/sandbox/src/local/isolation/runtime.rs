@@ -2,9 +2,9 @@
 
 use super::auth::Logins;
 use super::limits::Groups;
-use super::{Fence, FenceSpec, detect, hide, tools};
+use super::{LocalIsolation, IsolationSpec, detect, hide, tools};
 use crate::local::LocalOptions;
-use crate::local::egress::{Egress, Published};
+use crate::local::egress::{Egress, PublishedPort};
 use ralph_domain::ports::{Exchange, SandboxError};
 use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Runtime {
     pub(super) kind: Kind,
-    pub(super) spec: FenceSpec,
+    pub(super) spec: IsolationSpec,
     /// The user's home.
     pub(super) home: PathBuf,
     /// The run's.
@@ -41,7 +41,7 @@ pub(crate) struct Runtime {
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
     /// Ports behind the fence that are ports of this machine, too.
-    published: Mutex<BTreeMap<u16, Published>>,
+    published: Mutex<BTreeMap<u16, PublishedPort>>,
     logins: Logins,
 }
 
@@ -52,15 +52,15 @@ fn broken(what: &str, reason: impl std::fmt::Display) -> SandboxError {
 impl Runtime {
     /// Builds what the fence of `options` needs; `None` for no fence. The guard's program plays `__fence` and `__inside`, too.
     pub(crate) fn start(options: &LocalOptions) -> Result<Option<Self>, SandboxError> {
-        let LocalOptions { fence, run_id, vars, .. } = options;
-        let (kind, spec) = match fence {
-            Fence::None => return Ok(None),
-            Fence::Bwrap(spec) => {
+        let LocalOptions { isolation, run_id, vars, .. } = options;
+        let (kind, spec) = match isolation {
+            LocalIsolation::None => return Ok(None),
+            LocalIsolation::Bwrap(spec) => {
                 let bwrap = detect::find_bwrap(vars)
                     .ok_or_else(|| broken("bubblewrap", "`bwrap` is not on the PATH"))?;
                 (Kind::Bwrap(bwrap), spec.clone())
             }
-            Fence::Landlock(spec) => (Kind::Landlock, spec.clone()),
+            LocalIsolation::Landlock(spec) => (Kind::Landlock, spec.clone()),
         };
         let folder = |path: &Path| {
             fs::DirBuilder::new()
