@@ -9,8 +9,8 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{Tokens, Usage, Usd};
 use ralph_domain::ports::{
-    Agent, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox, SandboxError, SessionReport,
-    SessionRequest, SessionSink, StopCause, Stream, AgentRequests, WriteMode,
+    Agent, AgentRequests, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox,
+    SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
 use ralph_domain::text;
 use serde_json::{Value, json};

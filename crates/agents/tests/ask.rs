@@ -12,7 +12,8 @@ use ralph_domain::model::{
 };
 use ralph_domain::money::{CostBasis, Tokens, Usd};
 use ralph_domain::ports::{
-    AskErrorKind, AskSink, AskedAgent, Asker as _, EarlierAnswer, ExecEnd, NoAskSink, Question, StopCause, AskTarget,
+    AskErrorKind, AskSink, AskTarget, AskedAgent, Asker as _, EarlierAnswer, ExecEnd, NoAskSink, Question,
+    StopCause,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -110,7 +111,10 @@ fn a_model_is_asked_once_within_its_bounds_and_its_answer_is_priced() {
     assert_eq!(asking.ask(&late, &mut NoAskSink).unwrap_err().kind, AskErrorKind::TimedOut);
     let mut stopped = RecordingSink { stop: true, ..RecordingSink::default() };
     assert_eq!(asking.ask(&question(whom, &[]), &mut stopped).unwrap_err().kind, AskErrorKind::Stopped);
-    assert_eq!(BackendAsker::new().ask(&question(whom, &[]), &mut NoAskSink).unwrap_err().kind, AskErrorKind::Nobody);
+    assert_eq!(
+        BackendAsker::new().ask(&question(whom, &[]), &mut NoAskSink).unwrap_err().kind,
+        AskErrorKind::Nobody
+    );
 }
 
 #[test]

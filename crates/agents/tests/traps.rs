@@ -265,8 +265,8 @@ fn codex_is_not_left_to_sleep_out_a_long_retry_after() {
     assert_eq!((report.end.word(), report.exit_code), ("rate limited", None));
     // More would follow, but silence does.
     let config = AgentConfig { output_format: CodexJson, ..AgentConfig::command("x", &["x"]) };
-    for (patience, code) in [(Duration::ZERO, None), (Duration::from_secs(3600), Some(0))] {
-        let agent = CliAgent::new(config.clone()).with_silence_limit(patience);
+    for (silence_limit, code) in [(Duration::ZERO, None), (Duration::from_secs(3600), Some(0))] {
+        let agent = CliAgent::new(config.clone()).with_silence_limit(silence_limit);
         let sandbox = Canned::new(line(5), "", ExecEnd::Exited(0));
         let report = play(&agent, &config, 1, &sandbox, &mut RecordingSink::default());
         assert_eq!((report.end.word(), report.exit_code), ("rate limited", code));

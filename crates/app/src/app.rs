@@ -38,7 +38,7 @@ pub struct OpenRun {
 #[derive(Debug, Clone, Copy)]
 pub enum Doctor<'a> {
     /// The model of the run's settings.
-    ConfiguredProvider,
+    Configured,
     /// This model profile.
     Profile(&'a str),
     /// No model: rules only.
@@ -165,7 +165,7 @@ impl App {
         let mut parts =
             wiring::parts(&taken.env, &taken.home, spec, taken.repo, &taken.lock, cancel, report)?;
         let profile = match doctor {
-            Doctor::ConfiguredProvider => None,
+            Doctor::Configured => None,
             Doctor::Rules => {
                 parts.helpers.asker = None;
                 None

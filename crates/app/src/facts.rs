@@ -10,7 +10,7 @@ use ralph_domain::ports::Clock as _;
 use ralph_domain::state::{RunState, Stage};
 use ralph_domain::status::Status;
 use ralph_domain::text::one_line;
-use ralph_domain::view::{self, ViewContext, RunView};
+use ralph_domain::view::{self, RunView, ViewContext};
 use ralph_journal::lock::{self, LockHolder};
 use ralph_journal::registry::Registration;
 use std::io::{Read as _, Seek as _, SeekFrom};

@@ -6,7 +6,7 @@ use crate::report::{Notice, Reporter};
 use ralph_domain::config::Settings;
 use ralph_domain::dialect::Publish;
 use ralph_domain::ports::{Forge, GitRemote};
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_git::{Repo, place};
 use std::path::{Path, PathBuf};
 

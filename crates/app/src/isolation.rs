@@ -1,4 +1,4 @@
-//! The fence of a run: which kind, and what of this machine the chosen agents need behind it.
+//! The sandbox of a run: which kind, and what of this machine the chosen agents need inside it.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -7,9 +7,9 @@ use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, Isolation, Settings};
 use ralph_domain::spec::RunSpec;
 use ralph_journal::layout::StateHome;
-use ralph_sandbox::egress::{EgressPolicy, Endpoint, HostRule, EgressRefusal, defaults};
-use ralph_sandbox::isolation::{self, AuthFile, IsolationReport, GitAccess};
-use ralph_sandbox::{LocalIsolation, IsolationSpec};
+use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
+use ralph_sandbox::isolation::{self, AuthFile, GitAccess, IsolationReport};
+use ralph_sandbox::{IsolationSpec, LocalIsolation};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,15 +26,19 @@ pub fn resolve(env: &Environment, asked: Isolation) -> Result<Isolation, AppErro
     }
 }
 
-fn choose(report: &IsolationReport, asked: Isolation, spec: IsolationSpec) -> Result<LocalIsolation, AppError> {
+fn choose(
+    report: &IsolationReport,
+    asked: Isolation,
+    spec: IsolationSpec,
+) -> Result<LocalIsolation, AppError> {
     report.choose(asked, spec).map_err(|why| {
-        AppError::environment("this machine cannot fence an agent off as asked").cause(why).hint(
-            "`ralph doctor` says what mends it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
+        AppError::environment("this machine cannot sandbox an agent as asked").cause(why).hint(
+            "`ralph doctor` says what fixes it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
         )
     })
 }
 
-/// What the agents of a run need behind a fence, wherever that is.
+/// What the agents of a run need in a sandbox, wherever that is.
 #[derive(Default)]
 pub struct SandboxNeeds {
     /// Servers that the user named, in settings or variables.
@@ -137,7 +141,7 @@ pub fn policy(env: &Environment, spec: &RunSpec, refusals: &Refusals) -> EgressP
     policy
 }
 
-/// The fence of a run, as its spec says; `shown` can be read behind it, too.
+/// The sandbox of a run, as its spec says; `shown` can be read inside it, too.
 pub fn of_run(
     env: &Environment,
     home: &StateHome,

@@ -42,7 +42,7 @@ pub(crate) fn moved(
     if !record.spec().is_file() {
         copy_record(env, entry, &record).map_err(|e| {
             AppError::environment(format!("cannot move the record of run {run}: {e}"))
-                .hint("nothing of it was changed; mend what the message names, then try again")
+                .hint("nothing of it was changed; fix what the message names, then try again")
         })?;
     }
     let entry = Registration { spare: None, record: Some(record.path().to_owned()), ..entry.clone() };

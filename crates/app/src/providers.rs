@@ -76,6 +76,7 @@ impl ConfiguredProvider {
 /// Every provider that is configured here, whether it answers or not; half a configuration is as good as none.
 pub fn providers(env: &Environment) -> Vec<Box<dyn SandboxProvider>> {
     use ProviderName::{Daytona, Docker, E2b, Sbx, Vercel};
-    let found = [Docker, Sbx, Daytona, E2b, Vercel].map(|name| ConfiguredProvider::find(env, name).ok().flatten());
+    let found =
+        [Docker, Sbx, Daytona, E2b, Vercel].map(|name| ConfiguredProvider::find(env, name).ok().flatten());
     found.into_iter().flatten().map(ConfiguredProvider::provider).collect()
 }

@@ -45,7 +45,7 @@ pub enum Notice<'a> {
         /// The run.
         spec: &'a RunSpec,
         /// What the repo's configuration asks for and only the user could give.
-        unheard: &'a [String],
+        ignored_keys: &'a [String],
         /// Agents whose cost nobody can know.
         unpriced: &'a [AgentName],
     },

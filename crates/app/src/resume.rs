@@ -16,7 +16,7 @@ use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::RunId;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Notifier;
-use ralph_domain::spec::{WorkspaceKind, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_domain::state::{Finished, RunState};
 use ralph_domain::text::{count, duration};
 use ralph_git::Repo;
@@ -75,8 +75,8 @@ pub(crate) fn take(
 ) -> Result<LockedRun, AppError> {
     let env = env.with_dotenv(&entry.origin);
     let home = env.state_home()?;
-    let wish = PlacementRequest::of_run(&home, &entry.run_id);
-    if wish.is_none() {
+    let request = PlacementRequest::of_run(&home, &entry.run_id);
+    if request.is_none() {
         bring_back(&env, entry)?;
     }
     let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
@@ -90,8 +90,8 @@ pub(crate) fn take(
     let spec = state.as_ref().map_or(spec, |state| state.spec.clone());
     // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
     ralph_sandbox::sweep(spec.run_id.as_str());
-    let spec = match wish.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
-        Some(wish) => place(&env, &home, &spec, &wish, report)?,
+    let spec = match request.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
+        Some(request) => place(&env, &home, &spec, &request, report)?,
         None => spec,
     };
     let repo = Repo::discover(env.vars(), spec.home())?;
@@ -151,11 +151,11 @@ fn place(
     env: &Environment,
     home: &StateHome,
     spec: &RunSpec,
-    wish: &PlacementRequest,
+    request: &PlacementRequest,
     report: &dyn Reporter,
 ) -> Result<RunSpec, AppError> {
     let mut writer = RunWriter::open(&wiring::writer_options(env, home, spec)?)?;
-    placement::make(env, home, &mut writer, wish, report)?;
+    placement::make(env, home, &mut writer, request, report)?;
     Ok(writer.state().spec.clone())
 }
 

@@ -46,7 +46,7 @@ pub struct Plan {
     settings: Settings,
     chosen: task::ChosenTask,
     extent: Extent,
-    unheard: Vec<String>,
+    ignored_keys: Vec<String>,
     unpriced: Vec<AgentName>,
     config_digest: Option<Digest>,
     /// An unfinished run of the same task and settings, which goes on instead.
@@ -135,7 +135,7 @@ pub(crate) fn prepare(
         settings,
         chosen,
         extent,
-        unheard: loaded.unheard,
+        ignored_keys: loaded.ignored_keys,
         unpriced,
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
@@ -206,18 +206,22 @@ pub(crate) fn start(
     }
     let Plan { request, env, home, .. } = &plan;
     plan.origin.exclude_ralph_dir()?;
-    let wish = PlacementRequest::of(&plan);
+    let placement_request = PlacementRequest::of(&plan);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
     let begun = || -> Result<ReadyRun, AppError> {
         home.record(&spec.run_id).create()?;
         locks::lead(home, &spec.run_id, &lock);
-        wish.keep(env, home, &spec.run_id)?;
+        placement_request.keep(env, home, &spec.run_id)?;
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
-        let left_out = placement::make(env, home, &mut writer, &wish, report)?;
+        let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
-        report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
+        report.notice(&Notice::Starting {
+            spec: &spec,
+            ignored_keys: &plan.ignored_keys,
+            unpriced: &plan.unpriced,
+        });
         report.notice(&Notice::LeftOut(&left_out));
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
@@ -232,9 +236,9 @@ pub(crate) fn start(
 /// The frozen definition of a run, with the place and the branch that it wishes for.
 fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
-    let wish = PlacementRequest::of(plan);
-    place::check_free(origin, &wish)?;
-    let in_place = wish.place == PlaceRequest::InPlace;
+    let request = PlacementRequest::of(plan);
+    place::check_free(origin, &request)?;
+    let in_place = request.place == PlaceRequest::InPlace;
     let own_tree = in_place && settings.isolation == Isolation::None;
     let own_branch = || match in_place {
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
@@ -246,10 +250,10 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         created_at: now,
         task: plan.task.clone(),
         settings: settings.clone(),
-        place: wish.place(env, origin),
+        place: request.place(env, origin),
         workspace: if own_tree { origin.top.clone() } else { home.workspace(&run_id) },
         origin: origin.top.clone(),
-        branch: wish.branch.clone().or_else(|| wish.task_branch.clone()).or_else(own_branch),
+        branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
         forked_from: None,
         run_id,
@@ -285,7 +289,7 @@ pub struct FinishedRun {
     pub result: RunResult,
     /// What it was.
     pub spec: RunSpec,
-    /// What is known of a run whose agent works on a twin.
+    /// What is known of a run whose agent works on a copy.
     pub state: Option<RunState>,
     vars: Vars,
     home: StateHome,
@@ -293,8 +297,8 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
-    /// version of a file was kept, the twin stays, too, and where a larger budget lets the run go on. A large tree takes
+    /// Removes the copy of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+    /// version of a file was kept, the copy stays, too, and where a larger budget lets the run go on. A large tree takes
     /// its time, so this comes last.
     pub fn tidy_up(self) {
         shown::renew(
@@ -357,7 +361,7 @@ fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option
     find::runs_of(home, folder).into_iter().rfind(here)
 }
 
-/// What is known of a run whose agent works on a twin.
+/// What is known of a run whose agent works on a copy.
 fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
     let entry = spec.hands_back().then(|| ralph_journal::registry::find(home, &spec.run_id)).flatten()?;
     snapshot::load(&entry.run_dir()).ok()

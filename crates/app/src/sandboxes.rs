@@ -18,8 +18,8 @@ use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_sandbox::egress::Egress;
-use ralph_sandbox::isolation::GitAccess;
 use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory};
+use ralph_sandbox::isolation::GitAccess;
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -48,7 +48,7 @@ pub fn choose(
         }
         chosen.provider = Some(name);
     } else if request.isolation.is_some() {
-        // Whoever says how this machine fences means this machine.
+        // Whoever says how this machine sandboxes means this machine.
         chosen.provider = Some(ProviderName::Local);
     } else if chosen.provider.is_none()
         && let Some(name) = env.vars().filled("RALPH_DEFAULT_PROVIDER")
@@ -88,7 +88,9 @@ pub fn of_run(
     asked.resources = config.resources();
     asked.volumes = config.volumes.clone().into_iter().collect();
     let maker: Box<dyn ProviderFactory> = match configured {
-        ConfiguredProvider::Docker(options) => Box::new(ContainerFactory::new(env, home, spec, *options, refusals)?),
+        ConfiguredProvider::Docker(options) => {
+            Box::new(ContainerFactory::new(env, home, spec, *options, refusals)?)
+        }
         ConfiguredProvider::Sbx(options) => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
             Box::new(MicroVmFactory { options, shown: RecordMount::new(home, spec) })
@@ -119,7 +121,7 @@ pub fn of_run(
     let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
         AppError::environment(format!("the sandbox of {name} could not be made"))
             .cause(error.to_string())
-            .hint("mend what the message names; `--provider local` works on this machine")
+            .hint("fix what the message names; `--provider local` works on this machine")
     })?;
     if let Err(error) = check_programs(spec, &sandbox) {
         // Nothing was done in it yet.

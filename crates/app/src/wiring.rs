@@ -3,7 +3,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::{isolation, handover, model_access, models, sandboxes};
+use crate::{handover, isolation, model_access, models, sandboxes};
 use ralph_agents::{ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::DriverParts;
@@ -14,7 +14,7 @@ use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{WorkspaceKind, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::agent_copy::{self, CopyFolders};
 use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
@@ -36,7 +36,11 @@ pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
 }
 
 /// This process, as one that takes hold of a run.
-pub fn writer_options(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<WriterOptions, AppError> {
+pub fn writer_options(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+) -> Result<WriterOptions, AppError> {
     Ok(WriterOptions {
         places: places(home, &spec.run_id),
         redactor: Arc::new(env.redactor(&spec.origin)),
@@ -102,7 +106,7 @@ pub fn parts(
         .try_clone_to_owned()
         .map_err(|e| AppError::environment(format!("cannot share the lock with the guard: {e}")))?;
     let refusals = Refusals::default();
-    // The twin of a run that is over is gone; whoever still reads that run needs none.
+    // The copy of a run that is over is gone; whoever still reads that run needs none.
     let agent_copy = spec.hands_back() && spec.workspace.is_dir();
     let folder = if agent_copy { &spec.workspace } else { spec.home() };
     let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals)?;

@@ -96,7 +96,7 @@ pub enum Command {
     Diagnose(command::diagnose::DiagnoseArgs),
     /// Check what this machine and repo have, and what is missing.
     Doctor(command::doctor::DoctorArgs),
-    /// Test the fence of this machine, list and remove sandboxes.
+    /// Test the sandbox of this machine, list and remove sandboxes.
     Sandbox(command::sandbox::SandboxArgs),
     /// Try each agent with one tiny question.
     Probe(command::probe::ProbeArgs),

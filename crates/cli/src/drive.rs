@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{App, ResumeOutcome, NotifyRequest, ReadyRun, RunRequest};
+use ralph_app::{App, NotifyRequest, ReadyRun, ResumeOutcome, RunRequest};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::outcome::RunResult;
 use std::path::Path;

@@ -13,7 +13,7 @@ use ralph_domain::describe::{Tone, describe};
 use ralph_domain::ports::Clock as _;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::StreamItem;
-use ralph_journal::tail::Line;
+use ralph_journal::tail::JournalLine;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Printer {
     }
 
     /// On stdout; nothing where there is nothing to say.
-    fn print(&mut self, line: &Line, out: &Out) {
+    fn print(&mut self, line: &JournalLine, out: &Out) {
         if self.raw {
             out.line(&line.text);
             return;

@@ -134,7 +134,7 @@ fn agents(facts: &RunReading, out: &Out) {
         let (sign, tone, mut words) = if let Some(reason) = state.agents.dropped.get(name) {
             (Sign::Bad, Tone::Bad, format!("takes no further part: {reason}"))
         } else if let Some(rest) = rest {
-            let words = format!("rests for {}: {}", left(rest.until, facts.now), rest.reason);
+            let words = format!("in cooldown for {}: {}", left(rest.until, facts.now), rest.reason);
             (Sign::Wait, Tone::Attention, words)
         } else if works {
             (Sign::Now, Tone::Plain, "at work".to_owned())

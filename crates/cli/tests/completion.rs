@@ -206,7 +206,7 @@ fn what_only_a_person_can_install_is_asked_for_and_not_tried_for_ever() {
     assert_eq!(repo.events_named("notice").len(), 1, "it is told once, at once");
     let prompt = repo.run_file("iterations/2/prompt.md");
     assert!(prompt.contains("not in the commit: node_modules/ (ignored by git)"), "{prompt}");
-    assert!(prompt.contains("Perhaps only the user can mend it"), "{prompt}");
+    assert!(prompt.contains("Perhaps only the user can fix it"), "{prompt}");
     let status = repo.ralph(&["status"]).exits(0).stdout;
     assert!(status.contains("--proof`"), "{status}");
     // The same files handed in again are the same question.

@@ -183,7 +183,7 @@ fn faults_of_qwen() {
     );
 }
 
-/// The same behind the fence, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
+/// The same in the sandbox, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
 fn works_behind_the_fence(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
@@ -191,7 +191,7 @@ fn works_behind_the_fence(cli: &'static str) {
     let repo = machine.repo("repo");
     let url = server.base_url("ok", cli);
     let done = machine.ralph(&repo, &url, &["run", "--json"]);
-    if done.code == Some(4) && done.stderr.contains("cannot fence") {
+    if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
         ralph_testkit::skip(&done.stderr);
         return;
     }

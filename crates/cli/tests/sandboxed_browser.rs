@@ -1,4 +1,4 @@
-//! Behind the fence: a dev server of one command is seen by the browser of another and by people outside, and the host's own
+//! In the sandbox: a dev server of one command is seen by the browser of another and by people outside, and the host's own
 //! servers by neither.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -25,7 +25,7 @@ fn chromium() -> bool {
     found
 }
 
-/// A server of the host that nobody behind the fence may reach; counts who tries.
+/// A server of the host that nobody in the sandbox may reach; counts who tries.
 fn host_server() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -116,7 +116,7 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
     });
     let Some((top, address)) = found else {
         let done = TestEnv::wait(child.take().unwrap());
-        if done.code == Some(4) && done.stderr.contains("cannot fence") {
+        if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
             return ralph_testkit::skip(&done.stderr);
         }
         panic!("{done:?}");
@@ -159,12 +159,12 @@ fn with_landlock_there_is_no_browser_and_the_agent_is_told_so() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, &server.base_url("work", "anthropic"));
     let done = env.ralph(&repo.dir, &["run", "--worktree", "--json", "--isolation", "landlock"]);
-    if done.code == Some(4) && done.stderr.contains("cannot fence") {
+    if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
         return ralph_testkit::skip(&done.stderr);
     }
     done.exits(0);
     let asked =
         server.requests("work", "anthropic").into_iter().map(|r| r.body.to_string()).collect::<String>();
-    assert!(asked.contains("no browser runs behind this fence"), "the agent is told");
+    assert!(asked.contains("no browser runs in this sandbox"), "the agent is told");
     assert_eq!(calls.load(Ordering::SeqCst), 0, "nobody called the host's server");
 }

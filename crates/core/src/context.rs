@@ -57,7 +57,7 @@ pub(crate) struct Context {
     pub journal: Journal,
     /// The `.ralph/` of the agent's files: what sessions read and write.
     pub dir: RalphDir,
-    /// The `.ralph/` of the run's own folder; the same one unless the agent works on a twin.
+    /// The `.ralph/` of the run's own folder; the same one unless the agent works on a copy.
     pub home: RalphDir,
     /// The record.
     pub run: RunDir,
@@ -73,7 +73,7 @@ pub(crate) struct Context {
     pub vars: Vars,
     /// Checks that are code of the calling program.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
-    /// What a fence kept from being reached.
+    /// Hosts that the sandbox refused to reach.
     pub refusals: Refusals,
     /// Who tells people.
     pub notifiers: Vec<Box<dyn Notifier>>,

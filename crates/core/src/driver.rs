@@ -4,8 +4,8 @@
 //! has a longer journal and its next step is whatever was not done yet.
 
 use crate::error::DriveError;
-use crate::run_writer::RunWriter;
 use crate::integrity::WatchedRunFiles;
+use crate::run_writer::RunWriter;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::outcome::RunResult;
@@ -35,10 +35,10 @@ impl Driver {
 
     /// Drives a run that this process has a hold on, and that has its place.
     pub fn drive(run_writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
-        let (heard, first, healed) = (run_writer.heard, run_writer.first, run_writer.healed_bytes);
+        let (events, first, healed) = (run_writer.events, run_writer.first, run_writer.healed_bytes);
         let mut driver = Self::assemble(run_writer.state, run_writer.journal, run_writer.lease, parts);
         driver.ctx.show_record();
-        driver.ctx.catch_up(&heard)?;
+        driver.ctx.catch_up(&events)?;
         let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.agents.cooldowns.is_empty();
         if begins {
             driver.inherit_cooldowns()?;

@@ -2,9 +2,9 @@
 
 use crate::context::{CancelFlag, Context};
 use crate::help::Helpers;
-use crate::run_writer::WriterOptions;
 use crate::observers::Observer;
 use crate::refusals::Refusals;
+use crate::run_writer::WriterOptions;
 use ralph_domain::id::MachineId;
 use ralph_domain::lease::DriverLease;
 use ralph_domain::ports::{
@@ -51,7 +51,7 @@ pub struct DriverParts {
     pub cancel: Arc<CancelFlag>,
     /// Who may be called for help.
     pub helpers: Helpers,
-    /// What a fence around the sandbox keeps from being reached.
+    /// What the network rules of the sandbox kept from being reached.
     pub refusals: Refusals,
     /// The code host, where there is one.
     pub forge: Option<Box<dyn Forge>>,
@@ -98,7 +98,12 @@ pub struct Driver {
 
 impl Driver {
     /// A driver of a run in this state.
-    pub(crate) fn assemble(state: RunState, journal: Journal, lease: DriverLease, parts: DriverParts) -> Self {
+    pub(crate) fn assemble(
+        state: RunState,
+        journal: Journal,
+        lease: DriverLease,
+        parts: DriverParts,
+    ) -> Self {
         let mut ctx = Context::new(
             state,
             journal,

@@ -12,7 +12,7 @@ use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::RunDir;
-use ralph_journal::stream::{RunStream, StreamStart, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use ralph_journal::{JournalError, inbox, lock, snapshot};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -243,7 +243,9 @@ fn outcome_of(item: &StreamItem, letter: &str) -> Option<ControlOutcome> {
     let StreamItem::Event(line) = item else { return None };
     match &line.event.body {
         EventBody::ControlReceived { letter: got, .. } if got.id == letter => Some(ControlOutcome::Received),
-        EventBody::ControlRefused { id, reason, .. } if id == letter => Some(ControlOutcome::Refused(reason.clone())),
+        EventBody::ControlRefused { id, reason, .. } if id == letter => {
+            Some(ControlOutcome::Refused(reason.clone()))
+        }
         _ => None,
     }
 }

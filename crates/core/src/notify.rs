@@ -7,10 +7,10 @@
 use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Notified};
+use ralph_domain::notify::notification;
 use ralph_domain::ports::{Clock, Notification, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::{OpenOccasion, RunState};
-use ralph_domain::notify::notification;
 use ralph_domain::text::one_line;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;

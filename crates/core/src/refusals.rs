@@ -1,4 +1,4 @@
-//! What a fence kept from being reached: told by the sandbox's threads, journalled by the engine when it comes by.
+//! Hosts that the sandbox refused to reach: noted by the sandbox's threads, journalled by the engine when it comes by.
 
 use ralph_domain::text::one_line;
 use std::collections::BTreeMap;

@@ -36,7 +36,7 @@ pub struct RunWriter {
     pub(crate) journal: Journal,
     pub(crate) lease: DriverLease,
     /// What was journalled so far, for those who will watch.
-    pub(crate) heard: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     pub(crate) healed_bytes: u64,
     /// Whether no process has driven it before.
     pub(crate) first: bool,
@@ -84,7 +84,7 @@ impl RunWriter {
         let (machine, version) = (writer_options.machine.clone(), writer_options.version.clone());
         let lease = DriverLease { machine, epoch: Some(state.epoch.next()), version };
         let (first, clock) = (state.driver_pid.is_none(), writer_options.clock.clone());
-        Self { state, journal, lease, heard: Vec::new(), healed_bytes: 0, first, clock }
+        Self { state, journal, lease, events: Vec::new(), healed_bytes: 0, first, clock }
     }
 
     /// Says in the journal that this process drives from here on.
@@ -108,7 +108,7 @@ impl RunWriter {
     fn record(&mut self, body: EventBody) -> Result<(), DriveError> {
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
-        self.heard.push(event);
+        self.events.push(event);
         Ok(())
     }
 

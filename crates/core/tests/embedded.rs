@@ -12,12 +12,12 @@
 use nix::sys::prctl;
 use ralph_agents::ScriptedAgent;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, Helpers, DriverParts, Refusals};
+use ralph_core::{CancelFlag, Driver, DriverParts, Helpers, Refusals};
 use ralph_domain::config::ConfigFile;
 use ralph_domain::outcome::{EndReason, RunResult};
 use ralph_domain::ports::Clock as _;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::RalphDir;

@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_core::prompt::{self, PromptFiles, Prompt};
+use ralph_core::prompt::{self, Prompt, PromptFiles};
 use ralph_domain::config::AgentKind;
 use ralph_domain::state::{RunFacts, RunState};
 use support::{Machine, three_sessions};
@@ -31,7 +31,10 @@ fn changed(state: &RunState, change: impl FnOnce(&mut RunFacts)) -> RunState {
 #[test]
 fn the_first_prompt_reads_like_this() {
     let machine = Machine::new(three_sessions);
-    insta::assert_snapshot!("first_prompt", assemble(&RunState::new(machine.spec()), &PromptFiles::default()));
+    insta::assert_snapshot!(
+        "first_prompt",
+        assemble(&RunState::new(machine.spec()), &PromptFiles::default())
+    );
 }
 
 #[test]

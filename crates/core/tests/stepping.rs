@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_core::{Driver, LiveStatus, Observer, DriverParts, Progress};
+use ralph_core::{Driver, DriverParts, LiveStatus, Observer, Progress};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::lease::{DriverLease, Epoch};
 use ralph_domain::outcome::EndReason;

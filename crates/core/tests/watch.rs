@@ -3,12 +3,12 @@
 
 mod support;
 
-use ralph_core::handle::{RunHandle, ControlOutcome};
+use ralph_core::handle::{ControlOutcome, RunHandle};
 use ralph_domain::control::Control;
 use ralph_domain::redact::Redactor;
 use ralph_journal::layout::RalphDir;
 use ralph_journal::live::LiveBody;
-use ralph_journal::stream::{StreamStart, StreamItem};
+use ralph_journal::stream::{StreamItem, StreamStart};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Machine, completed, write};

@@ -3,9 +3,9 @@
 use crate::config::{Completion, RunWhen};
 use crate::event::{EventBody, SessionEnd, Verdict};
 use crate::handover;
-use crate::recovery;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::StopCause;
+use crate::recovery;
 use crate::select::{AgentChoice, SelectionInput, choose};
 use crate::state::{Current, RunState, Stage};
 pub use crate::step::Step;
@@ -159,9 +159,9 @@ fn mitigation(state: &RunState) -> Step {
         recovery::NextHelp::Try(rung) => Step::Mitigate { rung },
         recovery::NextHelp::End if state.stuck.gutters > 1 => finish(
             EndReason::Stuck,
-            format!("Circling for the {} time in a row; nothing helped.", ordinal(state.stuck.gutters)),
+            format!("Stuck for the {} time in a row; no recovery step helped.", ordinal(state.stuck.gutters)),
         ),
-        recovery::NextHelp::End => finish(EndReason::Stuck, "Circling, and nothing helped.".into()),
+        recovery::NextHelp::End => finish(EndReason::Stuck, "Stuck, and no recovery step helped.".into()),
     }
 }
 
@@ -198,7 +198,7 @@ fn next_session(state: &RunState) -> Step {
             }
             let why = state.agents.cooldowns.get(&name).map_or("limit", |c| c.reason.as_str());
             Step::Wait {
-                reason: format!("every agent rests; {name} is back first ({why})"),
+                reason: format!("every agent is in cooldown; {name} is back first ({why})"),
                 until: Some(until),
             }
         }
@@ -352,7 +352,7 @@ fn success_summary(state: &RunState) -> String {
     format!("Proven after {}: {} passed {place}.{look}", iterations(state), checks.join(", "))
 }
 
-/// What only a person can mend, behind the reason of an end.
+/// What only a person can fix, behind the reason of an end.
 fn hint(state: &RunState) -> String {
     state
         .result

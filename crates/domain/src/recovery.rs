@@ -1,4 +1,4 @@
-//! The ladder: what is tried when a run circles, in which order, and when it is time for a person.
+//! Recovery steps: what is tried when a run is stuck, in which order, and when it is time for a person.
 //!
 //! A *gutter* begins with the first score that is high enough and ends with real progress. Within one gutter every rung is
 //! tried once; each gets a few iterations to show what it is good for. Past the last rung a person is asked, or the
@@ -181,7 +181,7 @@ pub fn words(state: &RunState, rung: Rung) -> String {
         ),
         Rung::Rotate => {
             let mut text = format!(
-                "The loop is circling: {evidence}. Do not repeat what was tried. Start from the failing check, not from \
+                "The loop is stuck: {evidence}. Do not repeat what was tried. Start from the failing check, not from \
                  earlier notes, and take another approach."
             );
             if !tried.is_empty() {
@@ -191,13 +191,13 @@ pub fn words(state: &RunState, rung: Rung) -> String {
         }
         Rung::Fallback => match fallback(state) {
             Some(Fallback::Model { agent, model }) => {
-                format!("{agent} gets nowhere; {model} takes over. The loop is circling: {evidence}.")
+                format!("{agent} gets nowhere; {model} takes over. The loop is stuck: {evidence}.")
             }
             Some(Fallback::Agent { benched, instead }) => format!(
-                "{benched} gets nowhere; {instead} takes over. The loop is circling: {evidence}. Look at it with fresh \
+                "{benched} gets nowhere; {instead} takes over. The loop is stuck: {evidence}. Look at it with fresh \
                  eyes and do not trust what earlier sessions concluded."
             ),
-            None => format!("The loop is circling: {evidence}."),
+            None => format!("The loop is stuck: {evidence}."),
         },
         Rung::Doctor | Rung::Pause => evidence,
     }

@@ -90,7 +90,7 @@ pub fn choose(field: SelectionInput<'_>) -> AgentChoice {
             skipped.push(format!("{name}: skipped by a person"));
         } else if field.benched == Some(name) {
             passed_over.get_or_insert(name);
-            skipped.push(format!("{name}: sits out while the run circles"));
+            skipped.push(format!("{name}: left out while the run is stuck"));
         } else {
             return AgentChoice::Agent { name: name.clone(), skipped };
         }

@@ -12,7 +12,7 @@ use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::{Ask, Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::{RunFacts, RunState};
 use ralph_domain::stuck::{Evidence, Signals};
 

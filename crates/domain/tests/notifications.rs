@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::event::{Event, EventBody, Notified};
 use ralph_domain::id::{Digest, Seq};
+use ralph_domain::notify::{body, heading, notification};
 use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::Occasion;
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
-use ralph_domain::notify::{body, heading, notification};
 
 fn run() -> RunState {
     let config = r#"{"agents":[{"name":"a","command_argv":["a"]},{"name":"b","command_argv":["b"]}]}"#;
@@ -18,7 +18,7 @@ fn run() -> RunState {
         spec_version: 1,
         run_id: "20261115-k3f9".into(),
         created_at: Timestamp::UNIX_EPOCH,
-        task: Task::from_prompt("# Mend the router\n\nIt loses routes.\n", "PROMPT.md").unwrap(),
+        task: Task::from_prompt("# Fix the router\n\nIt loses routes.\n", "PROMPT.md").unwrap(),
         settings: ConfigFile::parse(config).unwrap().resolve(),
         place: WorkspaceKind::InPlace,
         workspace: "/w".into(),
@@ -52,7 +52,7 @@ fn rest(state: &mut RunState) {
 #[test]
 fn the_words_of_every_occasion() {
     let mut state = run();
-    apply(&mut state, EventBody::RunCreated { spec: Digest::of(b"s"), title: "Mend the router".into() });
+    apply(&mut state, EventBody::RunCreated { spec: Digest::of(b"s"), title: "Fix the router".into() });
     let evidence = vec!["the same failure 3 times".to_owned(), "no change in 2 iterations".to_owned()];
     apply(&mut state, EventBody::Gutter { iteration: 3, loop_score: 0.9, evidence });
     rest(&mut state);

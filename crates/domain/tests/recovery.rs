@@ -1,4 +1,4 @@
-//! The ladder: which rung comes next, when it is used up, and what makes it start again.
+//! Recovery steps: which one comes next, when all were tried, and what makes it start again.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use jiff::Timestamp;
@@ -6,11 +6,11 @@ use ralph_domain::config::{AgentConfig, AgentSelection, ConfigFile, OnStuck};
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::{Event, EventBody, Rung, SessionEnd, Verdict};
 use ralph_domain::id::{Digest, Seq};
-use ralph_domain::recovery::{self, Fallback, NextHelp};
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Baseline;
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::recovery::{self, Fallback, NextHelp};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_domain::stuck::{Evidence, Signals, StuckKind};
 
@@ -136,7 +136,7 @@ fn better() -> Signals {
 }
 
 #[test]
-fn every_rung_once_each_with_its_patience_then_a_person() {
+fn every_step_once_each_with_its_iterations_then_a_person() {
     let mut run = Run::new(|_| {});
     let mut story = Vec::new();
     for n in 1..=5 {

@@ -6,7 +6,7 @@ use ralph_domain::config::{AgentConfig, ConfigFile, VerifierConfig};
 use ralph_domain::event::{Baseline, CheckResult, Event, EventBody};
 use ralph_domain::id::{Digest, RunId, Seq};
 use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
 use ralph_domain::view::{ViewContext, view};

@@ -44,7 +44,8 @@ pub fn named_by(argv: &[String]) -> Vec<NamedDefinition> {
         let program = command[0].rsplit('/').next().unwrap_or_default();
         let words: Vec<&str> =
             command[1..].iter().map(String::as_str).filter(|w| !w.starts_with('-')).collect();
-        let named = |files: &'static [&'static str], name: &str| NamedDefinition { files, name: name.to_owned() };
+        let named =
+            |files: &'static [&'static str], name: &str| NamedDefinition { files, name: name.to_owned() };
         match (program, words.as_slice()) {
             ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script", name, ..]) => {
                 found.push(named(PACKAGE, name))

@@ -6,7 +6,7 @@
 
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::{CheckpointRequest, Workspace};
-use ralph_git::{Git, GitWorkspace, CommitIdentity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, Git, GitWorkspace, Repo, WorkspaceOptions};
 use std::error::Error;
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
-//! The agent's twin of the user's tree: a repo of its own, at the same commit, with the same unfinished changes, that an
-//! agent behind a fence may do with as it likes. What comes of it is handed back by [`crate::HandBack`].
+//! The agent's copy of the user's tree: a repo of its own, at the same commit, with the same unfinished changes, that an
+//! agent in a sandbox may do with as it likes. What comes of it is handed back by [`crate::HandBack`].
 //!
-//! It borrows the objects of the user's repo (read-only behind the fence), so that a large history costs nothing; refs,
+//! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing; refs,
 //! index and configuration are copies. Hooks, and settings that name programs, do not come along.
 
 use crate::command::Git;
-use crate::entry::{TreeEntry, MODE_GITLINK};
+use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
 use crate::index;
 use crate::left_over::{self, LeftOut};
@@ -55,16 +55,19 @@ const SETTINGS: &[&str] = &[
 /// Objects of the user's files as they change during the run, in the user's own git folder.
 pub(crate) const OBJECTS: &str = "objects";
 
-/// The twin's configuration as it was made, in the run's record.
+/// The copy's configuration as it was made, in the run's record.
 const CONFIG_COPY: &str = "twin-config";
 
-/// Puts the twin's git folder back to what may make git run programs: nothing. A fence that cannot keep an agent from its
-/// configuration (Landlock) needs this before git looks at the twin from outside.
+/// Puts the copy's git folder back to what may make git run programs: nothing. A sandbox that cannot keep an agent from its
+/// configuration (Landlock) needs this before git looks at the copy from outside.
 pub(crate) fn seal(agent_copy: &Repo, kept: &Path) -> Result<()> {
     let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     if !real(&agent_copy.git_dir) || !real(&agent_copy.top) {
         return Err(Error::refused(
-            format!("`{}` is no longer a git folder: the agent has replaced it", agent_copy.git_dir.display()),
+            format!(
+                "`{}` is no longer a git folder: the agent has replaced it",
+                agent_copy.git_dir.display()
+            ),
             "your own folder has what was handed back; start a new run",
         ));
     }
@@ -90,7 +93,7 @@ pub struct CopyFolders {
     pub agent: Option<PathBuf>,
 }
 
-/// A twin that was made.
+/// A copy that was made.
 #[derive(Debug)]
 pub struct AgentCopy {
     /// Its repo.
@@ -99,7 +102,7 @@ pub struct AgentCopy {
     pub left_out: LeftOut,
 }
 
-/// Makes the twin of `origin` for a run in the empty place `into`. The user's tree is recorded first, as at the start of
+/// Makes the copy of `origin` for a run in the empty place `into`. The user's tree is recorded first, as at the start of
 /// every run; nothing else of theirs changes.
 pub fn make(
     origin: &Repo,
@@ -117,7 +120,13 @@ pub fn make(
     build(origin, &user, run, into, folders).map_err(|e| e.during(what))
 }
 
-fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: &CopyFolders) -> Result<AgentCopy> {
+fn build(
+    origin: &Repo,
+    user: &GitWorkspace,
+    run: &RunId,
+    into: &Path,
+    folders: &CopyFolders,
+) -> Result<AgentCopy> {
     if into.exists() {
         return Err(Error::refused(format!("`{}` exists already", into.display()), "start a new run"));
     }
@@ -136,7 +145,13 @@ fn build(origin: &Repo, user: &GitWorkspace, run: &RunId, into: &Path, folders: 
     Ok(AgentCopy { repo, left_out })
 }
 
-fn fill(origin: &Repo, user: &GitWorkspace, run: &RunId, top: &Path, folders: &CopyFolders) -> Result<LeftOut> {
+fn fill(
+    origin: &Repo,
+    user: &GitWorkspace,
+    run: &RunId,
+    top: &Path,
+    folders: &CopyFolders,
+) -> Result<LeftOut> {
     fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
     let format = format!("--object-format={}", origin.object_format.as_str());
     Git::in_folder(&origin.vars, top)
@@ -196,7 +211,7 @@ pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
     crate::store::write_atomically(&folder.join("info/alternates"), &line)
 }
 
-/// Removes the twin of a run that is over, and what was kept for it alone.
+/// Removes the copy of a run that is over, and what was kept for it alone.
 pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyFolders) {
     // What cannot be removed costs room on the disk and nothing else.
     let _ = fs::remove_dir_all(agent_copy);

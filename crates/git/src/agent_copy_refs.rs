@@ -31,7 +31,7 @@ impl TwoRepos<'_> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
         let work = self.agent.own_ref("work");
-        // Only what the engine itself has recorded: an agent may have moved the refs of its twin.
+        // Only what the engine itself has recorded: an agent may have moved the refs of its copy.
         if let Some(tip) = record.work.to.clone().filter(|tip| *tip != record.baseline.head.as_str()) {
             moves.push((work, tip));
         }
@@ -83,7 +83,7 @@ impl TwoRepos<'_> {
         Ok(sound.then_some((name, from, tip)))
     }
 
-    /// Brings commits of the twin into the user's repo.
+    /// Brings commits of the copy into the user's repo.
     fn fetch(&self, names: &[String]) -> Result<()> {
         push::fetch(&self.user.repo, &push::path_remote(&self.agent.repo.top), names)
     }

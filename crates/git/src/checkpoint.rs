@@ -280,7 +280,12 @@ impl GitWorkspace {
         self.update_user_index(&paths, work)
     }
 
-    fn start_diff(&self, before: &FileStates, now: &FileStates, ready: Option<DiffReady>) -> Result<DiffInProgress> {
+    fn start_diff(
+        &self,
+        before: &FileStates,
+        now: &FileStates,
+        ready: Option<DiffReady>,
+    ) -> Result<DiffInProgress> {
         let ready = match ready {
             Some(ready) => ready,
             None => diff::prepare(&self.git)?,
@@ -290,7 +295,11 @@ impl GitWorkspace {
 }
 
 /// The list of changes with line counts, and the patch.
-fn collect(before: &FileStates, now: &FileStates, running: DiffInProgress) -> (Vec<FileChange>, Option<LastPatch>) {
+fn collect(
+    before: &FileStates,
+    now: &FileStates,
+    running: DiffInProgress,
+) -> (Vec<FileChange>, Option<LastPatch>) {
     let mut files: Vec<(Vec<u8>, FileChange)> =
         differences(&before.entries, &now.entries).iter().map(|d| (d.path.to_vec(), d.to_change())).collect();
     // The commit stands. Line counts are a service; a diff that fails must not undo it.

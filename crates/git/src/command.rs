@@ -5,7 +5,7 @@
 
 pub use crate::git_error::{GitError, GitFailure};
 use crate::git_error::{hint_for, tail};
-use crate::pump::{PumpEnd, Pump};
+use crate::pump::{Pump, PumpEnd};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_domain::vars::Vars;

@@ -1,10 +1,12 @@
-//! [`HandBack`]: the agent works on a twin of the user's tree, and what comes of it is handed back.
+//! [`HandBack`]: the agent works on a copy of the user's tree, and what comes of it is handed back.
 //!
 //! Three states of every file decide: what both sides last agreed on, what the agent has now, and what the user has now.
 //! Whoever has not changed a file gets the other's; what both have changed stays as it is on both sides, and is told. Every
 //! step looks at what is there, so that it can be repeated after a crash.
 
-use crate::entry::{TreeEntry, MODE_GITLINK, differences, find};
+use crate::agent_copy::{CopyFolders, OBJECTS};
+use crate::agent_copy_refs::{Branch, TwoRepos};
+use crate::entry::{MODE_GITLINK, TreeEntry, differences, find};
 use crate::error::{Error, Result};
 use crate::left_over::is_secret;
 use crate::mirror::RalphDirMirror;
@@ -14,8 +16,6 @@ use crate::one_file::{CopyOutcome, bring, stat_of_file};
 use crate::repo::Repo;
 use crate::state_dir::PREFIX;
 use crate::store;
-use crate::agent_copy::{CopyFolders, OBJECTS};
-use crate::agent_copy_refs::{Branch, TwoRepos};
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
@@ -90,7 +90,7 @@ fn with(entries: &[TreeEntry], changes: &BTreeMap<Vec<u8>, Option<TreeEntry>>) -
     new
 }
 
-/// A run whose agent works on a twin of the user's tree.
+/// A run whose agent works on a copy of the user's tree.
 #[derive(Debug)]
 pub struct HandBack {
     agent: GitWorkspace,
@@ -126,7 +126,8 @@ impl HandBack {
         let mirror = RalphDirMirror::new(&user.repo.vars, &user.repo.top, &agent_copy.top, &user.folder);
         // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
         let objects = user.folder.join(OBJECTS);
-        crate::agent_copy::borrow_objects(&user.repo, &objects).map_err(|e| e.during("open the workspace"))?;
+        crate::agent_copy::borrow_objects(&user.repo, &objects)
+            .map_err(|e| e.during("open the workspace"))?;
         user.snapshot.keep_objects_in(&objects);
         user.objects = ObjectStore::new(objects, user.repo.object_format);
         Ok(Self { agent: GitWorkspace::new(agent_copy, run, own)?, user, mirror, agreed: None, handed: None })
@@ -268,7 +269,7 @@ impl HandBack {
         Ok(back)
     }
 
-    /// Before git looks at the twin: nothing in its folder may make git run programs.
+    /// Before git looks at the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
         crate::agent_copy::seal(&self.agent.repo, &self.user.folder)
             .map_err(|e| e.during("look at the agent's files"))
@@ -276,7 +277,10 @@ impl HandBack {
 }
 
 /// Removals first, so that a file can take the place of a folder and the other way round.
-fn in_order<'a, T: Copy>(ways: &'a [PathTransfer<'a>], seen: &'a [T]) -> impl Iterator<Item = (&'a PathTransfer<'a>, T)> {
+fn in_order<'a, T: Copy>(
+    ways: &'a [PathTransfer<'a>],
+    seen: &'a [T],
+) -> impl Iterator<Item = (&'a PathTransfer<'a>, T)> {
     let pick =
         |gone: bool| ways.iter().zip(seen.iter().copied()).filter(move |(way, _)| way.to.is_none() == gone);
     pick(true).chain(pick(false))

@@ -10,6 +10,8 @@
 //! unchanged tree starts no process (`watch`), a checkpoint of a changed one starts two. Trees, commits and refs are
 //! written in-process with git's own file formats and lock files. Every step can be repeated after a crash.
 
+pub mod agent_copy;
+mod agent_copy_refs;
 mod branch;
 mod checkpoint;
 mod clean;
@@ -48,8 +50,6 @@ mod state_dir;
 mod state_ref;
 mod store;
 mod survey;
-pub mod agent_copy;
-mod agent_copy_refs;
 mod user_index;
 mod watch;
 mod work_tree;

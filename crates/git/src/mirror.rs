@@ -1,4 +1,4 @@
-//! The state files of `.ralph/` that both sides of a fence write: the agent and the engine on one, the user on the other.
+//! The state files of `.ralph/` that both sides of a sandbox write: the agent and the engine on one, the user on the other.
 
 use crate::command::Git;
 use crate::error::{Error, Result};

@@ -139,7 +139,13 @@ impl CommitIdentity {
 }
 
 /// The body of a commit object; `at` is seconds since 1970, written as UTC.
-pub(crate) fn commit_body(tree: &Oid, parents: &[Oid], who: &CommitIdentity, at: i64, message: &str) -> Vec<u8> {
+pub(crate) fn commit_body(
+    tree: &Oid,
+    parents: &[Oid],
+    who: &CommitIdentity,
+    at: i64,
+    message: &str,
+) -> Vec<u8> {
     let mut body = format!("tree {tree}\n");
     for parent in parents {
         body.push_str(&format!("parent {parent}\n"));

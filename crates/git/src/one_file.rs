@@ -1,6 +1,6 @@
 //! One file from one work tree into another: whole or not at all, never through a link, never over what nobody looked at.
 
-use crate::entry::{TreeEntry, MODE_GITLINK};
+use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
 use crate::index::Stat;
 use crate::snapshot::on_disk;

@@ -1,7 +1,7 @@
 //! Where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each can be repeated: what is
 //! already there and ours is used again, and what was left half-made is made anew.
 
-use crate::command::{GitCall, Git};
+use crate::command::{Git, GitCall};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::folder::{rediscover, refuse_used, same_folder};

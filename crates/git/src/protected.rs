@@ -82,7 +82,13 @@ impl Protected {
     }
 
     /// Takes one path as it is now.
-    pub(crate) fn accept(&mut self, top: &Path, path: &str, start: &[TreeEntry], now: &[TreeEntry]) -> Result<()> {
+    pub(crate) fn accept(
+        &mut self,
+        top: &Path,
+        path: &str,
+        start: &[TreeEntry],
+        now: &[TreeEntry],
+    ) -> Result<()> {
         let path = path.trim_start_matches("./");
         if let Some(baseline) = self.outside.get_mut(path) {
             *baseline = digest(top, path);

@@ -1,7 +1,7 @@
 //! Pushing: from a room of its own, so that nothing an agent wrote into `.git/config` (another address for a host, a program
 //! for credentials, a proxy) has a say in where the work and the token go.
 
-use crate::command::{GitCall, Git, GitError, GitFailure};
+use crate::command::{Git, GitCall, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::oid::ObjectFormat;
 use crate::refs::Refs;

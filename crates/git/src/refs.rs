@@ -131,7 +131,15 @@ impl Refs {
 
     /// Notes a move of a branch in the logs that git keeps of it, so that `git reflog` can undo it. Git does this itself
     /// where it moves the ref.
-    pub(crate) fn log_move(&self, name: &str, old: &str, new: &str, who: &CommitIdentity, at: i64, why: &str) {
+    pub(crate) fn log_move(
+        &self,
+        name: &str,
+        old: &str,
+        new: &str,
+        who: &CommitIdentity,
+        at: i64,
+        why: &str,
+    ) {
         if self.format == RefFormat::Other {
             return;
         }

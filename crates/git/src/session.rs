@@ -186,7 +186,11 @@ impl GitWorkspace {
     }
 
     /// The full state of the workspace when a work commit was made; the start where there is none.
-    pub(crate) fn state_at(&mut self, session: &RunSession, commit: Option<&WorkCommit>) -> Result<FileStates> {
+    pub(crate) fn state_at(
+        &mut self,
+        session: &RunSession,
+        commit: Option<&WorkCommit>,
+    ) -> Result<FileStates> {
         let Some(commit) = commit else { return Ok(session.start.clone()) };
         if let Some(tree) = session.record.full_tree(&commit.id) {
             // It hangs on no ref, so a `git gc --prune=now` may have taken it.

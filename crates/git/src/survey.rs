@@ -7,7 +7,9 @@ use crate::command::Git;
 use crate::entry::MODE_GITLINK;
 use crate::error::Result;
 use crate::index::{Index, Stat};
-use crate::watch::{Changes, FileTime, WatchedFiles, WatchedDir, WatchedFile, content_hash, hash_names, list, stat_of};
+use crate::watch::{
+    Changes, FileTime, WatchedDir, WatchedFile, WatchedFiles, content_hash, hash_names, list, stat_of,
+};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;

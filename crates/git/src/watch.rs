@@ -152,7 +152,12 @@ impl WatchedFiles {
     }
 
     /// A stat with the trust it deserves when the snapshot began at `began`.
-    pub(crate) fn trust(&self, stat: &Stat, began: FileTime, hash: impl FnOnce() -> Option<Oid>) -> StatTrust {
+    pub(crate) fn trust(
+        &self,
+        stat: &Stat,
+        began: FileTime,
+        hash: impl FnOnce() -> Option<Oid>,
+    ) -> StatTrust {
         match stat.ctime < began {
             true => StatTrust::Settled,
             false => hash().map_or(StatTrust::Unknown, StatTrust::Fresh),
@@ -169,7 +174,12 @@ impl WatchedFiles {
 }
 
 /// Whether something with an unchanged stat is unchanged, and whether from now on the stat alone will do.
-fn still(trust: &mut StatTrust, stat: Stat, now: Option<FileTime>, hash: impl FnOnce() -> Option<Oid>) -> bool {
+fn still(
+    trust: &mut StatTrust,
+    stat: Stat,
+    now: Option<FileTime>,
+    hash: impl FnOnce() -> Option<Oid>,
+) -> bool {
     match *trust {
         StatTrust::Settled => true,
         StatTrust::Unknown => false,

@@ -13,7 +13,7 @@ use crate::protected::Protected;
 use crate::record::{EXCLUDE_AT_START, RefRecord};
 use crate::refs::Refs;
 use crate::repo::{Repo, Tree};
-use crate::snapshot::{Snapshot, FileStates};
+use crate::snapshot::{FileStates, Snapshot};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::WorkspaceError;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The twin of a user's tree, and handing back what an agent did on it.
+//! The copy of a user's tree, and handing back what an agent did on it.
 #![allow(clippy::unwrap_used, reason = "helpers beside the tests fail them, too")]
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use jiff::Timestamp;
 use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace};
 use ralph_git::agent_copy::{self, CopyFolders};
-use ralph_git::{HandBack, CommitIdentity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, HandBack, Repo, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -172,9 +172,9 @@ fn an_agent_that_unhides_a_secret_does_not_get_it() {
     assert_eq!(both.take_in().unwrap(), ["open.txt"]);
     back(&mut both);
     assert!(!pair.agent_copy.join(".env").exists() && !pair.agent_copy.join("deep").exists());
-    // Neither through the objects that the twin can read.
+    // Neither through the objects that the copy can read.
     let all = git(&pair.agent_copy, &["cat-file", "--batch-all-objects", "--batch"]);
-    assert!(all.contains("hello") || all.contains("fn lib"), "the twin reads the user's objects");
+    assert!(all.contains("hello") || all.contains("fn lib"), "the copy reads the user's objects");
     assert!(!all.contains("TOKEN"), "{all}");
     assert_eq!(pair.user.git(&["fsck", "--no-dangling", "--no-progress"]), "");
 }
@@ -214,7 +214,7 @@ fn a_branch_follows_by_compare_and_swap_with_its_index() {
     let mut both = pair.open();
     both.reopen(&baseline).unwrap();
     assert_eq!(back(&mut both), HandedBack::default());
-    // What an agent moves in its twin goes nowhere.
+    // What an agent moves in its copy goes nowhere.
     git(&pair.agent_copy, &["commit", "-q", "--allow-empty", "-m", "agent's own"]);
     assert_eq!(back(&mut both), HandedBack::default());
     assert_eq!(pair.user.git(&["log", "--format=%s", "-1", "fix"]), "work");

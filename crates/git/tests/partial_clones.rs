@@ -4,7 +4,7 @@
 mod support;
 
 use ralph_domain::ports::{Lease, Publisher as _, Push, PushEnd, Workspace};
-use ralph_git::{Extent, GitWorkspace, CommitIdentity, Repo, WorkspaceOptions, path_remote, place};
+use ralph_git::{CommitIdentity, Extent, GitWorkspace, Repo, WorkspaceOptions, path_remote, place};
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::{Fixture, checkpoint, commit_of, git, listed, run};

@@ -38,7 +38,7 @@ impl LockHolder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Somebody else drives.
-    #[error("`{}` is held by {}", path.display(), who(holder.as_deref()))]
+    #[error("{}", already_working(path, holder.as_deref()))]
     Held {
         /// The lock file.
         path: PathBuf,
@@ -50,16 +50,17 @@ pub enum LockError {
     File(#[from] JournalError),
 }
 
-fn who(holder: Option<&LockHolder>) -> String {
-    match holder {
-        Some(h) => format!(
-            "process {} (run {}) since {}",
-            h.pid,
-            h.run_id,
-            h.since.strftime("%Y-%m-%d %H:%M:%S UTC")
-        ),
-        None => "another process".into(),
-    }
+fn already_working(path: &Path, holder: Option<&LockHolder>) -> String {
+    let Some(holder) = holder else {
+        return format!("another process is already working in this folder (lock `{}`)", path.display());
+    };
+    let since = holder.since.strftime("%Y-%m-%d %H:%M:%S UTC");
+    // `ralph archive` takes the lock under its own name.
+    let who = match holder.run_id.as_str() {
+        "archive" => "`ralph archive`".to_owned(),
+        run => format!("run {run}"),
+    };
+    format!("{who} is already working in this folder (process {}, since {since})", holder.pid)
 }
 
 /// A held lock; given back when dropped and when every inherited copy is closed.
@@ -71,9 +72,9 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock. Where the holder is dead but its guard is still ending what it left behind, waits for up to `patience`.
-    pub fn take(path: &Path, holder: &LockHolder, patience: Duration) -> Result<Self, LockError> {
-        let deadline = Instant::now() + patience;
+    /// Takes the lock. Where the holder is dead but its guard is still ending what it left behind, waits for up to `timeout`.
+    pub fn take(path: &Path, holder: &LockHolder, timeout: Duration) -> Result<Self, LockError> {
+        let deadline = Instant::now() + timeout;
         loop {
             match Self::try_take(path, holder) {
                 Err(LockError::Held { holder: Some(found), .. })

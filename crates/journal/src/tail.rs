@@ -58,7 +58,11 @@ impl Tail {
     }
 
     /// Hands over what has come since the last call, at most `most` events, complete lines only.
-    pub(crate) fn poll(&mut self, most: usize, each: &mut dyn FnMut(JournalLine)) -> Result<(), JournalError> {
+    pub(crate) fn poll(
+        &mut self,
+        most: usize,
+        each: &mut dyn FnMut(JournalLine),
+    ) -> Result<(), JournalError> {
         // Gone for a moment (an agent's `git clean`); it will be back.
         let Ok(meta) = std::fs::metadata(&self.path) else { return Ok(()) };
         let other = self.inode.is_some_and(|inode| inode != meta.ino());
@@ -86,7 +90,11 @@ impl Tail {
     }
 
     /// Reads on from `at`; says what is wrong where the file is not what it was.
-    fn read(&mut self, most: usize, each: &mut dyn FnMut(JournalLine)) -> Result<Option<String>, JournalError> {
+    fn read(
+        &mut self,
+        most: usize,
+        each: &mut dyn FnMut(JournalLine),
+    ) -> Result<Option<String>, JournalError> {
         let fail = |e| JournalError::file("read", &self.path, e);
         let mut file = File::open(&self.path).map_err(fail)?;
         file.seek(SeekFrom::Start(self.at)).map_err(fail)?;

@@ -9,13 +9,13 @@ use ralph_domain::id::{RunId, Seq};
 use ralph_domain::lease::{DriverLease, Epoch};
 use ralph_domain::ports::Stream;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_journal::artifacts::{self, LOG_HEAD, LOG_TAIL, OutputLog};
 use ralph_journal::follow::Follower;
 use ralph_journal::journal::{Integrity, Journal, Places};
 use ralph_journal::layout::RalphDir;
-use ralph_journal::lock::{self, LockHolder, LockError, RunLock};
+use ralph_journal::lock::{self, LockError, LockHolder, RunLock};
 use ralph_journal::{JournalError, inbox, snapshot};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn spec(path: &Path) -> RunSpec {
         created_at: Timestamp::UNIX_EPOCH,
         task: Task::from_prompt("t", "PROMPT.md").unwrap(),
         settings: ConfigFile::default().resolve(),
-        place: Place::InPlace,
+        place: WorkspaceKind::InPlace,
         workspace: path.join("repo"),
         origin: path.join("repo"),
         branch: None,
@@ -343,9 +343,9 @@ fn a_lock_tells_of_its_driver_and_one_of_an_older_version_is_read() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing is told before a driver has started");
     let lease =
         DriverLease { machine: Some("m1".into()), epoch: Some(Epoch(3)), version: Some("0.1.0".into()) };
-    held.tell(&lease).unwrap();
+    held.record_driver(&lease).unwrap();
     assert_eq!(lock::holder(&path), Some(LockHolder { lease, ..me.clone() }));
-    held.tell(&DriverLease::default()).unwrap();
+    held.record_driver(&DriverLease::default()).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing of the longer text is left");
     assert_eq!(serde_json::from_str::<LockHolder>(&bare).unwrap(), me);
 }

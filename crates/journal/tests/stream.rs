@@ -11,7 +11,7 @@ use ralph_domain::redact::Redactor;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RunDir;
 use ralph_journal::live::{LIVE_MAX, LiveBody, LiveLog, LivePosition, LiveStream};
-use ralph_journal::stream::{Cursor, RunStream, StreamStart, StreamItem};
+use ralph_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_journal::wake::{Waker, poke};
 use ralph_journal::{inbox, index};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn run_in(folder: &Path) -> RunDir {
     let run = RunDir::at(folder);
@@ -85,7 +85,10 @@ fn what_was_shown_stands_between_the_events_it_came_between() {
     let whole = ["1", "hello", "\"tool_call\"", "2", "3", "\"check_output\"", "4"];
     assert_eq!(all(&mut stream), whole);
     assert_eq!(all(&mut RunStream::open(&run, StreamStart::Beginning).unwrap()), whole);
-    assert_eq!(all(&mut RunStream::open(&run, StreamStart::From(Seq(3))).unwrap()), ["3", "\"check_output\"", "4"]);
+    assert_eq!(
+        all(&mut RunStream::open(&run, StreamStart::From(Seq(3))).unwrap()),
+        ["3", "\"check_output\"", "4"]
+    );
     let half = StreamStart::After(Cursor { seq: Seq(1), live: 1 });
     assert_eq!(all(&mut RunStream::open(&run, half).unwrap()), whole[2..]);
     assert_eq!(
@@ -122,7 +125,11 @@ fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
     std::fs::write(run.events(), &whole).unwrap();
     for lie in ["513 7\n", "513 999999999\n", "600 0\n", "no marks\n", ""] {
         std::fs::write(run.index(), lie).unwrap();
-        assert_eq!(all(&mut RunStream::open(&run, StreamStart::From(Seq(600))).unwrap()), expected, "{lie:?}");
+        assert_eq!(
+            all(&mut RunStream::open(&run, StreamStart::From(Seq(600))).unwrap()),
+            expected,
+            "{lie:?}"
+        );
     }
     // Whoever opens the journal to go on makes the marks again.
     let places = Places { dir: run.clone(), seal: None, spare: None };
@@ -208,13 +215,13 @@ fn a_letter_wakes_whoever_drives_and_a_stale_socket_harms_nobody() {
         poke(&run);
         let waker = Waker::listen(&run).unwrap();
         inbox::send(&run, "ana", Control::Pause).unwrap();
-        waker.wait(PATIENCE);
+        waker.wait(TIMEOUT);
         waker.wait(Duration::from_millis(1));
         // A driver that was killed leaves its socket; the next one takes its place.
         std::mem::forget(waker);
         let next = Waker::listen(&run).unwrap();
         poke(&run);
-        next.wait(PATIENCE);
+        next.wait(TIMEOUT);
         drop(next);
         assert!(!run.wake().exists());
         inbox::send(&run, "ana", Control::Resume).unwrap();
@@ -248,7 +255,7 @@ fn another_process_is_followed_while_it_writes() {
         .unwrap();
     let mut told: Vec<String> = Vec::new();
     while told.len() < 1200 {
-        let items = stream.wait(PATIENCE).unwrap();
+        let items = stream.wait(TIMEOUT).unwrap();
         assert!(!items.is_empty(), "{} told", told.len());
         told.extend(items.iter().map(short));
     }
@@ -395,7 +402,8 @@ impl Story {
             Happening::ReopenFrom => {
                 self.poll();
                 let from = self.seq / 2 + 1;
-                let mut part = RunStream::open(&self.run, StreamStart::From(Seq(from))).unwrap().events_only();
+                let mut part =
+                    RunStream::open(&self.run, StreamStart::From(Seq(from))).unwrap().events_only();
                 let expected: Vec<String> = (from..=self.seq).map(|n| n.to_string()).collect();
                 assert_eq!(all(&mut part), expected);
             }

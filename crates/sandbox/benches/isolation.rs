@@ -1,11 +1,11 @@
-//! What the fence costs: the start of a command, and bytes through the proxy. Prints numbers, judges nothing.
+//! What the sandbox costs: the start of a command, and bytes through the proxy. Prints numbers, judges nothing.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a part of the program")]
 
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_sandbox::egress::{Egress, EgressPolicy, Endpoint};
 use ralph_sandbox::isolation::detect;
-use ralph_sandbox::{LocalIsolation, IsolationSpec, LocalOptions, LocalSandbox};
+use ralph_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ impl ExecSink for Quiet {
 fn main() {
     let dir = tempfile::tempdir().unwrap();
     let open = start(dir.path(), LocalIsolation::None);
-    println!("start of `true`, median of {STARTS}: without a fence {open:.2?}");
+    println!("start of `true`, median of {STARTS}: without a sandbox {open:.2?}");
     for (name, isolation) in [("bwrap", Isolation::Bwrap), ("landlock", Isolation::Landlock)] {
         for proxied in [false, true] {
             let mut spec = IsolationSpec::new(dir.path().join("run"));
@@ -53,8 +53,11 @@ fn start(dir: &Path, isolation: LocalIsolation) -> Duration {
     let work = dir.join("work");
     std::fs::create_dir_all(&work).unwrap();
     let exe = PathBuf::from(env!("CARGO_BIN_EXE_guard-probe"));
-    let options =
-        LocalOptions { guard_exe: Some(exe), isolation, ..LocalOptions::new("bench", &ralph_testkit::vars()) };
+    let options = LocalOptions {
+        guard_exe: Some(exe),
+        isolation,
+        ..LocalOptions::new("bench", &ralph_testkit::vars())
+    };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     let request = ExecRequest::new(vec!["true".into()]);
     let mut times: Vec<Duration> = (0..STARTS)

@@ -1,4 +1,4 @@
-//! The way into the network from behind the fence, and the way back.
+//! The way into the network from inside the sandbox, and the way back.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::{Output, PROBE, Sink, run, sh};
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{Sandbox as _, StopCause};
-use ralph_sandbox::egress::{EgressPolicy, Endpoint, HostRule, EgressRefusal};
+use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule};
 use ralph_sandbox::isolation::detect;
 use ralph_sandbox::{IsolationSpec, LocalOptions, LocalSandbox};
 use std::io::{Read as _, Write as _};
@@ -45,7 +45,7 @@ struct Net {
     dialled: Arc<Mutex<Vec<SocketAddr>>>,
 }
 
-/// A fenced sandbox whose listed names lead to `to`, and whose every connection goes to `really`.
+/// A sandboxed sandbox whose listed names lead to `to`, and whose every connection goes to `really`.
 fn net(
     isolation: Isolation,
     allow: &[&str],

@@ -1,4 +1,4 @@
-//! Every way out that is known, tried by a program behind the fence.
+//! Every way out that is known, tried by a program in the sandbox.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
 mod common;

@@ -12,7 +12,7 @@ use ralph_domain::ports::{
     WriteMode,
 };
 use ralph_sandbox::LocalProvider;
-use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, HostedKeeper, Logins, ProviderFactory, is_of_run};
+use ralph_sandbox::hosted::{HostedKeeper, HostedOptions, HostedSandbox, Logins, ProviderFactory, is_of_run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

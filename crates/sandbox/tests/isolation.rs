@@ -1,4 +1,4 @@
-//! Commands behind the fence: what they see, what they can change, how they end.
+//! Commands in the sandbox: what they see, what they can change, how they end.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
 mod common;
@@ -7,18 +7,22 @@ use common::{Output, PROBE, Sink, run, sh};
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, StopCause};
 use ralph_sandbox::isolation::{GitAccess, detect};
-use ralph_sandbox::{LocalIsolation, IsolationSpec, LocalOptions, LocalSandbox};
+use ralph_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A fenced sandbox over a fresh folder.
+/// A sandboxed sandbox over a fresh folder.
 struct Fenced {
     dir: tempfile::TempDir,
     sandbox: LocalSandbox,
 }
 
-fn options(dir: &Path, isolation: Isolation, change: impl FnOnce(&mut IsolationSpec)) -> Option<LocalOptions> {
+fn options(
+    dir: &Path,
+    isolation: Isolation,
+    change: impl FnOnce(&mut IsolationSpec),
+) -> Option<LocalOptions> {
     let mut spec = IsolationSpec::new(dir.join("run"));
     change(&mut spec);
     let isolation = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
@@ -250,7 +254,7 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
     assert!(matches!(none.choose(Isolation::None, IsolationSpec::new("/x")), Ok(LocalIsolation::None)));
 }
 
-/// A folder in none of the places that the fence covers (temporary folders, the home): builds may
+/// A folder in none of the places that the sandbox covers (temporary folders, the home): builds may
 /// well be kept in one of those.
 fn seen_from_inside() -> Option<tempfile::TempDir> {
     let home = ralph_testkit::vars().home().map(Path::to_owned).unwrap_or_default();

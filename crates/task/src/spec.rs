@@ -127,7 +127,7 @@ impl Task {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum WorkspaceKind {
-    /// The user's own working tree; behind a fence on a twin of it.
+    /// The user's own working tree; in a sandbox on a copy of it.
     InPlace,
     /// A linked worktree of the user's repo.
     Worktree,
@@ -196,7 +196,7 @@ impl RunSpec {
     pub fn commits_on_branch(&self) -> bool {
         self.branch.is_some()
     }
-    /// Whether the agent works on a twin of the user's tree, whose files are handed back.
+    /// Whether the agent works on a copy of the user's tree, whose files are handed back.
     pub fn hands_back(&self) -> bool {
         self.place == WorkspaceKind::InPlace && self.workspace != self.origin
     }

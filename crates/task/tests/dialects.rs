@@ -78,8 +78,9 @@ fn read_everything(text: &str) {
     let _ = (template::open_names(text), template::unknown_names(text), prompt_sections(text));
     let _ = detect_text("x", text);
     for dialect in Dialect::ALL {
-        let files =
-            TaskTexts::new(dialect.main_file(), text).with("ralph/prd.md", text).with("ralph/prompt.md", text);
+        let files = TaskTexts::new(dialect.main_file(), text)
+            .with("ralph/prd.md", text)
+            .with("ralph/prompt.md", text);
         let report = lint(dialect, &files, &LintFacts::default());
         assert!(report.task.is_some() || report.refuses(), "no task, no reason");
         let again = lint(dialect, &files, &LintFacts::default());

@@ -1,5 +1,5 @@
 //! Agents of kind `actions`: one model call per session, which answers with a strict JSON contract of actions. An answer that
-//! breaks it may be mended a bounded number of times; what is then still wrong is recorded as a failure.
+//! breaks it may be fixed a bounded number of times; what is then still wrong is recorded as a failure.
 
 mod contract;
 pub mod intake;
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 const REPAIR: &str = include_str!("templates/repair.md");
-/// How much of an answer that broke the contract is sent back to be mended.
+/// How much of an answer that broke the contract is sent back to be fixed.
 const SENT_BACK_MAX: usize = 64 * 1024;
 /// Claims of one session.
 const CLAIMS_MAX: usize = 500;
@@ -131,7 +131,7 @@ impl Agent for ActionsAgent {
 }
 
 impl ActionsAgent {
-    /// The model's answer, mended where that is needed and allowed.
+    /// The model's answer, fixed where that is needed and allowed.
     fn answer(
         &self,
         caller: &mut Caller<'_>,
@@ -160,7 +160,7 @@ impl ActionsAgent {
                     return Ok(contract);
                 }
                 Err(Unreadable::End(end)) if told.repairs == 0 => return Err(end),
-                Err(Unreadable::End(_)) => "the model gave no answer when it was asked to mend it".to_owned(),
+                Err(Unreadable::End(_)) => "the model gave no answer when it was asked to fix it".to_owned(),
                 Err(Unreadable::Problem(problem)) => problem.to_string(),
             };
             told.answer = Value::String(said.clone());
@@ -193,7 +193,7 @@ impl ActionsAgent {
 }
 
 enum Unreadable {
-    /// There is nothing to mend.
+    /// There is nothing to fix.
     End(SessionEnd),
     Problem(IntakeError),
 }

@@ -8,8 +8,8 @@ use crate::session::confine::{self, FileOperation};
 use crate::session::deadline::Deadline;
 use ralph_domain::event::SessionEnd;
 use ralph_domain::ports::{
-    ActionEnd, ActionStart, Ask, ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SessionRequest,
-    SessionSink, StopCause, Stream, AgentRequests, WriteMode,
+    ActionEnd, ActionStart, AgentRequests, Ask, ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError,
+    SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::text;

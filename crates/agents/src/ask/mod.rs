@@ -6,7 +6,7 @@ mod model;
 
 use crate::session::spend::Pricing;
 use ralph_domain::model::ModelClient;
-use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, Asker, Question, AskTarget};
+use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, Asker, Question};
 use std::sync::Arc;
 
 /// Asks models through a client, and agents by themselves.

@@ -4,8 +4,8 @@
 use super::activity::only_looks;
 use super::claude_result::{StreamFacts, judge, tokens_of, usage};
 use super::parser::{
-    ProcessClose, ParserNotes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
-    final_message, no_result,
+    Parsed, ParserNotes, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    ended_without_result, final_message, no_result,
 };
 use super::stream::Events;
 use crate::limits;

@@ -32,7 +32,12 @@ pub(super) struct StreamFacts {
 }
 
 /// The end that a result event stands for.
-pub(super) fn judge(result: &Value, message: &str, seen: &StreamFacts, close: &ProcessClose<'_>) -> SessionEnd {
+pub(super) fn judge(
+    result: &Value,
+    message: &str,
+    seen: &StreamFacts,
+    close: &ProcessClose<'_>,
+) -> SessionEnd {
     let subtype = result["subtype"].as_str().unwrap_or_default();
     if result["is_error"] != true && !subtype.starts_with("error") {
         return judge_success(result, message, seen, close);

@@ -2,8 +2,8 @@
 
 use super::activity::{relative, unwrapped};
 use super::parser::{
-    ProcessClose, ParserNotes, Parsed, RESULT_READ, ended_by_engine, ended_without_result, failed_after_success,
-    final_message,
+    Parsed, ParserNotes, ProcessClose, RESULT_READ, ended_by_engine, ended_without_result,
+    failed_after_success, final_message,
 };
 use super::stream::Events;
 use super::words;

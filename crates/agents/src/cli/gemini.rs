@@ -2,8 +2,8 @@
 //! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    ProcessClose, ParserNotes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
-    failed_after_success, final_message, last_lines, no_result,
+    Parsed, ParserNotes, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    ended_without_result, failed_after_success, final_message, last_lines, no_result,
 };
 use super::stream::Events;
 use super::words;

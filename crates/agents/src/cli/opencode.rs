@@ -2,8 +2,8 @@
 //! more tool calls is the last one.
 
 use super::parser::{
-    ProcessClose, ParserNotes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
-    failed_after_success, final_message,
+    Parsed, ParserNotes, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    ended_without_result, failed_after_success, final_message,
 };
 use super::stream::Events;
 use super::words;

@@ -195,7 +195,12 @@ fn plain(text: &str) -> String {
 }
 
 /// The response of a session that printed no result.
-pub(crate) fn no_result(format: &str, error: Option<&Value>, stderr: &str, close: &ProcessClose<'_>) -> Value {
+pub(crate) fn no_result(
+    format: &str,
+    error: Option<&Value>,
+    stderr: &str,
+    close: &ProcessClose<'_>,
+) -> Value {
     json!({
         "format": format,
         "result": null,

@@ -4,7 +4,7 @@
 //! model said has no output.
 
 use super::claude::ClaudeEvents;
-use super::parser::{ProcessClose, ParserNotes, Parsed, ended_by_engine};
+use super::parser::{Parsed, ParserNotes, ProcessClose, ended_by_engine};
 use super::stream::Events;
 use super::words;
 use crate::scan::Cursor;

@@ -1,7 +1,7 @@
 //! What the CLIs that print JSON have in common: stdout is a stream of objects, stderr is kept to its end, and its lines
 //! are shown to those CLIs that complain there while they wait.
 
-use super::parser::{ProcessClose, ParserNotes, Parsed, Parser, STDERR_MAX};
+use super::parser::{Parsed, Parser, ParserNotes, ProcessClose, STDERR_MAX};
 use crate::bounded::{self, RESPONSE_MAX, Tail};
 use crate::objects::Objects;
 use memchr::memchr;

@@ -2,8 +2,8 @@
 //! what it printed on stdout may quote anything.
 
 use super::parser::{
-    ProcessClose, ParserNotes, Parsed, Parser, REASON_MAX, STDERR_MAX, ended_by_engine, final_message, how_it_ended,
-    last_lines,
+    Parsed, Parser, ParserNotes, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
+    how_it_ended, last_lines,
 };
 use super::words;
 use crate::bounded::{RESPONSE_MAX, Tail};

@@ -1,9 +1,9 @@
 //! The agent: a model with tools, one fresh conversation per session.
 
 use super::browser::Browsers;
+use super::conversation;
 use super::custom::CustomTool;
 use super::process::Processes;
-use super::conversation;
 use super::toolbox::Toolbox;
 use crate::session::Pricing;
 use ralph_domain::config::{AgentConfig, Models};

@@ -92,7 +92,12 @@ impl CallContext<'_> {
         Ok(Ok(outcome))
     }
 
-    fn result(&self, call: &ToolCall, made: Result<ToolOutcome, String>, done: &mut Option<String>) -> ToolResult {
+    fn result(
+        &self,
+        call: &ToolCall,
+        made: Result<ToolOutcome, String>,
+        done: &mut Option<String>,
+    ) -> ToolResult {
         let (made, is_error) = match made {
             Ok(made) => (made, false),
             Err(why) => (ToolOutcome::text(why), true),

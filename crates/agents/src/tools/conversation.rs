@@ -17,8 +17,8 @@ use ralph_domain::model::{
 };
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream,
-    AgentRequests,
+    AgentRequests, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    StopCause, Stream,
 };
 use ralph_domain::text;
 use serde_json::json;

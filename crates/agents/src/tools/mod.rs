@@ -11,12 +11,12 @@ mod agent;
 mod args;
 mod browser;
 mod calls;
+mod conversation;
 mod custom;
 mod halt;
 mod kit;
 mod path_rules;
 mod process;
-mod conversation;
 mod toolbox;
 
 pub use agent::ToolsAgent;

@@ -112,7 +112,10 @@ mod tests {
         }
         assert!(path_rules.file("tests/a.rs", PathAccess::Read).is_ok());
         for protected in ["tests/a.rs", "other/a.rs"] {
-            assert!(path_rules.file(protected, PathAccess::Write).unwrap_err().contains("protected"), "{protected}");
+            assert!(
+                path_rules.file(protected, PathAccess::Write).unwrap_err().contains("protected"),
+                "{protected}"
+            );
         }
         let below = PathRules { cwd: Path::new("web"), ..path_rules };
         assert_eq!(below.file("a.txt", PathAccess::Read).unwrap(), Path::new("web/a.txt"));

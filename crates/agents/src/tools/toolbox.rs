@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::custom::CustomTool;
-use super::kit::{self, ToolContext, ToolOutcome, Tool};
+use super::kit::{self, Tool, ToolContext, ToolOutcome};
 use ralph_domain::model::{ToolCall, ToolSpec};
 use ralph_domain::text;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,14 +3,14 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::{isolation, find, handover, model_access, models, settings, wiring};
+use crate::{find, handover, isolation, model_access, models, settings, wiring};
 use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
 use ralph_domain::config::Isolation;
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::GitRemote;
-use ralph_domain::spec::{WorkspaceKind, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, place};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::{artifacts, registry};
@@ -150,7 +150,7 @@ fn settle_in(
     Ok(spec)
 }
 
-/// What a run was frozen with comes from the remote, like a repo's files. What opens the fence or says where keys go is this
+/// What a run was frozen with comes from the remote, like a repo's files. What opens the sandbox or says where keys go is this
 /// machine's user's to say.
 fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolation>) -> Result<(), AppError> {
     let loaded = settings::load(env, &spec.origin)?;

@@ -15,8 +15,12 @@ use ralph_domain::money::Usd;
 use ralph_domain::price::PriceTable;
 use std::path::Path;
 
-/// The fence of this run. Running without one needs the user's own word: a flag or the user's own configuration.
-pub fn isolation(env: &Environment, request: &RunRequest, loaded: &LoadedSettings) -> Result<Isolation, AppError> {
+/// The sandbox of this run. Running without one needs the user's own word: a flag or the user's own configuration.
+pub fn isolation(
+    env: &Environment,
+    request: &RunRequest,
+    loaded: &LoadedSettings,
+) -> Result<Isolation, AppError> {
     let own = request.isolation.or(loaded.user_isolation);
     let repo_says_none = loaded.repo_isolation == Some(Isolation::None);
     let wanted = own.or(loaded.repo_isolation.filter(|_| !repo_says_none)).unwrap_or_default();

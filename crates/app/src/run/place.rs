@@ -8,7 +8,7 @@ use crate::request::{PlaceRequest, RunRequest};
 use crate::{handover, wiring};
 use ralph_domain::config::CloneConfig;
 use ralph_domain::spec::RunSpec;
-use ralph_git::{Extent, LeftOut, Repo, place, sparse_folder, agent_copy};
+use ralph_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
 use ralph_journal::layout::StateHome;
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,7 @@ use crate::request::PlaceRequest;
 use ralph_core::RunWriter;
 use ralph_domain::event::Placed;
 use ralph_domain::id::{Digest, RunId};
-use ralph_domain::spec::{WorkspaceKind, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{Extent, LeftOut, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::{artifacts, shown};
@@ -97,8 +97,11 @@ pub(crate) fn make(
     let placed = place::make(env, home, &origin, &spec, request)?;
     watcher.boundary("place.made");
     (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
-    let repo =
-        if spec.place == WorkspaceKind::InPlace { origin } else { Repo::discover(env.vars(), &spec.workspace)? };
+    let repo = if spec.place == WorkspaceKind::InPlace {
+        origin
+    } else {
+        Repo::discover(env.vars(), &spec.workspace)?
+    };
     repo.exclude_ralph_dir()?;
     handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref())?;
     fresh_state_files(env, home, &spec)?;

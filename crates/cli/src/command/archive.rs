@@ -69,7 +69,7 @@ fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
     for folder in std::iter::once(top.to_owned()).chain(elsewhere) {
         if let Some(driver) = locks::holder(&home, &folder) {
             let id = &driver.run_id;
-            return Err(CommandError::usage(format!("run {id} is driven now (process {})", driver.pid))
+            return Err(CommandError::usage(format!("run {id} is running now (process {})", driver.pid))
                 .cause("its agents work on this plan")
                 .hint(format!("`ralph stop {id}` ends it after its session; then `ralph archive`")));
         }

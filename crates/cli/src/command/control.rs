@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a busy run may take to look at its inbox before that is said.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A control that needs nothing but the run.
 #[derive(Debug, clap::Args)]
@@ -186,7 +186,7 @@ pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     send(app, &entry, Control::Skip { agent }, out)
 }
 
-/// Lets an agent rest.
+/// Puts an agent into cooldown.
 pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = AgentName::new(args.agent);
@@ -274,7 +274,7 @@ fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<
     let handle = app.handle(entry);
     let name = control.name();
     let id = handle.send(control)?;
-    let taken = handle.wait_for_outcome(&id, PATIENCE)?;
+    let taken = handle.wait_for_outcome(&id, ANSWER_TIMEOUT)?;
     if out.json {
         let reason = match &taken {
             ControlOutcome::Refused(reason) => Some(reason),
@@ -290,21 +290,20 @@ fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<
     }
     let run = &entry.run_id;
     match taken {
-        ControlOutcome::Received => out.say(format!("{name}: run {run} has taken it")),
+        ControlOutcome::Received => out.say(format!("{name}: accepted by run {run}")),
         ControlOutcome::Refused(reason) if out.json => {
             out.say(format!("{name}: run {run} refused it: {reason}"));
             return Ok(ErrorKind::Usage.exit_code());
         }
         ControlOutcome::Refused(reason) => {
             return Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))
-                .hint("nothing was changed; mend it and send it again"));
+                .hint("nothing was changed; fix it and send it again"));
         }
         ControlOutcome::NotYet if handle.is_driven() => out.say(format!(
-            "{name}: not picked up yet: run {run} is busy and takes it at its next look (`ralph logs -f {run}`)"
+            "{name}: sent; run {run} is busy and applies it at its next step (`ralph logs -f {run}`)"
         )),
-        ControlOutcome::NotYet => out.say(format!(
-            "{name}: kept for run {run}; no process drives it now, `ralph resume {run}` goes on"
-        )),
+        ControlOutcome::NotYet => out
+            .say(format!("{name}: saved for run {run}, which is not running; `ralph resume {run}` goes on")),
     }
     Ok(0)
 }

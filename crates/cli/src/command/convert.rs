@@ -7,7 +7,7 @@ mod to_prompt;
 mod to_ralph_json;
 mod to_ralph_task;
 
-use self::draft::{TaskDraft, ConversionLoss};
+use self::draft::{ConversionLoss, TaskDraft};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use ralph_app::{App, Environment, find, task_source};
@@ -166,7 +166,7 @@ fn print_report(names: &[PathBuf], lost: &[ConversionLoss], to: &Path, errors: u
     }
     let how = match errors {
         0 => "`ralph lint` has no errors; read it through".to_owned(),
-        n => format!("`ralph lint {}` shows {} to mend", to.display(), count(n, "error")),
+        n => format!("`ralph lint {}` shows {} to fix", to.display(), count(n, "error")),
     };
     out.line(format!("{} {how}", out.out(Tone::Plain, "next:")));
 }

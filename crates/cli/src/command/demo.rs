@@ -50,7 +50,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let isolation = match isolation::resolve(app.environment(), Isolation::Auto) {
         Ok(_) => Isolation::Auto,
         Err(_) => {
-            out.say("this machine cannot fence agents off (`ralph doctor` says why); the demo's own agent does no harm");
+            out.say("this machine cannot sandbox agents (`ralph doctor` says why); the demo's own agent does no harm");
             Isolation::None
         }
     };

@@ -1,4 +1,4 @@
-//! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that mends it.
+//! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that fixes it.
 
 mod agents;
 mod code_host;

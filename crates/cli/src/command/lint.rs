@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 const ROUNDS: usize = 5;
 
 /// Checks a task file. Errors are what `ralph run` refuses; warnings are what makes loops fail. Each names its place, what
-/// is wrong and what mends it. Exit code 0 without errors, else 2.
+/// is wrong and what fixes it. Exit code 0 without errors, else 2.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph lint                      the task of this folder
   ralph lint ralph/tasks.json
-  ralph lint --fix                mend what can be mended without asking
+  ralph lint --fix                fix what can be fixed without asking
   ralph lint --probe-checks       also run the checks: one that passes already proves nothing")]
 pub struct LintArgs {
     /// The task file; the only one of this folder if left out.
@@ -146,7 +146,7 @@ fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out:
         out.err(Tone::Bad, out.sign(Sign::Bad))
     };
     let said = match (errors, warnings) {
-        (0, 0) => "nothing to say".to_owned(),
+        (0, 0) => "no problems".to_owned(),
         (0, _) => format!("no errors, {}", count(warnings, "warning")),
         (_, 0) => count(errors, "error"),
         _ => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
@@ -156,6 +156,6 @@ fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out:
     out.say(format!("{sign} {name}{written}: {said}"));
     let mendable = report.diagnostics.iter().filter(|d| d.edit.is_some()).count();
     if mendable > 0 {
-        out.say(format!("{} `ralph lint --fix` mends {mendable} of them", out.err(Tone::Plain, "next:")));
+        out.say(format!("{} `ralph lint --fix` fixes {mendable} of them", out.err(Tone::Plain, "next:")));
     }
 }

@@ -3,7 +3,7 @@
 mod output;
 
 use crate::error::CommandError;
-use crate::follow::{Printer, FollowTimer};
+use crate::follow::{FollowTimer, Printer};
 use crate::output::Out;
 use ralph_app::App;
 use ralph_app::facts::RunReading;
@@ -11,7 +11,7 @@ use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
 use ralph_journal::JournalError;
-use ralph_journal::stream::{RunStream, StreamStart, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::collections::VecDeque;
 use std::path::Path;
 

@@ -41,7 +41,7 @@ pub enum ModelsAction {
     Check(CheckArgs),
 }
 
-/// Makes one real call and says what is wrong and how to mend it.
+/// Makes one real call and says what is wrong and how to fix it.
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
     /// The profile, or a model as PROVIDER/MODEL; without it, the default profile.

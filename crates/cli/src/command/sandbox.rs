@@ -1,4 +1,4 @@
-//! `ralph sandbox`: the fence of this machine, and the containers and machines that runs have made.
+//! `ralph sandbox`: the sandbox of this machine, and the containers and machines that runs have made.
 
 pub mod list;
 pub mod rm;
@@ -10,7 +10,7 @@ use ralph_app::App;
 use ralph_domain::ports::{SandboxInfo, SandboxProvider};
 use serde::Serialize;
 
-/// Tests the fence of this machine, and looks after the containers and machines that runs have made.
+/// Tests the sandbox of this machine, and looks after the containers and machines that runs have made.
 #[derive(Debug, clap::Args)]
 pub struct SandboxArgs {
     /// What to do with them.
@@ -21,7 +21,7 @@ pub struct SandboxArgs {
 /// What to do with sandboxes.
 #[derive(Debug, clap::Subcommand)]
 pub enum SandboxCommand {
-    /// Try every known way out of the fence.
+    /// Try every known way out of the sandbox.
     Test(test::TestArgs),
     /// List the sandboxes of every provider.
     List(list::ListArgs),

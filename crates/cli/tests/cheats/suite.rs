@@ -1,5 +1,5 @@
-//! Cheats by the dozen: each in place (with all the rights of the user), in a worktree and in a clone (behind the fence
-//! where this machine has one). Each has an honest twin in the same scene, which passes: so a cheat fails for its own sake.
+//! Cheats by the dozen: each in place (with all the rights of the user), in a worktree and in a clone (in the sandbox
+//! where this machine has one). Each has an honest copy in the same scene, which passes: so a cheat fails for its own sake.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use super::RALPH;
@@ -57,7 +57,7 @@ impl Cheat {
         }
     }
 
-    /// Every place: the cheat is never proven, the honest twin is.
+    /// Every place: the cheat is never proven, the honest copy is.
     pub fn is_never_proven(&self) {
         for place in [WorkspaceKind::Here, WorkspaceKind::Worktree, WorkspaceKind::Clone] {
             let (run, said) = self.play(place, self.cheat);
@@ -114,8 +114,8 @@ impl Cheat {
             format!("{}:{}:{path}", env.path("home/.local/bin").display(), repo.dir.join(".bin").display());
         let run = |args: &[&str]| TestEnv::finish(env.ralph_command(&repo.dir, args).env("PATH", &path));
         let mut done = run(&args);
-        if done.code == Some(4) && done.stderr.contains("cannot fence") {
-            // A machine without a fence: the same place, with all the rights of the user.
+        if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
+            // A machine without a sandbox: the same place, with all the rights of the user.
             done = run(&[args.as_slice(), &["--isolation", "none"]].concat());
         }
         let line = done.stdout.lines().last().unwrap_or_default();

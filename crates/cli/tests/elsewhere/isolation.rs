@@ -1,4 +1,4 @@
-//! What the user's own words open in the fence of this machine, and what a repo's cannot.
+//! What the user's own words open in the sandbox of this machine, and what a repo's cannot.
 
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
@@ -47,8 +47,9 @@ fn part(
 #[test]
 fn hosts_and_variables_are_opened_by_the_user_alone() {
     let machine = ralph_sandbox::isolation::detect(&ralph_testkit::vars());
-    if machine.choose(ralph_domain::config::Isolation::Auto, ralph_sandbox::IsolationSpec::new("/")).is_err() {
-        ralph_testkit::skip("no fence works on this machine");
+    if machine.choose(ralph_domain::config::Isolation::Auto, ralph_sandbox::IsolationSpec::new("/")).is_err()
+    {
+        ralph_testkit::skip("no sandbox works on this machine");
         return;
     }
     let port = serve();

@@ -268,7 +268,8 @@ impl Driver {
             Some(reason) => Err(HandoverFailure::person(
                 format!("the remote {} does not take the push: {reason}", remote.url),
                 "a rule of the host may protect the branch; change it there, then `ralph resume`",
-            ).into()),
+            )
+            .into()),
         }
     }
 

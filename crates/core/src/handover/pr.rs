@@ -106,7 +106,12 @@ impl Driver {
 
 /// The branch that the pull request goes to: what the task says, the one that the work started from where the host has it,
 /// else the host's default.
-fn base(forge: &dyn Forge, state: &RunState, publisher: &dyn Publisher, head: &str) -> HandoverResult<String> {
+fn base(
+    forge: &dyn Forge,
+    state: &RunState,
+    publisher: &dyn Publisher,
+    head: &str,
+) -> HandoverResult<String> {
     if let Some(base) = &state.spec.settings.handover.pr.base {
         return Ok(base.clone());
     }

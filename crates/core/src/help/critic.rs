@@ -1,7 +1,7 @@
 //! The critic: one short look by other eyes. Its objections become the next session's nudge.
 
 use jiff::Timestamp;
-use ralph_domain::ports::{Question, AskTarget};
+use ralph_domain::ports::{AskTarget, Question};
 use ralph_domain::text::head;
 use std::time::Duration;
 

@@ -5,13 +5,13 @@ use super::{add, rules};
 use jiff::Timestamp;
 use ralph_domain::config::Profile;
 use ralph_domain::money::Usage;
-use ralph_domain::ports::{AskSink, Asker, EarlierAnswer, Question, AskTarget};
+use ralph_domain::ports::{AskSink, AskTarget, Asker, EarlierAnswer, Question};
 use ralph_domain::state::RunState;
 use ralph_protocol::diagnosis::{Report, SCHEMA};
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/doctor.md");
-/// Calls that may mend an answer which breaks the schema.
+/// Calls that may fix an answer which breaks the schema.
 const REPAIRS: usize = 1;
 /// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);

@@ -15,7 +15,7 @@ pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {
     let failing: Vec<&str> =
         state.work.checks.values().filter(|r| !r.passed).map(|r| r.name.as_str()).collect();
     let evidence = if record.evidence.is_empty() {
-        vec!["no sign of circling".to_owned()]
+        vec!["no sign of being stuck".to_owned()]
     } else {
         record.evidence.clone()
     };
@@ -41,8 +41,8 @@ pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {
         _ => None,
     };
     let summary = match (kinds.is_empty(), failing.as_slice()) {
-        (true, []) => "Nothing in the record points to circling.".to_owned(),
-        (true, names) => format!("Failing: {}. Nothing points to circling yet.", names.join(", ")),
+        (true, []) => "Nothing in the record shows that the run is stuck.".to_owned(),
+        (true, names) => format!("Failing: {}. Nothing shows that the run is stuck yet.", names.join(", ")),
         (false, _) => format!("{}.", evidence.join("; ")),
     };
     Report {
@@ -78,7 +78,7 @@ fn advice(kind: StuckKind) -> Guardrail {
         ),
         StuckKind::ErrorLoop => (
             "an error was seen before",
-            "reproduce it in the smallest form, prove the cause with a test or a print, then mend that and nothing else",
+            "reproduce it in the smallest form, prove the cause with a test or a print, then fix that and nothing else",
         ),
         StuckKind::Oscillation => (
             "you are about to undo an earlier change",

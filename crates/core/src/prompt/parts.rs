@@ -106,7 +106,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles) -> String {
         }
         text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
         if let Some((hint, _)) = &state.result.setup_hint {
-            let _ = writeln!(text, "Perhaps only the user can mend it: {hint}.");
+            let _ = writeln!(text, "Perhaps only the user can fix it: {hint}.");
         }
     }
     for (name, why, log, output) in &files.failing {
@@ -142,7 +142,7 @@ pub(super) fn standing(state: &RunState) -> String {
     if scores.iter().any(|s| s != "0.0") {
         let _ = writeln!(
             text,
-            "Loop score of the last iterations (0 = moving, 0.7 = circling): {}.",
+            "Loop score of the last iterations (0 = moving, 0.7 = stuck): {}.",
             scores.join(" ")
         );
     }

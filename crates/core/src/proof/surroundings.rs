@@ -1,5 +1,5 @@
 //! The programs and settings of this machine that a check depends on and that lie outside the workspace. A run without a
-//! fence could put others in their place, so they are known by their marks from the start.
+//! sandbox could put others in their place, so they are known by their marks from the start.
 
 use ralph_domain::config::Settings;
 use ralph_domain::id::Digest;
@@ -158,18 +158,18 @@ mod tests {
         program(1, "grep");
         let names = |list: &[&str]| list.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();
         let wanted = (names(&["jtest"]), names(&["grep", "nowhere"]));
-        let look = || marks(&wanted, &folders, Some(folder.path()));
-        let before = sealed(&fingerprints());
+        let fingerprint_now = || marks(&wanted, &folders, Some(folder.path()));
+        let before = sealed(&fingerprint_now());
         program(2, "grep");
         program(0, "other");
-        assert_eq!(differences(&before, &fingerprints()), [""; 0]);
+        assert_eq!(differences(&before, &fingerprint_now()), [""; 0]);
         program(0, "grep");
         program(0, "jtest");
         std::fs::write(folder.path().join(".npmrc"), "script-shell=/bin/true").unwrap();
         let site = folder.path().join(".local/lib/python3.9/site-packages");
         std::fs::create_dir_all(&site).unwrap();
         std::fs::write(site.join("usercustomize.py"), "").unwrap();
-        let found = differences(&before, &fingerprints()).join("\n");
+        let found = differences(&before, &fingerprint_now()).join("\n");
         for word in [
             "`grep`, which checks may use, is not the one",
             "`jtest`, which checks may use, came",

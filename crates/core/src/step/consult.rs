@@ -8,11 +8,11 @@ use crate::observers::LiveStatus;
 use ralph_domain::config::{Apply, Profile};
 use ralph_domain::control::Control;
 use ralph_domain::event::{Criticised, Diagnosed, EventBody};
-use ralph_domain::recovery;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, AskAnswer, AskError, AskErrorKind, AskSink, AskedAgent, Asker, StopCause, AskTarget,
+    Agent, AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, StopCause,
 };
+use ralph_domain::recovery;
 use ralph_domain::redact::RedactStream;
 use ralph_domain::stuck::StuckKind;
 use ralph_domain::text::{duration, one_line};
@@ -105,7 +105,8 @@ impl Driver {
         let record = record.text();
         let (by, objections, usage) = match (self.helpers.asker.clone(), profile) {
             (Some(asker), Some(profile)) => {
-                let question = help::critic_question(AskTarget::Profile(&profile), &record, self.ctx.clock.now());
+                let question =
+                    help::critic_question(AskTarget::Profile(&profile), &record, self.ctx.clock.now());
                 let mut ears = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
                 let answer = asker.ask(&question, &mut ears);
                 ears.done()?;

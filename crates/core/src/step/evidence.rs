@@ -5,7 +5,7 @@ use crate::log_tail::read_tail;
 use crate::step::tick;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
-use ralph_domain::stuck::{SessionCall, Evidence, SessionLoop, SessionWatch, plan};
+use ralph_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
 use ralph_evidence::failing;
 use serde_json::Value;
 use std::path::Path;
@@ -81,7 +81,9 @@ fn circles(actions: &str) -> Option<SessionLoop> {
                             watch.call(SessionCall::of(&name, &input, None, false));
                         }
                     }
-                    (Value::String(text), _) => drop(watch.call(SessionCall::of(&name, &input, Some(text), failed))),
+                    (Value::String(text), _) => {
+                        watch.call(SessionCall::of(&name, &input, Some(text), failed));
+                    }
                     (other, _) => {
                         watch.call(SessionCall::of(&name, &input, Some(&other.to_string()), failed));
                     }

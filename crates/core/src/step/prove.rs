@@ -368,7 +368,7 @@ impl Driver {
         Ok(watched.links_out.iter().filter(made).cloned().collect())
     }
 
-    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can mend.
+    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can fix.
     fn explain(&self, subject: &ProofSubject, found: &mut ProofFindings) -> Result<(), DriveError> {
         let unrecorded = self.workspace.unrecorded()?;
         let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;

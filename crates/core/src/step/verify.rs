@@ -147,7 +147,7 @@ fn run_builtin_check(
         },
         Some(Expect::Custom) => match ctx.custom_checks.get(&verifier.name) {
             Some(check) => check.check(sandbox).err(),
-            None => Some("the program that drives this run does not know this check".to_owned()),
+            None => Some("the program that started this run does not know this check".to_owned()),
         },
     };
     let why = why.map(|why| ctx.redactor.text(&why).into_owned());

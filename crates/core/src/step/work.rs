@@ -11,7 +11,7 @@ use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::AgentName;
 use ralph_domain::model::Pricing;
 use ralph_domain::money::{CostBasis, Usage, Usd};
-use ralph_domain::ports::{Ask, SessionReport, SessionRequest, AgentRequests};
+use ralph_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
 use ralph_domain::spec::RunSpec;
 use ralph_domain::text::{head, one_line, tail};
 use ralph_journal::artifacts::{self, OutputLog};

@@ -2,18 +2,18 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_core::{CancelFlag, Driver, LiveStatus, Observer, DriverParts};
+use ralph_core::{CancelFlag, Driver, DriverParts, LiveStatus, Observer};
 use ralph_domain::config::ConfigFile;
 use ralph_domain::event::{Event, SessionEnd};
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
-    Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
-    Stream, WriteMode,
+    Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
+    SessionSink, Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{WorkspaceKind, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_journal::journal::Places;
 use ralph_journal::layout::RalphDir;

@@ -1,8 +1,8 @@
 //! Everything known of a run, as plain data.
 
 use super::{
-    AgentFacts, HandoverFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, NotificationFacts,
-    WaitFacts, WorkFacts,
+    AgentFacts, HandoverFacts, IterationFacts, NotificationFacts, PeopleFacts, ResultFacts, SpendingFacts,
+    StuckFacts, WaitFacts, WorkFacts,
 };
 use crate::event::Baseline;
 use crate::id::{Digest, Seq};

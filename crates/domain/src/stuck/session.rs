@@ -170,7 +170,8 @@ mod tests {
     fn failing_calls_count_earlier_and_times_do_not_hide_them() {
         let mut watch = SessionWatch::default();
         for n in 0..3 {
-            let found = watch.call(SessionCall::of("Bash", "make", Some(&format!("12:00:0{n} no rule")), true));
+            let found =
+                watch.call(SessionCall::of("Bash", "make", Some(&format!("12:00:0{n} no rule")), true));
             assert_eq!(found.is_some(), n == 2);
         }
     }

@@ -7,7 +7,7 @@ mod paths;
 
 pub use paths::{is_snapshot, is_test_path, is_test_source};
 
-use patch::{LineChange, FilePatch};
+use patch::{FilePatch, LineChange};
 use paths::Config;
 use ralph_protocol::text::one_line;
 pub use ralph_protocol::weakened::{Finding, WeakKind, summary, summary_of};
@@ -71,7 +71,12 @@ fn of_file(file: &FilePatch<'_>, moved: &MovedLines) -> Vec<Finding> {
     found.list
 }
 
-fn of_hunk(changes: &[LineChange<'_>], asserts: fn(&str) -> bool, moved: &MovedLines, found: &mut FileFindings<'_>) {
+fn of_hunk(
+    changes: &[LineChange<'_>],
+    asserts: fn(&str) -> bool,
+    moved: &MovedLines,
+    found: &mut FileFindings<'_>,
+) {
     let mut new_assertions = changes.iter().filter(|c| !c.removed && asserts(c.text)).count();
     let mut new_tests = changes.iter().filter(|c| !c.removed && lines::is_test(c.text)).count();
     for change in changes {

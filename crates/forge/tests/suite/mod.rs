@@ -10,7 +10,7 @@ use ralph_domain::ports::{
     CiState, Comment, Forge, ForgeError, GitRemote, Lease, NewPr, NewStatus, PrChange, PrState,
     Publisher as _, Push, PushEnd, ReviewState,
 };
-use ralph_git::{GitWorkspace, CommitIdentity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
 use std::path::PathBuf;
 use std::process::Command;
 

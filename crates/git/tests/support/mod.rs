@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace};
-use ralph_git::{GitWorkspace, CommitIdentity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

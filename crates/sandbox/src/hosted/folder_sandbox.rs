@@ -107,7 +107,9 @@ impl FolderSandbox {
         {
             // One that a killed process left behind has another folder of the same name.
             let now = folder_sandbox.now();
-            for old in now.provider.list()?.into_iter().filter(|old| old.run.as_ref() == Some(&folder_sandbox.run)) {
+            for old in
+                now.provider.list()?.into_iter().filter(|old| old.run.as_ref() == Some(&folder_sandbox.run))
+            {
                 now.provider.destroy(&old.id)?;
             }
         }
@@ -158,8 +160,10 @@ impl FolderSandbox {
     pub(super) fn connect(&self, own: Option<Connection>) -> Result<Connection, SandboxError> {
         let mut now = self.now();
         if now.sandbox.is_none() {
-            let spec =
-                ralph_domain::ports::SandboxSpec { run: self.run.clone(), ..self.run_sandboxes.options.spec.clone() };
+            let spec = ralph_domain::ports::SandboxSpec {
+                run: self.run.clone(),
+                ..self.run_sandboxes.options.spec.clone()
+            };
             let made = now.provider.create(&spec)?;
             if let Some(mirror) = &self.mirror {
                 mirror.forget();
@@ -281,7 +285,9 @@ impl HostedKeeper {
 
 impl SandboxKeeper for HostedKeeper {
     fn news(&self) -> Vec<SandboxNews> {
-        std::mem::take(&mut *self.folder_sandbox.run_sandboxes.news.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut *self.folder_sandbox.run_sandboxes.news.lock().unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     fn dismiss(&self, end: Dismissal) {

@@ -59,7 +59,12 @@ struct ScriptOutput {
     err: Vec<u8>,
 }
 
-fn ask(sandbox: &dyn Sandbox, script: &str, args: &[&str], stdin: Vec<u8>) -> Result<ScriptOutput, SandboxError> {
+fn ask(
+    sandbox: &dyn Sandbox,
+    script: &str,
+    args: &[&str],
+    stdin: Vec<u8>,
+) -> Result<ScriptOutput, SandboxError> {
     let mut argv = ["sh", "-c", script, "sh"].map(String::from).to_vec();
     argv.extend(args.iter().map(|arg| (*arg).to_owned()));
     let mut request = ExecRequest::new(argv);

@@ -16,7 +16,7 @@ pub use logins::{AuthFiles, Logins};
 pub use mirror::Ignored;
 
 use crate::local::files;
-use folder_sandbox::{FolderSandbox, Connection, RunSandboxes};
+use folder_sandbox::{Connection, FolderSandbox, RunSandboxes};
 use mirror::FolderMirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
@@ -97,9 +97,17 @@ impl HostedSandbox {
 
     fn open(folder_sandbox: &Arc<FolderSandbox>) -> Result<Self, SandboxError> {
         let connection = folder_sandbox.connect(None)?;
-        let root =
-            if folder_sandbox.is_mirrored() { connection.sandbox.root().to_owned() } else { folder_sandbox.host().to_owned() };
-        Ok(Self { folder_sandbox: Arc::clone(folder_sandbox), kind: folder_sandbox.kind(), root, own: RefCell::new(Some(connection)) })
+        let root = if folder_sandbox.is_mirrored() {
+            connection.sandbox.root().to_owned()
+        } else {
+            folder_sandbox.host().to_owned()
+        };
+        Ok(Self {
+            folder_sandbox: Arc::clone(folder_sandbox),
+            kind: folder_sandbox.kind(),
+            root,
+            own: RefCell::new(Some(connection)),
+        })
     }
 
     fn handle(&self) -> Self {
@@ -141,7 +149,9 @@ impl HostedSandbox {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 let mut lane = None;
-                while stopped.recv_timeout(folder_sandbox.pull_every()) == Err(mpsc::RecvTimeoutError::Timeout) {
+                while stopped.recv_timeout(folder_sandbox.pull_every())
+                    == Err(mpsc::RecvTimeoutError::Timeout)
+                {
                     let Ok(connection) = folder_sandbox.connect(lane.take()) else { break };
                     let Ok(notices) = mirror.pull(&*connection.sandbox) else { break };
                     notices.into_iter().for_each(|notice| folder_sandbox.notice(notice));
@@ -170,7 +180,9 @@ impl HostedSandbox {
     /// Words that name a place in the workspace name it as it stands inside; returns such files of the run's records.
     fn translate(&self, request: &mut ExecRequest, root: &Path) -> Vec<String> {
         let mut named = Vec::new();
-        let (Some(here), Some(there)) = (self.folder_sandbox.host().to_str(), root.to_str()) else { return named };
+        let (Some(here), Some(there)) = (self.folder_sandbox.host().to_str(), root.to_str()) else {
+            return named;
+        };
         let words = request.argv.iter_mut().chain(request.env.iter_mut().map(|(_, value)| value));
         for word in words {
             if let Some(path) = self.folder_sandbox.in_record(word) {

@@ -3,7 +3,7 @@
 use super::isolation::Runtime;
 use super::link::GuardLink;
 use super::request::{self, Prepared};
-use super::{Shared, GuardTurn};
+use super::{GuardTurn, Shared};
 use crate::adopted;
 use crate::os::End;
 use crate::wire::{FromGuard, Received, ToGuard};
@@ -36,7 +36,10 @@ pub(super) fn exec(
 ) -> Result<ExecOutcome, SandboxError> {
     let prepared = request::prepare(root, shared, request)?;
     // Whatever way it ends, what it left for git and its logins is looked after.
-    let _after = shared.isolation.as_ref().map(|isolation| AfterExec { isolation, unwanted: prepared.unwanted.clone() });
+    let _after = shared
+        .isolation
+        .as_ref()
+        .map(|isolation| AfterExec { isolation, unwanted: prepared.unwanted.clone() });
     let started = Instant::now();
     let outcome = |end, survivors| Ok(ExecOutcome { end, duration: started.elapsed(), survivors });
     let mut turn = match shared.turn(sink) {
@@ -73,7 +76,7 @@ pub(super) fn exec(
     }
 }
 
-/// What follows a fenced command.
+/// What follows a sandboxed command.
 struct AfterExec<'a> {
     isolation: &'a Runtime,
     unwanted: Vec<PathBuf>,

@@ -4,8 +4,8 @@ mod again;
 pub mod egress;
 pub mod escapes;
 mod exec;
-pub mod isolation;
 pub(crate) mod files;
+pub mod isolation;
 mod link;
 mod provider;
 mod request;
@@ -36,7 +36,7 @@ const TURN_TICK: Duration = Duration::from_millis(100);
 pub struct LocalOptions {
     /// The run; every process carries it in `RALPH_RUN`.
     pub run_id: String,
-    /// The program that plays the guard and builds fences: `ralph`, or any other that calls [`crate::init`] first in its
+    /// The program that plays the guard and builds sandboxes: `ralph`, or any other that calls [`crate::init`] first in its
     /// `main`. `None` is this program, which then must have called it.
     pub guard_exe: Option<PathBuf>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
@@ -81,7 +81,7 @@ impl LocalOptions {
 
 /// Runs commands on this machine, under a guard, in one folder.
 ///
-/// Sandboxes made with [`Sandbox::beside`] share the guard, unless they stand behind a fence; it runs one command at a
+/// Sandboxes made with [`Sandbox::beside`] share the guard, unless they stand in a sandbox; it runs one command at a
 /// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::lane`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
@@ -94,7 +94,7 @@ struct Shared {
     options: LocalOptions,
     /// What a command inherits, before the request's own variables.
     env: Vec<(OsString, OsString)>,
-    /// The standing fence; lanes share it.
+    /// The standing sandbox; lanes share it.
     isolation: Option<Arc<Runtime>>,
     slot: Mutex<Slot>,
     freed: Condvar,
@@ -130,7 +130,7 @@ impl LocalSandbox {
         Ok(Self { root, shared: Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }) })
     }
 
-    /// The proxy of a fenced sandbox that has a way into the network; [`Egress::publish`] makes a port behind the fence
+    /// The proxy of a sandboxed sandbox that has a way into the network; [`Egress::publish`] makes a port in the sandbox
     /// one of this machine.
     pub fn egress(&self) -> Option<&Egress> {
         self.shared.isolation.as_ref().and_then(|isolation| isolation.egress())
@@ -248,7 +248,7 @@ impl Sandbox for LocalSandbox {
         Ok(Box::new(self.own_lane()?))
     }
 
-    /// Behind a fence it is a fence of its own: what commands here left in their home is not there.
+    /// In a sandbox it is a sandbox of its own: what commands here left in their home is not there.
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let root = real_folder(root)?;
         if self.shared.isolation.is_none() {

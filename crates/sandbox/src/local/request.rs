@@ -24,7 +24,7 @@ pub(super) struct Prepared {
     pub(super) out: OwnedFd,
     /// Our end of its standard error.
     pub(super) err: OwnedFd,
-    /// What a fenced command must not leave in git's folder.
+    /// What a sandboxed command must not leave in git's folder.
     pub(super) unwanted: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Reading a configuration file: a bad one is refused with its line and the likely mend.
+//! Reading a configuration file: a bad one is refused with its line and the likely fix.
 
 use super::{AgentKind, ConfigFile};
 
@@ -70,7 +70,7 @@ pub const TOP_KEYS: &[&str] = &[
     "clone",
 ];
 
-/// A value that cannot hold: its key, what is wrong, what mends it.
+/// A value that cannot hold: its key, what is wrong, what fixes it.
 type ValueFault = (&'static str, String, String);
 
 impl ConfigFile {
@@ -293,11 +293,22 @@ fn explain(error: &serde_json::Error) -> ConfigError {
     };
     let message = match message.find(", expected one of") {
         Some(at) => message[..at].to_owned(),
-        None => message,
+        None => in_plain_types(message),
     };
     // A value that ends its line is reported at the start of the next one.
     let line = if error.column() == 0 { error.line().saturating_sub(1).max(1) } else { error.line() };
     ConfigError { message, line, column: error.column().max(1), hint }
+}
+
+/// A message of serde with the names of Rust's number types as people say them.
+fn in_plain_types(message: String) -> String {
+    let Some((before, kind)) = message.rsplit_once(", expected ") else { return message };
+    match kind {
+        "u8" | "u16" | "u32" | "u64" | "usize" => format!("{before}, expected a whole number of at least 0"),
+        "i32" | "i64" => format!("{before}, expected a whole number"),
+        "f32" | "f64" => format!("{before}, expected a number"),
+        _ => message,
+    }
 }
 
 fn line_of_key(text: &str, key: &str) -> usize {

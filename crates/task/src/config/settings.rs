@@ -219,7 +219,7 @@ pub struct Settings {
     /// The pipeline of roles.
     #[serde(default)]
     pub roles: Vec<RoleConfig>,
-    /// The fence.
+    /// The sandbox.
     pub isolation: Isolation,
     /// Where commands run.
     #[serde(default)]

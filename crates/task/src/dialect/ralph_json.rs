@@ -145,7 +145,8 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("pr_approved", &[]),
 ];
 
-static REPOSITORY: ObjectShape = ObjectShape { keys: &[("url", None), ("branch", None), ("working_dir", None)] };
+static REPOSITORY: ObjectShape =
+    ObjectShape { keys: &[("url", None), ("branch", None), ("working_dir", None)] };
 static GIT: ObjectShape = ObjectShape {
     keys: &[
         ("feature_branch", None),

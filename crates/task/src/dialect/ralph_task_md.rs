@@ -1,6 +1,6 @@
 //! `ralph_task.md`: YAML frontmatter for the machine, markdown with checkboxes for the definition of done.
 
-use super::checkbox::{self, Checkboxes, Checkbox};
+use super::checkbox::{self, Checkbox, Checkboxes};
 use super::diagnostic::{Diagnostic, Lines, line_end};
 use super::frontmatter::{self, Frontmatter, SplitError};
 use super::json::unknown_key_fix;
@@ -90,7 +90,12 @@ fn without_prefix(title: &str) -> &str {
     }
 }
 
-fn criteria(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) -> Vec<Criterion> {
+fn criteria(
+    boxes: &Checkboxes,
+    file: &str,
+    lines: &Lines<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Criterion> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     let mut out = Vec::with_capacity(boxes.boxes.len());
     for entry in &boxes.boxes {

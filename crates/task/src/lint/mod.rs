@@ -15,7 +15,7 @@ pub use fix::apply_fixes;
 pub use prompt_sections::{PromptSections, prompt_sections};
 
 use crate::criterion::Span;
-use crate::dialect::{self, Dialect, TaskTexts, TaskFile};
+use crate::dialect::{self, Dialect, TaskFile, TaskTexts};
 
 /// What only the caller can find out, because it takes a machine. What is not known is not judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

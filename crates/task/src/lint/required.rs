@@ -4,7 +4,7 @@ use super::{Diagnostic, LintFacts};
 use crate::budget::Budgets;
 use crate::criterion::{Check, Span};
 use crate::dialect::diagnostic::line_end;
-use crate::dialect::{Dialect, TaskTexts, TaskFile, frontmatter};
+use crate::dialect::{Dialect, TaskFile, TaskTexts, frontmatter};
 
 /// Fewest checkboxes of a `ralph_task.md`.
 const MIN_BOXES: usize = 2;
@@ -256,11 +256,17 @@ mod tests {
         for eol in ["\n", "\r\n"] {
             let text = "---\ntest_command: x\n---\n# Success criteria\n- [ ] a\n  - verify: `x`\n- [ ] b\n  - verify: `y`\n"
                 .replace('\n', eol);
-            let report =
-                lint(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", text.as_str()), &LintFacts::default());
+            let report = lint(
+                Dialect::RalphTaskMd,
+                &TaskTexts::new("ralph_task.md", text.as_str()),
+                &LintFacts::default(),
+            );
             let fixed = apply_fixes(&text, &report.diagnostics);
-            let again =
-                lint(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", fixed.as_str()), &LintFacts::default());
+            let again = lint(
+                Dialect::RalphTaskMd,
+                &TaskTexts::new("ralph_task.md", fixed.as_str()),
+                &LintFacts::default(),
+            );
             assert!(again.diagnostics.is_empty(), "{fixed}\n{:?}", again.diagnostics);
             assert!(fixed.contains("max_cost_usd_estimate: 10") && fixed.contains("- [ ] M1.2 b"), "{fixed}");
             assert_eq!(fixed.matches('\n').count(), fixed.matches(eol).count());

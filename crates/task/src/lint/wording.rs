@@ -2,7 +2,7 @@
 
 use super::Diagnostic;
 use crate::criterion::{Check, Span};
-use crate::dialect::{Dialect, TaskTexts, TaskFile};
+use crate::dialect::{Dialect, TaskFile, TaskTexts};
 
 /// Words that sound like a condition and name none.
 const VAGUE: &[&str] = &[

@@ -8,7 +8,7 @@ use super::scene::{Scene, Step};
 use ralph_domain::event::{FileChange, SessionEnd};
 use ralph_domain::money::Usd;
 use ralph_domain::stuck::patch;
-use ralph_domain::stuck::{SessionCall, Ending, Evidence, SessionWatch, Trace, failure, plan};
+use ralph_domain::stuck::{Ending, Evidence, SessionCall, SessionWatch, Trace, failure, plan};
 use ralph_evidence::failing;
 use ralph_evidence::test_report::TestScanner;
 use std::collections::BTreeMap;

@@ -16,7 +16,7 @@ const EVENTS_MAX: usize = 2000;
 /// How often it is looked whether the session is to end or the browser has died.
 const STEP: Duration = Duration::from_millis(50);
 /// Longest command.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Speaks to one Chromium.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ impl DevTools {
             message["sessionId"] = json!(session);
         }
         self.send(message)?;
-        let until = Instant::now() + PATIENCE;
-        let late = || format!("the browser did not answer {method} within {} s", PATIENCE.as_secs());
+        let until = Instant::now() + TIMEOUT;
+        let late = || format!("the browser did not answer {method} within {} s", TIMEOUT.as_secs());
         loop {
             let Some(mut answer) = self.receive(until, halt)? else { return Err(late()) };
             if answer.get("id").and_then(Value::as_u64) != Some(id) {
@@ -118,7 +118,7 @@ impl DevTools {
     fn send(&mut self, message: Value) -> Result<(), String> {
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             match self.chromium.to.write(rest) {

@@ -1,7 +1,7 @@
 //! `openBrowser` and `closeBrowser`.
 
 use super::screenshot::shown;
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::browser::MAIN;
 use crate::tools::path_rules::PathAccess;

@@ -1,6 +1,6 @@
 //! `editFile`: one exact replacement.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;
@@ -34,7 +34,8 @@ impl Tool for EditFile {
         let bytes = bytes.ok_or_else(|| format!("there is no file `{given}`; writeFile makes one"))?;
         let content = String::from_utf8(bytes).map_err(|_| format!("`{given}` is not text"))?;
         let (edited, line) = replaced(given, &content, args.str("old"), args.str("new"))?;
-        context.sandbox
+        context
+            .sandbox
             .write(&path, edited.as_bytes(), WriteMode::Replace)
             .map_err(|error| error.to_string())?;
         Ok(ToolOutcome::text(format!("edited `{given}` at line {line}")))

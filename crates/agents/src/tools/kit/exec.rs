@@ -1,6 +1,6 @@
 //! `exec`: a command that ends by itself.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::bounded::Tail;
 use crate::session::capture::Capture;
 use crate::tools::args::Args;

@@ -1,7 +1,7 @@
 //! `interact`: hands for a page.
 
 use super::screenshot::shown;
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::browser::{MAIN, PageInput};
 use ralph_domain::model::ToolSpec;

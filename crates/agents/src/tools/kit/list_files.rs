@@ -1,6 +1,6 @@
 //! `listFiles`: names by a glob.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::ports::Sandbox;

@@ -1,6 +1,6 @@
 //! `stopProcess`, `getProcessOutput`, `listProcesses`.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
@@ -63,7 +63,11 @@ impl Tool for GetProcessOutput {
         let lines = usize::try_from(args.number("lines").unwrap_or(LINES)).unwrap_or(usize::MAX);
         let shown = text::tail(text::tail_lines(&output, lines), BYTES);
         let shown = if shown.trim().is_empty() { "[no output so far]" } else { shown };
-        Ok(ToolOutcome { text: format!("{}\n{shown}", listed.line()), line: listed.line(), ..ToolOutcome::default() })
+        Ok(ToolOutcome {
+            text: format!("{}\n{shown}", listed.line()),
+            line: listed.line(),
+            ..ToolOutcome::default()
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `readFile`: a file, or some of its lines.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;

@@ -1,8 +1,8 @@
 //! `screenshot`: a picture of what a browser shows.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::browser::{PageView, MAIN, Shot};
+use crate::tools::browser::{MAIN, PageView, Shot};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ralph_domain::model::{Image, ToolSpec};

@@ -1,8 +1,8 @@
 //! `startProcess`: a server or watcher that goes on.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::process::{Ready, Signal, ProcessStart, address};
+use crate::tools::process::{ProcessStart, Ready, Signal, address};
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
 use serde_json::json;
@@ -18,7 +18,7 @@ const NAME_MAX: usize = 60;
 
 pub(super) struct StartProcess;
 
-/// Where people outside the fence see what is at `url` inside.
+/// Where people outside the sandbox see what is at `url` inside.
 fn preview(url: &str, context: &ToolContext<'_>) -> Option<String> {
     // A preview is for people: where none can be had, the process runs all the same.
     let shown = context.sandbox.shown_at(address::port(url)?).ok()??;

@@ -1,6 +1,6 @@
 //! `writeFile`: a whole file.
 
-use super::{ToolContext, ToolOutcome, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;
@@ -29,7 +29,8 @@ impl Tool for WriteFile {
     fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let (given, content) = (args.str("path"), args.str("content"));
         let path = context.path_rules.file(given, PathAccess::Write)?;
-        context.sandbox
+        context
+            .sandbox
             .write(&path, content.as_bytes(), WriteMode::Replace)
             .map_err(|error| error.to_string())?;
         Ok(ToolOutcome::text(format!("wrote `{given}`, {}", text::count(content.len(), "byte"))))

@@ -82,7 +82,11 @@ impl Processes {
     }
 
     /// Starts a process; one of the same name ends first. Returns what it prints, and whether another had to go.
-    pub(crate) fn start(&self, start: ProcessStart, sandbox: &dyn Sandbox) -> Result<(Arc<ProcessShared>, bool), String> {
+    pub(crate) fn start(
+        &self,
+        start: ProcessStart,
+        sandbox: &dyn Sandbox,
+    ) -> Result<(Arc<ProcessShared>, bool), String> {
         let old = self.all().remove(&start.name);
         let replaced = old.as_ref().is_some_and(|old| old.background.view().state().ended.is_none());
         drop(old);
@@ -163,7 +167,9 @@ impl Processes {
             let fate = idle::fate(state.ended.as_ref().map(ProcessEnd::fine), active, now);
             match (fate, &state.ended) {
                 (IdleAction::Keep, _) => continue,
-                (IdleAction::Report, Some(ended)) => gone.push(format!("`{name}` {} and is gone", ended.words())),
+                (IdleAction::Report, Some(ended)) => {
+                    gone.push(format!("`{name}` {} and is gone", ended.words()))
+                }
                 (IdleAction::Stop, _) => gone.push(format!("`{name}` was idle and is stopped")),
                 _ => {}
             }

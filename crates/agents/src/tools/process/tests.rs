@@ -118,8 +118,13 @@ fn there_is_an_end_to_their_number() {
     for n in 0..MOST {
         assert_eq!(start(&processes, &format!("p{n}"), "on"), Ready::Yes);
     }
-    let one_more =
-        ProcessStart { name: "more".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
+    let one_more = ProcessStart {
+        name: "more".into(),
+        command: "on".into(),
+        cwd: PathBuf::new(),
+        env: vec![],
+        signal: None,
+    };
     let refused = processes.start(one_more, &ScriptedSandbox::default()).map(|_| ()).unwrap_err();
     assert!(refused.starts_with("12 processes exist already (p0, p1, p10"), "{refused}");
     assert_eq!(start(&processes, "p0", "again"), Ready::Yes, "one of the same name takes its place");
@@ -128,8 +133,13 @@ fn there_is_an_end_to_their_number() {
 #[test]
 fn a_wait_ends_with_the_session() {
     let processes = Processes::default();
-    let start =
-        ProcessStart { name: "slow".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
+    let start = ProcessStart {
+        name: "slow".into(),
+        command: "on".into(),
+        cwd: PathBuf::new(),
+        env: vec![],
+        signal: None,
+    };
     let (view, _) = processes.start(start, &ScriptedSandbox::default()).unwrap();
     let halt = Halt::default();
     let stop = crate::tools::halt::Stop::Cause(StopCause::Rotated);
@@ -141,8 +151,12 @@ fn a_wait_ends_with_the_session() {
 #[test]
 fn no_chromium_is_said_with_what_installs_it() {
     use crate::tools::browser::Browsers;
-    let opened =
-        Browsers::default().open("main", "http://localhost/", &ScriptedSandbox { end: Some(127) }, &Halt::default());
+    let opened = Browsers::default().open(
+        "main",
+        "http://localhost/",
+        &ScriptedSandbox { end: Some(127) },
+        &Halt::default(),
+    );
     let why = opened.map(|_| ()).unwrap_err();
     assert!(
         why.starts_with("there is no Chromium here") && why.contains("apt-get install chromium"),

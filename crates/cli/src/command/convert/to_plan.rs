@@ -1,6 +1,6 @@
 //! A task as a plan: `tasks.json` with `prd.md`, `progress.txt` and `prompt.md` beside it.
 
-use super::Written;
+use super::ConvertedFile;
 use super::draft::TaskDraft;
 use crate::error::CommandError;
 use crate::project::ProjectCommands;
@@ -13,7 +13,7 @@ use ralph_domain::ports::Clock as _;
 use std::path::Path;
 
 /// Renders the four files.
-pub fn write(draft: &mut TaskDraft, to: &Path, folder: &Path) -> Result<Written, CommandError> {
+pub fn write(draft: &mut TaskDraft, to: &Path, folder: &Path) -> Result<ConvertedFile, CommandError> {
     draft.lose_task_only("tasks.json");
     let task = &draft.task;
     let branch = task.clone().filled(&task.vars()).git.branch.unwrap_or_default();
@@ -62,7 +62,7 @@ pub fn write(draft: &mut TaskDraft, to: &Path, folder: &Path) -> Result<Written,
             files.push((beside(name), text));
         }
     }
-    Ok(Written { files, config: Some(draft.config()) })
+    Ok(ConvertedFile { files, config: Some(draft.config()) })
 }
 
 fn stories(draft: &mut TaskDraft, checks_are_global: bool) -> Vec<Story> {

@@ -1,6 +1,6 @@
 //! A task as `ralph.json`.
 
-use super::Written;
+use super::ConvertedFile;
 use super::draft::TaskDraft;
 use crate::error::CommandError;
 use crate::task_files::pretty;
@@ -11,7 +11,7 @@ use ralph_domain::dialect::{Dialect, Publish, names};
 use std::path::Path;
 
 /// Renders the file.
-pub fn write(draft: &mut TaskDraft, to: &Path) -> Result<Written, CommandError> {
+pub fn write(draft: &mut TaskDraft, to: &Path) -> Result<ConvertedFile, CommandError> {
     draft.lose_task_only("ralph.json");
     draft.lose_if(
         "max_consecutive_gutter",
@@ -62,7 +62,7 @@ pub fn write(draft: &mut TaskDraft, to: &Path) -> Result<Written, CommandError> 
         protected_paths: draft.own_protected_paths(),
         ..RalphJson::default()
     };
-    Ok(Written { files: vec![(to.to_owned(), pretty("ralph.json", &file)?)], config: None })
+    Ok(ConvertedFile { files: vec![(to.to_owned(), pretty("ralph.json", &file)?)], config: None })
 }
 
 fn text(draft: &TaskDraft) -> String {

@@ -1,6 +1,6 @@
 //! A task as `ralph_task.md`.
 
-use super::Written;
+use super::ConvertedFile;
 use super::draft::TaskDraft;
 use crate::task_files::NO_TESTS;
 use ralph_domain::budget::Budgets;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Renders the file.
-pub fn write(draft: &mut TaskDraft, to: &Path) -> Written {
+pub fn write(draft: &mut TaskDraft, to: &Path) -> ConvertedFile {
     let none = "`ralph_task.md` has no such key";
     let git = draft.task.git.clone();
     draft.lose_if("working_dir", git.working_dir, "`ralph_task.md` works on the whole repository");
@@ -51,7 +51,7 @@ pub fn write(draft: &mut TaskDraft, to: &Path) -> Written {
         body.push_str(&format!("\n## Constraints\n\n{}\n", rules.join("\n")));
     }
     body.push_str(&format!("\n## Success criteria\n{boxes}"));
-    Written { files: vec![(to.to_owned(), format!("---\n{front}---\n\n{body}"))], config: None }
+    ConvertedFile { files: vec![(to.to_owned(), format!("---\n{front}---\n\n{body}"))], config: None }
 }
 
 fn frontmatter(draft: &mut TaskDraft) -> String {

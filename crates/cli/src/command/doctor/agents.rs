@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for `--version`.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Variables that hold a key of a CLI, and the file that a login leaves below the home folder.
 fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
@@ -98,13 +98,15 @@ fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {
         return DoctorCheck::ok(Area::Agents, name, place);
     };
     let mut request = ExecRequest::new(vec![program.display().to_string(), "--version".into()]);
-    request.timeout = Some(PATIENCE);
+    request.timeout = Some(TIMEOUT);
     let mut sink = Output::default();
     let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
     let said = one_line(&String::from_utf8_lossy(&sink.bytes), 80);
     match end {
         Ok(ExecEnd::Exited(0)) => match presets::too_old(name, &said) {
-            Some((message, fix)) => DoctorCheck::warn(Area::Agents, name, format!("{place}, {message}")).fix(fix),
+            Some((message, fix)) => {
+                DoctorCheck::warn(Area::Agents, name, format!("{place}, {message}")).fix(fix)
+            }
             None => {
                 let version = if said.is_empty() { "no version told" } else { &said };
                 DoctorCheck::ok(Area::Agents, name, format!("{place}, {version}"))
@@ -113,7 +115,7 @@ fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {
         Ok(ExecEnd::TimedOut) => DoctorCheck::warn(
             Area::Agents,
             name,
-            format!("{place} did not tell its version within {} s", PATIENCE.as_secs()),
+            format!("{place} did not tell its version within {} s", TIMEOUT.as_secs()),
         )
         .fix(format!("run `{name} --version` by hand to see why")),
         Ok(_) if said.contains("node") => {
@@ -176,7 +178,7 @@ fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) ->
 fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) -> DoctorCheck {
     let loaded = match models::load(env, top) {
         Ok(loaded) => loaded,
-        Err(error) => return DoctorCheck::missing(Area::Agents, what, error.message).fix("mend that file"),
+        Err(error) => return DoctorCheck::missing(Area::Agents, what, error.message).fix("fix that file"),
     };
     let name = model_access::profile_name(agent, &loaded.models);
     let Some(profile) = loaded.models.get(name) else {

@@ -24,7 +24,7 @@ pub fn files(env: &Environment, top: &Path) -> (Vec<DoctorCheck>, ConfigFile) {
                 "isolation",
                 "the repo's config says `none`, which does not count",
             )
-            .why("only you can switch the fence off: by flag, or in your own config"),
+            .why("only you can switch the sandbox off: by flag, or in your own config"),
         );
     }
     (checks, user.unwrap_or_default().overlaid(repo.unwrap_or_default()))
@@ -43,8 +43,11 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
             return None;
         }
         Err(e) => {
-            let check =
-                DoctorCheck::missing(Area::Configuration, name, format!("cannot read {}: {e}", home_path(path)));
+            let check = DoctorCheck::missing(
+                Area::Configuration,
+                name,
+                format!("cannot read {}: {e}", home_path(path)),
+            );
             checks.push(check.fix(format!("make it readable: chmod u+r '{}'", path.display())));
             return None;
         }
@@ -83,11 +86,13 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
         let name = format!("verifier {}", verifier.name);
         checks.push(match locate(program, top, &path) {
             Some(_) => DoctorCheck::ok(Area::Configuration, name, verifier.command_line()),
-            None => {
-                DoctorCheck::missing(Area::Configuration, name, format!("the command `{program}` does not exist"))
-                    .why("a check that cannot run proves nothing")
-                    .fix("install it, or correct `command_argv` in `.ralph/config.json`")
-            }
+            None => DoctorCheck::missing(
+                Area::Configuration,
+                name,
+                format!("the command `{program}` does not exist"),
+            )
+            .why("a check that cannot run proves nothing")
+            .fix("install it, or correct `command_argv` in `.ralph/config.json`"),
         });
     }
     for name in
@@ -116,7 +121,8 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
 fn task(folder: &Path) -> DoctorCheck {
     let why = "it says what is to be done";
     let fix = "write what is to be done, and how to check it, into PROMPT.md; or name another file with `ralph run --prompt FILE`";
-    let missing = |message: String| DoctorCheck::missing(Area::Configuration, "task", message).why(why).fix(fix);
+    let missing =
+        |message: String| DoctorCheck::missing(Area::Configuration, "task", message).why(why).fix(fix);
     match std::fs::read(folder.join("PROMPT.md")).map(String::from_utf8) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing("there is no PROMPT.md here".into()),
         Err(e) => missing(format!("cannot read PROMPT.md: {e}")),

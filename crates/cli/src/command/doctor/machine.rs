@@ -24,7 +24,7 @@ pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) 
     checks
 }
 
-/// What fences an agent off here, and what would do it better.
+/// What isolates an agent here, and what would do it better.
 fn isolation(report: &IsolationReport) -> DoctorCheck {
     let told = |works: bool| -> Vec<String> {
         let found = report.findings.iter().filter(|finding| finding.works == works);
@@ -39,9 +39,13 @@ fn isolation(report: &IsolationReport) -> DoctorCheck {
                 .why(LANDLOCK_GAPS.join("; "))
                 .fix("make bubblewrap work, as said above")
         }
-        _ => DoctorCheck::warn(Area::Machine, "isolation", format!("an agent cannot be fenced off here ({bad})"))
-            .why("an agent then acts with all your rights: only use agents and repos that you trust")
-            .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
+        _ => DoctorCheck::warn(
+            Area::Machine,
+            "isolation",
+            format!("an agent cannot be sandboxed here ({bad})"),
+        )
+        .why("an agent then acts with all your rights: only use agents and repos that you trust")
+        .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
     }
 }
 
@@ -65,7 +69,9 @@ fn git(env: &Environment, folder: &Path) -> DoctorCheck {
             DoctorCheck::missing(Area::Machine, "git", format!("{text} is too old")).why(why).fix(fix)
         }
         Some(_) => DoctorCheck::ok(Area::Machine, "git", text),
-        None => DoctorCheck::warn(Area::Machine, "git", format!("cannot read a version from `{text}`")).fix(fix),
+        None => {
+            DoctorCheck::warn(Area::Machine, "git", format!("cannot read a version from `{text}`")).fix(fix)
+        }
     }
 }
 
@@ -108,12 +114,14 @@ fn state_home(env: &Environment) -> DoctorCheck {
         .and_then(|()| std::fs::remove_file(&mark));
     match tried {
         Ok(()) => DoctorCheck::ok(Area::Machine, "state", format!("{} can be written", home_path(path))),
-        Err(e) => DoctorCheck::missing(Area::Machine, "state", format!("cannot write to {}: {e}", home_path(path)))
-            .why(why)
-            .fix(format!(
-                "make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME",
-                path.display()
-            )),
+        Err(e) => {
+            DoctorCheck::missing(Area::Machine, "state", format!("cannot write to {}: {e}", home_path(path)))
+                .why(why)
+                .fix(format!(
+                    "make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME",
+                    path.display()
+                ))
+        }
     }
 }
 

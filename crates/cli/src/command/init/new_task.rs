@@ -1,6 +1,6 @@
 //! Writing a new task: all of its files, or none where one is in the way.
 
-use super::{InitArgs, draft, set_up_state, tell_next, write_config};
+use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::project::project_commands;

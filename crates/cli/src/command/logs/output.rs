@@ -8,7 +8,7 @@ use ralph_app::facts::RunReading;
 use ralph_domain::event::EventBody;
 use ralph_domain::text::count;
 use ralph_journal::JournalError;
-use ralph_journal::stream::{RunStream, StreamStart, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -67,7 +67,13 @@ fn no_output(facts: &RunReading, number: u32) -> CommandError {
 }
 
 /// Goes from iteration to iteration until the run is over; a wanted iteration is followed to its own end.
-fn follow(app: &App, facts: &RunReading, number: u32, wanted: OutputSelection, out: &Out) -> Result<u8, CommandError> {
+fn follow(
+    app: &App,
+    facts: &RunReading,
+    number: u32,
+    wanted: OutputSelection,
+    out: &Out,
+) -> Result<u8, CommandError> {
     let from = StreamStart::From(facts.state.seq.next());
     let mut stream = RunStream::open(&facts.entry.run_dir(), from)?.events_only();
     let mut watch = FollowTimer::new(app, &facts.entry);

@@ -111,7 +111,7 @@ pub struct EgressRefusal {
     pub reason: String,
 }
 
-/// What can be reached from behind the fence.
+/// What can be reached from inside the sandbox.
 #[derive(Clone)]
 pub struct EgressPolicy {
     /// Hosts on the public internet.

@@ -1,4 +1,4 @@
-//! From this side of the fence to a port on the other: a dev server for a browser that runs out here.
+//! From this side of the sandbox to a port on the other: a dev server for a browser that runs out here.
 
 use super::pump;
 use super::serve::{self, Server};
@@ -60,7 +60,7 @@ impl Bridges {
         }
         Err(io::Error::new(
             io::ErrorKind::ConnectionRefused,
-            format!("no running command listens on port {port} behind the fence"),
+            format!("no running command listens on port {port} in the sandbox"),
         ))
     }
 
@@ -84,7 +84,7 @@ impl Bridges {
     }
 }
 
-/// A port of this machine that leads to one behind the fence, until dropped.
+/// A port of this machine that leads to one in the sandbox, until dropped.
 #[derive(Debug)]
 pub struct PublishedPort {
     /// Where it is reached from here.

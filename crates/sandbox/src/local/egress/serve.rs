@@ -1,7 +1,7 @@
 //! The proxy's work for one client after another, each in a thread of its own.
 
 use super::head::{self, ProxyRequest};
-use super::policy::{EgressPolicy, Endpoint, EgressRefusal};
+use super::policy::{EgressPolicy, EgressRefusal, Endpoint};
 use super::pump::{self, Connection};
 use super::reach::Bridges;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(super) struct Server {
 enum Upstream {
     /// A server of the network.
     Outside(TcpStream),
-    /// A server of the same fence.
+    /// A server of the same sandbox.
     Neighbour(UnixStream),
 }
 
@@ -120,7 +120,7 @@ impl Server {
         Err(last)
     }
 
-    /// A port that a command of the same fence listens on. Names of this machine mean that and nothing else from in there,
+    /// A port that a command of the same sandbox listens on. Names of this machine mean that and nothing else from in there,
     /// unless the user named a server of the host; so a browser of one command sees the dev server of another.
     fn neighbour(&self, host: &str, port: u16) -> Option<UnixStream> {
         let local = Endpoint { host: host.to_owned(), port }.is_local();

@@ -1,4 +1,4 @@
-//! Trying to get out: the same attempts behind the fence, where each must fail, and without it, where each must succeed
+//! Trying to get out: the same attempts in the sandbox, where each must fail, and without it, where each must succeed
 //! as far as it is harmless. What `ralph sandbox test` shows.
 
 mod attempts;
@@ -8,7 +8,7 @@ mod syscalls;
 pub(crate) use syscalls::main as try_main;
 
 use super::egress::{EgressPolicy, HostRule};
-use super::isolation::{LocalIsolation, IsolationSpec, Limits, detect};
+use super::isolation::{IsolationSpec, Limits, LocalIsolation, detect};
 use attempts::{ATTEMPTS, Attempt, Control};
 use bait::Bait;
 use ralph_domain::config::Isolation;
@@ -51,23 +51,23 @@ pub struct Row {
     pub name: &'static str,
     /// What was tried.
     pub what: &'static str,
-    /// What must be seen: `Escaped` only where this kind of fence is known not to hold.
+    /// What must be seen: `Escaped` only where this kind of sandbox is known not to hold.
     pub expected: AttemptResult,
-    /// What was seen behind the fence.
+    /// What was seen in the sandbox.
     pub seen: AttemptResult,
     /// What was seen without it.
     pub without: AttemptResult,
 }
 
 impl Row {
-    /// Whether it went as it must; a fence that holds better than expected is fine.
+    /// Whether it went as it must; a sandbox that holds better than expected is fine.
     pub fn ok(&self) -> bool {
         let held = self.seen == AttemptResult::Stopped || self.expected == AttemptResult::Escaped;
         held && self.without != AttemptResult::Stopped
     }
 }
 
-/// What must work behind every fence, among it each means that the attempts use.
+/// What must work in every sandbox, among it each means that the attempts use.
 const WORKS: [&str; 4] = [
     "echo x > mine && grep -q x mine && rm mine && git status >/dev/null",
     "\"$RALPH\" __try nothing; [ $? -eq 2 ]",
@@ -78,7 +78,7 @@ const WORKS: [&str; 4] = [
 /// Longest time for one attempt.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Tries every way out of a fence of this kind.
+/// Tries every way out of a sandbox of this kind.
 ///
 /// `folder` is made, used and removed; it should stand where a run's own state does. `program` plays the guard,
 /// and `vars` are what a command would inherit.
@@ -103,7 +103,7 @@ pub fn try_all(
     prepare(&open)?;
     let is_root = nix::unistd::getuid().is_root();
     let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
-    // A fence behind which nothing works at all would pass every test.
+    // A sandbox behind which nothing works at all would pass every test.
     for script in WORKS {
         let check = Attempt {
             name: "",
@@ -114,9 +114,7 @@ pub fn try_all(
             landlock_gap: false,
         };
         if try_one(&sandboxed, &check, &bait, &inside)? != AttemptResult::Escaped {
-            return Err(SandboxError::Broken(format!(
-                "behind the fence, `{script}` should work and does not"
-            )));
+            return Err(SandboxError::Broken(format!("in the sandbox, `{script}` should work and does not")));
         }
     }
     let mut rows = Vec::new();
@@ -125,14 +123,18 @@ pub fn try_all(
         let without = match attempt.control {
             Control::Yes => try_one(&open, attempt, &bait, &real(program))?,
             Control::AsRoot if !is_root => AttemptResult::NotTried,
-            // A failure says nothing about the fence here.
+            // A failure says nothing about the sandbox here.
             Control::AsRoot | Control::IfAllowed => match try_one(&open, attempt, &bait, &real(program))? {
                 AttemptResult::Escaped => AttemptResult::Escaped,
                 AttemptResult::Stopped | AttemptResult::NotTried => AttemptResult::NotTried,
             },
             Control::No => AttemptResult::NotTried,
         };
-        let expected = if attempt.landlock_gap && name == "landlock" { AttemptResult::Escaped } else { AttemptResult::Stopped };
+        let expected = if attempt.landlock_gap && name == "landlock" {
+            AttemptResult::Escaped
+        } else {
+            AttemptResult::Stopped
+        };
         rows.push(Row { name: attempt.name, what: attempt.what, expected, seen, without });
     }
     Ok((name, rows))
@@ -142,7 +144,7 @@ fn real(program: &Path) -> PathBuf {
     program.canonicalize().unwrap_or_else(|_| program.to_owned())
 }
 
-/// A fence with small limits, so that running into them is quick, and a name that leads astray.
+/// A sandbox with small limits, so that running into them is quick, and a name that leads astray.
 fn spec(folder: &Path) -> IsolationSpec {
     let listed = HostRule::parse("inside.example.org").into_iter().collect();
     let mut policy = EgressPolicy::new(listed, Vec::new());
@@ -185,7 +187,11 @@ fn try_one(
     ];
     let outcome = sandbox.exec(&request, &mut NoOutput)?;
     let harm = (attempt.harm)(bait);
-    Ok(if outcome.end == ExecEnd::Exited(0) || harm { AttemptResult::Escaped } else { AttemptResult::Stopped })
+    Ok(if outcome.end == ExecEnd::Exited(0) || harm {
+        AttemptResult::Escaped
+    } else {
+        AttemptResult::Stopped
+    })
 }
 
 struct NoOutput;

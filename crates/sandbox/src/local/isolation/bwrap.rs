@@ -1,12 +1,12 @@
-//! The arguments that make bubblewrap build the fence.
+//! The arguments that make bubblewrap build the sandbox.
 
 use super::{IsolationSpec, git, hide};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where this program stands behind the fence.
+/// Where this program stands in the sandbox.
 pub(super) const PROGRAM: &str = "/run/ralph/ralph";
-/// Where the proxy's socket stands behind the fence.
+/// Where the proxy's socket stands in the sandbox.
 pub(super) const SOCKET: &str = "/run/ralph/egress.sock";
 
 /// What changes the kernel.

@@ -1,8 +1,8 @@
-//! What this machine can do to fence a command off, found by trying.
+//! What this machine can do to sandbox a command off, found by trying.
 
 #![allow(clippy::disallowed_methods, reason = "bubblewrap is tried on nothing before it is relied on")]
 
-use super::{LocalIsolation, IsolationSpec, limits};
+use super::{IsolationSpec, LocalIsolation, limits};
 use ralph_domain::config::Isolation;
 use ralph_domain::vars::Vars;
 use std::ffi::OsStr;
@@ -51,7 +51,7 @@ impl IsolationReport {
         self.finding(name).is_some_and(|finding| finding.works)
     }
 
-    /// The strongest fence that works here; [`Isolation::None`] where none does.
+    /// The strongest sandbox that works here; [`Isolation::None`] where none does.
     pub fn strongest(&self) -> Isolation {
         match (self.works("seccomp"), self.works("bwrap"), self.works("landlock")) {
             (true, true, _) => Isolation::Bwrap,
@@ -60,7 +60,7 @@ impl IsolationReport {
         }
     }
 
-    /// The fence that was asked for, or why it cannot be had. Never a weaker one than asked.
+    /// The sandbox that was asked for, or why it cannot be had. Never a weaker one than asked.
     pub fn choose(&self, asked: Isolation, spec: IsolationSpec) -> Result<LocalIsolation, String> {
         let chosen = if asked == Isolation::Auto { self.strongest() } else { asked };
         let lacking = |names: [&str; 2]| {
@@ -80,7 +80,9 @@ impl IsolationReport {
                 Err([lacking(["bwrap", "landlock"]), lacking(["seccomp", ""])].join(" ").trim().to_owned())
             }
             (_, Isolation::Bwrap) => usable(["bwrap", "seccomp"]).map(|()| LocalIsolation::Bwrap(spec)),
-            (_, Isolation::Landlock) => usable(["landlock", "seccomp"]).map(|()| LocalIsolation::Landlock(spec)),
+            (_, Isolation::Landlock) => {
+                usable(["landlock", "seccomp"]).map(|()| LocalIsolation::Landlock(spec))
+            }
             (_, Isolation::None | Isolation::Auto) => Ok(LocalIsolation::None),
         }
     }

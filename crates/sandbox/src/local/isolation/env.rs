@@ -1,4 +1,4 @@
-//! Which variables of this process a fenced command inherits.
+//! Which variables of this process a sandboxed command inherits.
 
 use super::IsolationSpec;
 use std::ffi::{OsStr, OsString};
@@ -56,7 +56,7 @@ pub(super) fn passed<'a>(
         .collect()
 }
 
-/// What a fenced command is told: where temporary files go, and the way into the network.
+/// What a sandboxed command is told: where temporary files go, and the way into the network.
 pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, String)> {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut told = vec![

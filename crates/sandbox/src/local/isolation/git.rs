@@ -1,4 +1,4 @@
-//! Git's folder behind a fence.
+//! Git's folder in a sandbox.
 //!
 //! Whoever writes git's configuration, hooks or attributes makes the *user's* git run programs, so those are read-only
 //! whatever else is allowed, and the folder is a mount of its own: a mount cannot be renamed, so no other folder takes its place.

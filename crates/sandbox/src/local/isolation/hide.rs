@@ -1,4 +1,4 @@
-//! Places that a fenced command does not see.
+//! Places that a sandboxed command does not see.
 
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `ralph __inside`: the first process behind the fence. It is trusted, and locks itself in before the command starts.
+//! `ralph __inside`: the first process in the sandbox. It is trusted, and locks itself in before the command starts.
 
 #![allow(clippy::disallowed_methods, reason = "it starts the one command it was made for, below the guard")]
 
@@ -38,7 +38,7 @@ struct Inside {
 /// Runs the command of the arguments; returns its exit code, or only why it did not start.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     let Some(inside) = Inside::parse(args) else {
-        complain("the fence was given arguments it does not know");
+        complain("the sandbox was given arguments it does not know");
         return NOT_RUN;
     };
     match inside.run() {

@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "it becomes the program that builds the fence, below the guard"
+    reason = "it becomes the program that builds the sandbox, below the guard"
 )]
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -28,6 +28,6 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&polite), None).ok();
     let Some(program) = args.next() else { return 2 };
     let error = std::process::Command::new(&program).args(args).exec();
-    super::inside::complain(&format!("cannot start the fence `{}`: {error}", program.display()));
+    super::inside::complain(&format!("cannot start the sandbox `{}`: {error}", program.display()));
     126
 }

@@ -1,4 +1,4 @@
-//! How much of the machine a fenced command may use: a control group where one can be made, resource limits anyway.
+//! How much of the machine a sandboxed command may use: a control group where one can be made, resource limits anyway.
 
 use nix::sys::resource::{Resource, setrlimit};
 use std::fs;

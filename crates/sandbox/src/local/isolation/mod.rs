@@ -1,6 +1,6 @@
-//! The fence: what a command may see, change and reach of the machine it runs on.
+//! The sandbox: what a command may see, change and reach of the machine it runs on.
 //!
-//! A fenced command is started as `ralph __fence … bwrap … ralph __inside … command`. `__fence` ([`launch`]) joins the
+//! A sandboxed command is started as `ralph __fence … bwrap … ralph __inside … command`. `__fence` ([`launch`]) joins the
 //! limits and becomes bubblewrap, which builds the namespaces; `__inside` ([`inside`]) is the first process in there:
 //! it locks itself in (no new privileges, system call filter, limits), opens the way to the egress proxy and starts the
 //! command. Where user namespaces are not allowed, Landlock does a part of it ([`landlock`]). Everything stays below
@@ -23,7 +23,7 @@ mod wrap;
 
 pub use auth::{AuthFile, auth_files, key_variables};
 pub(crate) use auth::{gather, take_back};
-pub use detect::{IsolationReport, Finding, detect};
+pub use detect::{Finding, IsolationReport, detect};
 pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;
 
@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How strongly commands are fenced off.
+/// How strongly commands are sandboxed.
 #[derive(Debug, Clone, Default)]
 pub enum LocalIsolation {
     /// Not at all: a command has all rights of this user.
@@ -59,7 +59,7 @@ impl LocalIsolation {
         }
     }
 
-    /// The same fence with a folder, and so a home, of its own.
+    /// The same sandbox with a folder, and so a home, of its own.
     pub(super) fn beside(&self) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut other = self.clone();
@@ -71,7 +71,7 @@ impl LocalIsolation {
         other
     }
 
-    /// What it lets through; nothing to say for no fence.
+    /// What it lets through; nothing to say for no sandbox.
     pub fn spec(&self) -> Option<&IsolationSpec> {
         match self {
             Self::None => None,
@@ -80,7 +80,7 @@ impl LocalIsolation {
     }
 }
 
-/// What a fenced command gets.
+/// What a sandboxed command gets.
 #[derive(Debug, Clone)]
 pub struct IsolationSpec {
     /// A folder of the run on the host, outside the workspace: its home and the socket of its proxy stand there. Made
@@ -107,7 +107,7 @@ pub struct IsolationSpec {
 }
 
 impl IsolationSpec {
-    /// A fence without network, logins or passed variables.
+    /// A sandbox without network, logins or passed variables.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -124,7 +124,7 @@ impl IsolationSpec {
     }
 }
 
-/// What a fenced command may do with git.
+/// What a sandboxed command may do with git.
 ///
 /// A workspace with a git folder of its own (a clone) is always writable except for what makes git run programs. For a
 /// worktree, whose git folder is the user's, this decides.

@@ -1,8 +1,8 @@
-//! What the fence of one run needs while it stands: its home, its limits, its proxy.
+//! What the sandbox of one run needs while it stands: its home, its limits, its proxy.
 
 use super::auth::Logins;
 use super::limits::Groups;
-use super::{LocalIsolation, IsolationSpec, detect, hide, tools};
+use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
 use crate::local::LocalOptions;
 use crate::local::egress::{Egress, PublishedPort};
 use ralph_domain::ports::{Exchange, SandboxError};
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 /// Ports that are shown at a time.
 const PUBLISHED: usize = 32;
 
-/// Which kind of fence stands.
+/// Which kind of sandbox stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Bubblewrap, at this path.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Landlock,
 }
 
-/// A standing fence. Its home is removed when it goes.
+/// A standing sandbox. Its home is removed when it goes.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     pub(super) kind: Kind,
@@ -40,17 +40,17 @@ pub(crate) struct Runtime {
     pub(super) hidden: Vec<PathBuf>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
-    /// Ports behind the fence that are ports of this machine, too.
+    /// Ports in the sandbox that are ports of this machine, too.
     published: Mutex<BTreeMap<u16, PublishedPort>>,
     logins: Logins,
 }
 
 fn broken(what: &str, reason: impl std::fmt::Display) -> SandboxError {
-    SandboxError::Broken(format!("the fence cannot be built: {what}: {reason}"))
+    SandboxError::Broken(format!("the sandbox cannot be built: {what}: {reason}"))
 }
 
 impl Runtime {
-    /// Builds what the fence of `options` needs; `None` for no fence. The guard's program plays `__fence` and `__inside`, too.
+    /// Builds what the sandbox of `options` needs; `None` for no sandbox. The guard's program plays `__fence` and `__inside`, too.
     pub(crate) fn start(options: &LocalOptions) -> Result<Option<Self>, SandboxError> {
         let LocalOptions { isolation, run_id, vars, .. } = options;
         let (kind, spec) = match isolation {
@@ -122,7 +122,7 @@ impl Runtime {
         Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets }
     }
 
-    /// Makes a port behind the fence one of this machine, once; `None` where it is one already, or there is no way.
+    /// Makes a port in the sandbox one of this machine, once; `None` where it is one already, or there is no way.
     pub(crate) fn publish(&self, port: u16) -> std::io::Result<Option<SocketAddr>> {
         let (Kind::Bwrap(_), Some(egress)) = (&self.kind, &self.egress) else { return Ok(None) };
         let mut all = self.published.lock().unwrap_or_else(PoisonError::into_inner);

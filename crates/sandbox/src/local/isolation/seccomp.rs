@@ -1,4 +1,4 @@
-//! The system calls that a fenced command does not get.
+//! The system calls that a sandboxed command does not get.
 //!
 //! Everything else is allowed: a list of what is allowed would break the next version of some compiler. What is here
 //! changes the machine, looks into other processes, or has been the way out of many a sandbox.

@@ -1,4 +1,4 @@
-//! From a command to the fenced command.
+//! From a command to the sandboxed command.
 
 use super::runtime::{Kind, Runtime};
 use super::{bwrap, env, git, hide};
@@ -7,7 +7,7 @@ use ralph_domain::ports::{ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// A fenced command.
+/// A sandboxed command.
 pub(crate) struct Wrapped {
     /// What the guard starts.
     pub(crate) argv: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Wrapped {
 }
 
 impl Runtime {
-    /// Puts `request`, to be run in `cwd` of the workspace `root`, behind the fence.
+    /// Puts `request`, to be run in `cwd` of the workspace `root`, in the sandbox.
     pub(crate) fn wrap(
         &self,
         root: &Path,
@@ -28,7 +28,7 @@ impl Runtime {
     ) -> Result<Wrapped, SandboxError> {
         if self.home.starts_with(root) {
             return Err(SandboxError::Broken(format!(
-                "`{}` holds your home, which a fence must hide; work in a folder of its own",
+                "`{}` holds your home, which a sandbox must hide; work in a folder of its own",
                 root.display()
             )));
         }
@@ -105,7 +105,7 @@ impl Runtime {
         env
     }
 
-    /// A program that is not there is told as without a fence, before anything is built.
+    /// A program that is not there is told as without a sandbox, before anything is built.
     fn find_program(
         &self,
         program: &str,
@@ -178,5 +178,5 @@ impl Runtime {
 }
 
 fn not_text(word: OsString) -> SandboxError {
-    SandboxError::Broken(format!("the path `{}` is not valid text, which a fence needs", word.display()))
+    SandboxError::Broken(format!("the path `{}` is not valid text, which a sandbox needs", word.display()))
 }
