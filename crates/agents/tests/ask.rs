@@ -94,9 +94,9 @@ fn a_model_is_asked_once_within_its_bounds_and_its_answer_is_priced() {
     let profile = Profile::of_model("p", "zai/x");
     let whom = AskTarget::Profile(&profile);
     let earlier = [EarlierAnswer { answer: "many".into(), then: "A number, please.".into() }];
-    let mut ears = RecordingSink::default();
-    let answer = asking.ask(&question(whom, &earlier), &mut ears).unwrap();
-    assert_eq!((answer.text.as_str(), ears.heard.as_str()), ("forty-two", "forty-two"));
+    let mut sink = RecordingSink::default();
+    let answer = asking.ask(&question(whom, &earlier), &mut sink).unwrap();
+    assert_eq!((answer.text.as_str(), sink.heard.as_str()), ("forty-two", "forty-two"));
     assert_eq!(
         (answer.usage.cost, answer.usage.basis),
         (Some(Usd::from_dollars(12.0)), CostBasis::Estimated)
@@ -124,7 +124,7 @@ fn an_installed_agent_is_asked_in_one_session_of_its_own() {
     let run = RunId::from("ask");
     let config = AgentConfig::command("cat", &["cat"]);
     let agent = CliAgent::new(config.clone());
-    let ask = |sandbox: &Canned, earlier: &[EarlierAnswer], ears: &mut dyn AskSink| {
+    let ask = |sandbox: &Canned, earlier: &[EarlierAnswer], sink: &mut dyn AskSink| {
         let agent = AskedAgent {
             agent: &agent,
             config: &config,
@@ -134,13 +134,13 @@ fn an_installed_agent_is_asked_in_one_session_of_its_own() {
             iteration: 1,
             prompt_file: &prompt_file,
         };
-        BackendAsker::new().ask(&question(AskTarget::Agent(agent), earlier), ears)
+        BackendAsker::new().ask(&question(AskTarget::Agent(agent), earlier), sink)
     };
     let sandbox = Canned::new("forty-two", "", ExecEnd::Exited(0));
     let earlier = [EarlierAnswer { answer: "many".into(), then: "A number, please.".into() }];
-    let mut ears = RecordingSink::default();
-    let answer = ask(&sandbox, &earlier, &mut ears).unwrap();
-    assert_eq!((answer.text.as_str(), ears.heard.as_str()), ("forty-two", "forty-two"));
+    let mut sink = RecordingSink::default();
+    let answer = ask(&sandbox, &earlier, &mut sink).unwrap();
+    assert_eq!((answer.text.as_str(), sink.heard.as_str()), ("forty-two", "forty-two"));
     assert_eq!(sandbox.asked.borrow().len(), 1);
     assert_eq!(sandbox.asked.borrow()[0].timeout, Some(Duration::from_secs(60)));
     let asked = std::fs::read_to_string(&prompt_file).unwrap();

@@ -118,7 +118,7 @@ impl App {
         resume::fetch_run(&self.env, remote, run, isolation, folder, report)
     }
 
-    /// The run that `name` means; without a name the one that is driven now in this folder, else its latest.
+    /// The run that `name` means; without a name the one that is running in this folder, else its latest.
     pub fn open(&self, folder: &Path, name: Option<&str>) -> Result<OpenRun, AppError> {
         let entry = find::run(&self.env, folder, name)?;
         let handle = self.handle(&entry);

@@ -16,7 +16,7 @@ use ralph_journal::registry::Registration;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// A run as a reader sees it now.
+/// A run as read from its record at one moment.
 #[derive(Debug)]
 pub struct RunReading {
     /// Where it is.

@@ -10,7 +10,7 @@ use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_git::{Repo, place};
 use std::path::{Path, PathBuf};
 
-/// The other side of a handover.
+/// Where a result is handed over to: a code host, or only a remote.
 #[derive(Default)]
 pub struct HandoverTarget {
     /// The code host.

@@ -28,7 +28,7 @@ use ralph_journal::{JournalError, shown, snapshot};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What came of the wish that a run goes on, or starts.
+/// The result of resuming or starting a run.
 pub enum ResumeOutcome {
     /// This process drives it.
     Ready(Box<ReadyRun>),

@@ -9,7 +9,7 @@ use ralph_domain::id::Digest;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
-/// What the files say.
+/// The settings as read from the configuration files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
     /// User's file below, repo's file above.
@@ -37,7 +37,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
     if repo.notify.is_some() {
         return Err(AppError::usage(format!(
-            "`{}` says who is to be told, but only you can say that",
+            "`{}` says who is notified, but only you can say that",
             repo_path.display()
         ))
         .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// One task and its process.
+/// One run of a batch: its task and its process.
 pub struct BatchRun {
     request: RunRequest,
     child: Option<Child>,

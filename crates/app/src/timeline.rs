@@ -9,7 +9,7 @@ use ralph_domain::id::Seq;
 use ralph_domain::state::{IterationSummary, RunState};
 use ralph_domain::stuck::Signals;
 
-/// The story of a run as far as it is shown.
+/// The finished iterations of a run, and details of the one that is shown.
 #[derive(Debug, Default)]
 pub struct RunTimeline {
     /// Every finished iteration, oldest first.

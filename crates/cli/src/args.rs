@@ -58,7 +58,7 @@ pub enum Command {
     Cancel(command::control::RunOnly),
     /// Leave an agent out of the next turn.
     Skip(command::control::SkipArgs),
-    /// Let an agent rest, or end its rest.
+    /// Put an agent into cooldown, or end its cooldown.
     Cooldown(command::control::CooldownArgs),
     /// Choose the model for the next iteration.
     Model(command::control::ModelArgs),

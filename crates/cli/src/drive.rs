@@ -63,7 +63,7 @@ fn finish(begun: ResumeOutcome, out: &Out) -> u8 {
             0
         }
         ResumeOutcome::CaughtUp { run, told } => {
-            out.say(format!("run {run} is over; people are told of it now (`ralph show {run}` shows it)"));
+            out.say(format!("run {run} is over; notifications are sent now (`ralph show {run}` shows it)"));
             if out.json {
                 out.value(&serde_json::json!({ "run_id": run, "told": told }));
             }

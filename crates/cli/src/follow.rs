@@ -87,7 +87,7 @@ impl Printer {
     }
 }
 
-/// Waits between two looks, and knows when to stop waiting.
+/// The timer of a follower: waits between two reads, and knows when to stop.
 pub struct FollowTimer {
     clock: SystemClock,
     cancel: Arc<CancelFlag>,

@@ -213,7 +213,7 @@ pub fn places(facts: &RunReading, out: &Out) {
     }
     row(out, "folder", &home_path(state.spec.home()));
     for sandbox in &state.spending.compute.sandboxes {
-        let rests = if sandbox.rests { ", at rest" } else { "" };
+        let rests = if sandbox.rests { ", stopped" } else { "" };
         row(out, "sandbox", &format!("{} of {}{rests}", sandbox.id, sandbox.provider));
     }
     if dir.proof().is_file() {

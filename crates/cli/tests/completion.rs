@@ -453,7 +453,10 @@ fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     assert_eq!(metrics["kinds"], json!(["repetitive", "error_loop", "no_progress"]));
     assert_eq!(metrics["seen"][0]["signal"], "repeated_failure");
     let activity = repo.read(".ralph/activity.log");
-    assert!(activity.contains("circling") && activity.contains("repeated_failure 0.5: "), "{activity}");
+    assert!(
+        activity.contains("stuck (loop score") && activity.contains("repeated_failure 0.5: "),
+        "{activity}"
+    );
     let shown = repo.ralph(&["show", &repo.latest(), "3"]).exits(0).stdout;
     assert!(shown.contains("0.5 repeated failure: the same failure 3 times"), "{shown}");
     // `resume` alone is enough; the person's hint reaches the next session.

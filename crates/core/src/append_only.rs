@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The files, by their names in `.ralph/`.
 const NAMES: [&str; 3] = ["guardrails.md", "errors.log", "activity.log"];
 
-/// How the files were when the session began.
+/// The append-only files as they were when the session began.
 #[derive(Debug, Default)]
 pub(crate) struct AppendOnlyFiles {
     lengths: [Option<u64>; 3],

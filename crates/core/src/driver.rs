@@ -34,9 +34,9 @@ impl Driver {
     }
 
     /// Drives a run that this process has a hold on, and that has its place.
-    pub fn drive(run_writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
-        let (events, first, healed) = (run_writer.events, run_writer.first, run_writer.healed_bytes);
-        let mut driver = Self::assemble(run_writer.state, run_writer.journal, run_writer.lease, parts);
+    pub fn drive(writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
+        let (events, first, healed) = (writer.events, writer.first, writer.healed_bytes);
+        let mut driver = Self::assemble(writer.state, writer.journal, writer.lease, parts);
         driver.ctx.show_record();
         driver.ctx.catch_up(&events)?;
         let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.agents.cooldowns.is_empty();

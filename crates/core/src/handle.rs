@@ -87,7 +87,7 @@ pub struct RalphStatus {
     pub browsers: Vec<serde_json::Value>,
 }
 
-/// What became of a letter.
+/// Whether a run has accepted a control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlOutcome {
     /// The run has journalled it and does what it says.

@@ -11,7 +11,7 @@ use ralph_journal::artifacts;
 use ralph_journal::journal::Integrity;
 use ralph_journal::snapshot;
 
-/// The files watched over a session.
+/// The files of a run that no session may change, as they were before it.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedRunFiles {
     spec: Option<FileStamp>,

@@ -28,7 +28,7 @@ pub trait Observer: Send {
     }
 }
 
-/// What goes on at this moment.
+/// What a run does at this moment, for a status line.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveStatus<'a> {
     /// The current time.

@@ -15,7 +15,7 @@ use ralph_journal::layout::RunDir;
 use ralph_journal::snapshot;
 use std::sync::Arc;
 
-/// Who takes hold of a run, and with what.
+/// What a [`RunWriter`] needs: the journal's files, the redactor, the clock, who writes.
 #[derive(Clone)]
 pub struct WriterOptions {
     /// Where the journal's files are.
@@ -30,7 +30,7 @@ pub struct WriterOptions {
     pub version: Option<String>,
 }
 
-/// A run whose journal this process writes.
+/// The one writer of a run's journal: this process, until it ends.
 pub struct RunWriter {
     pub(crate) state: RunState,
     pub(crate) journal: Journal,
@@ -50,10 +50,10 @@ impl RunWriter {
         let digest = snapshot::write_spec(&writer_options.places, &spec)?;
         let title = spec.task.title.clone();
         let journal = Journal::create(writer_options.places.clone(), writer_options.redactor.clone())?;
-        let mut run_writer = Self::over(RunState::new(spec), journal, writer_options);
-        run_writer.record(EventBody::RunCreated { spec: digest, title })?;
-        run_writer.take_lease(0)?;
-        Ok(run_writer)
+        let mut writer = Self::over(RunState::new(spec), journal, writer_options);
+        writer.record(EventBody::RunCreated { spec: digest, title })?;
+        writer.take_lease(0)?;
+        Ok(writer)
     }
 
     /// A run of an earlier process: replays its journal.
@@ -68,16 +68,16 @@ impl RunWriter {
         let (journal, opened) =
             Journal::open(places.clone(), writer_options.redactor.clone(), &mut |event| state.apply(event))?;
         let state = over_named_spec(places, state)?;
-        let mut run_writer = Self::over(state, journal, writer_options);
-        run_writer.healed_bytes = opened.healed_bytes;
-        if run_writer.journal.seq() == Seq(0) {
+        let mut writer = Self::over(state, journal, writer_options);
+        writer.healed_bytes = opened.healed_bytes;
+        if writer.journal.seq() == Seq(0) {
             // Killed before its first event was whole: the frozen spec is there, so the run is.
-            let spec = serde_json::to_vec_pretty(&run_writer.state.spec).unwrap_or_default();
-            let title = run_writer.state.spec.task.title.clone();
-            run_writer.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
+            let spec = serde_json::to_vec_pretty(&writer.state.spec).unwrap_or_default();
+            let title = writer.state.spec.task.title.clone();
+            writer.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
         }
-        run_writer.take_lease(opened.torn_bytes)?;
-        Ok(run_writer)
+        writer.take_lease(opened.torn_bytes)?;
+        Ok(writer)
     }
 
     fn over(state: RunState, journal: Journal, writer_options: &WriterOptions) -> Self {

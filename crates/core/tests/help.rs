@@ -236,9 +236,9 @@ fn a_critic_may_be_another_agent_in_a_checkout_of_its_own() {
 fn the_calling_program_is_asked_and_its_answer_is_a_nudge() {
     let mut machine = circling(|_| {});
     let seen: Arc<Mutex<Vec<StuckContext>>> = Arc::default();
-    let ears = seen.clone();
+    let sink = seen.clone();
     machine.helpers.on_stuck = Some(Arc::new(move |context: &StuckContext| {
-        ears.lock().unwrap().push(context.clone());
+        sink.lock().unwrap().push(context.clone());
         (context.iteration == 3).then(|| "Try the other door.".to_owned())
     }));
     machine.run();

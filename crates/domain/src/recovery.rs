@@ -12,7 +12,7 @@ use crate::stuck::Signals;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
 
-/// What the next gutter calls for.
+/// What is done next for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHelp {
     /// This rung.

@@ -17,7 +17,7 @@ pub struct Cooldown {
     pub observed_at: Timestamp,
 }
 
-/// The choice.
+/// Which agent works next, or why none can.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentChoice {
     /// This one works; the others named were passed over for a reason.
@@ -38,7 +38,7 @@ pub enum AgentChoice {
     Nobody,
 }
 
-/// What the choice depends on.
+/// What the choice of an agent depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectionInput<'a> {
     /// The agents in order of preference.

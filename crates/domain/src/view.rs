@@ -14,7 +14,7 @@ use ralph_protocol::view::{
 };
 use std::time::Duration;
 
-/// What the state cannot know of the moment.
+/// What a view needs beside the state: the time, and whether a process runs the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ViewContext {
     /// The time; that of the last event where absent.

@@ -93,7 +93,7 @@ pub struct CopyFolders {
     pub agent: Option<PathBuf>,
 }
 
-/// A copy that was made.
+/// The agent's copy of the user's repo, as it was made.
 #[derive(Debug)]
 pub struct AgentCopy {
     /// Its repo.

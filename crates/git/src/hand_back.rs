@@ -100,7 +100,7 @@ pub struct HandBack {
     handed: Option<AgreedState>,
 }
 
-/// One path that changes sides.
+/// One path that is copied from one side to the other.
 struct PathTransfer<'a> {
     path: &'a [u8],
     to: Option<&'a TreeEntry>,

@@ -15,7 +15,7 @@ use std::path::Path;
 
 const MODE_LINK: u32 = 0o120_000;
 
-/// What came of bringing one file over.
+/// The result of copying one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyOutcome {
     /// It is there.

@@ -60,7 +60,7 @@ struct MoveLine {
     step: PlannedMove,
 }
 
-/// A move that is about to be made.
+/// A move of a ref that is about to be made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "ref", rename_all = "snake_case")]
 pub(crate) enum PlannedMove {

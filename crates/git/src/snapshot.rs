@@ -23,7 +23,7 @@ use std::sync::Arc;
 const WALK_MAX: usize = 2_000;
 const THREADS_FROM: usize = 20_000;
 
-/// A recorded state of all files.
+/// The state of all files at one snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct FileStates {
     pub(crate) entries: Arc<Vec<TreeEntry>>,

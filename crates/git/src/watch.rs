@@ -76,7 +76,7 @@ impl Changes {
     }
 }
 
-/// Everything that is looked at.
+/// All files and folders whose changes are looked for.
 #[derive(Debug)]
 pub(crate) struct WatchedFiles {
     root: File,

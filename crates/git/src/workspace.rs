@@ -67,7 +67,7 @@ impl WorkspaceOptions {
     }
 }
 
-/// What is known once a run has begun or was reopened.
+/// What a workspace knows of its run once that has begun or was reopened.
 #[derive(Debug)]
 pub(crate) struct RunSession {
     pub(crate) record: RefRecord,

@@ -21,7 +21,7 @@ const RECORD_MAX: usize = 4 * 1024;
 /// Bytes that are written at once; the rest of a flood is counted and left out.
 const BURST_MAX: usize = 32 * 1024;
 
-/// Where in a run something is shown.
+/// When and where in a run a live record was written: time, last event, iteration.
 #[derive(Debug, Clone, Copy)]
 pub struct LivePosition {
     /// The time.
@@ -34,7 +34,7 @@ pub struct LivePosition {
     pub iteration: u32,
 }
 
-/// A text that comes in pieces.
+/// One stream of live text: the agent's words, its stderr, or a check's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveStream {
     /// The agent's words.
@@ -84,7 +84,7 @@ impl LiveLog {
     }
 
     /// The next piece of a text, without secrets.
-    pub fn text(&mut self, now: LivePosition, voice: &LiveStream, bytes: &[u8]) {
+    pub fn text(&mut self, now: LivePosition, stream: &LiveStream, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.pending.len() >= BURST_MAX {
@@ -93,11 +93,11 @@ impl LiveLog {
                 break;
             }
             let same =
-                self.open.as_ref().is_some_and(|(open, since, _)| open == voice && since.seq == now.seq);
+                self.open.as_ref().is_some_and(|(open, since, _)| open == stream && since.seq == now.seq);
             if !same {
                 self.close();
             }
-            let (_, _, text) = self.open.get_or_insert_with(|| (voice.clone(), now, Vec::new()));
+            let (_, _, text) = self.open.get_or_insert_with(|| (stream.clone(), now, Vec::new()));
             let (piece, more) = rest.split_at(rest.len().min(RECORD_MAX.saturating_sub(text.len()).max(1)));
             text.extend_from_slice(piece);
             rest = more;
@@ -145,19 +145,19 @@ impl LiveLog {
 
     /// The growing text becomes a record; an unfinished character at its end begins the next one.
     fn cut(&mut self) {
-        let Some((voice, since, mut text)) = self.open.take() else { return };
+        let Some((stream, since, mut text)) = self.open.take() else { return };
         let whole = whole_characters(&text);
         let rest = text.split_off(whole);
-        self.put(since, &voice.says(String::from_utf8_lossy(&text).into_owned()));
+        self.put(since, &stream.says(String::from_utf8_lossy(&text).into_owned()));
         if !rest.is_empty() {
-            self.open = Some((voice, since, rest));
+            self.open = Some((stream, since, rest));
         }
     }
 
     /// The growing text is over.
     fn close(&mut self) {
-        if let Some((voice, since, text)) = self.open.take() {
-            self.put(since, &voice.says(String::from_utf8_lossy(&text).into_owned()));
+        if let Some((stream, since, text)) = self.open.take() {
+            self.put(since, &stream.says(String::from_utf8_lossy(&text).into_owned()));
         }
     }
 

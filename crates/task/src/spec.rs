@@ -123,7 +123,7 @@ impl Task {
     }
 }
 
-/// Where the agent's tree is.
+/// The kind of workspace a run has: in place, a worktree or a clone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum WorkspaceKind {

@@ -225,7 +225,7 @@ fn claims(contract: &Contract) -> Vec<String> {
     ids
 }
 
-/// What a session has to tell at its end.
+/// What a session leaves for its report: model, answer, repairs, the results of its actions.
 #[derive(Debug, Default)]
 struct SessionSummary {
     profile: String,

@@ -35,7 +35,7 @@ pub(super) struct Performer<'a> {
     pub(super) done: ActionResults,
 }
 
-/// What came of the actions.
+/// The results of all actions of one reply.
 #[derive(Debug, Default)]
 pub(super) struct ActionResults {
     /// One for each action, in order.
@@ -49,7 +49,7 @@ pub(super) struct ActionResults {
     pub(super) survivors: u32,
 }
 
-/// What came of one action.
+/// The result of one action.
 struct ActionOutcome {
     ok: bool,
     /// Short, with the output of a command below it.
@@ -223,9 +223,9 @@ impl Performer<'_> {
             attempt => format!("action-{number}-try-{attempt}.log"),
         };
         let capture = Capture::new(self.request.folder, &name, self.redactor);
-        let mut ears = ActionExecSink { sink: &mut *self.sink, capture };
-        let outcome = self.sandbox.exec(&exec, &mut ears);
-        let excerpt = ears.capture.finish();
+        let mut sink = ActionExecSink { sink: &mut *self.sink, capture };
+        let outcome = self.sandbox.exec(&exec, &mut sink);
+        let excerpt = sink.capture.finish();
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return self.broken(&error),
@@ -310,7 +310,7 @@ impl Performer<'_> {
     }
 }
 
-/// Hears a command.
+/// Receives the output of a command that an action runs.
 struct ActionExecSink<'a, 'b> {
     sink: &'a mut dyn SessionSink,
     capture: Capture<'b>,

@@ -54,7 +54,7 @@ fn prompt(question: &Question<'_>) -> String {
     text
 }
 
-/// Passes on what the agent says.
+/// A session sink that passes the agent's text on to whoever asked.
 struct AgentAnswerSink<'a> {
     sink: &'a mut dyn AskSink,
 }

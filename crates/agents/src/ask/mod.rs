@@ -9,7 +9,7 @@ use ralph_domain::model::ModelClient;
 use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, Asker, Question};
 use std::sync::Arc;
 
-/// Asks models through a client, and agents by themselves.
+/// The `Asker` that ships: models are asked through a client, agents in a session of their own.
 #[derive(Clone, Default)]
 pub struct BackendAsker {
     client: Option<Arc<dyn ModelClient>>,

@@ -25,9 +25,9 @@ pub(super) fn ask(
         let message = format!("asking {} may cost {cost}, more than {most}", profile.name);
         return Err(AskError::free(AskErrorKind::TooExpensive, message));
     }
-    let mut ears = ModelAnswerSink { sink, deadline: Instant::now() + question.timeout, cut: None };
-    let reply = client.call(profile, &request, &mut ears).map_err(|error| AskError {
-        kind: ears.cut.unwrap_or(AskErrorKind::Failed),
+    let mut sink = ModelAnswerSink { sink, deadline: Instant::now() + question.timeout, cut: None };
+    let reply = client.call(profile, &request, &mut sink).map_err(|error| AskError {
+        kind: sink.cut.unwrap_or(AskErrorKind::Failed),
         message: error.message,
         hint: error.hint,
         usage: Box::new(Usage::free()),
@@ -91,7 +91,7 @@ fn usage_of(profile: &Profile, reply: &ModelReply, pricing: Option<&Pricing>) ->
     }
 }
 
-/// Passes on what the model says, and ends the call when its time is over.
+/// A model sink that passes the text on to whoever asked, and ends the call at its deadline.
 struct ModelAnswerSink<'a> {
     sink: &'a mut dyn AskSink,
     deadline: Instant,

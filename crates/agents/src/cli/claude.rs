@@ -4,7 +4,7 @@
 use super::activity::only_looks;
 use super::claude_result::{StreamFacts, judge, tokens_of, usage};
 use super::parser::{
-    Parsed, ParserNotes, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
     ended_without_result, final_message, no_result,
 };
 use super::stream::Events;
@@ -98,7 +98,7 @@ impl ClaudeEvents {
         self.seen.last_output
     }
 
-    fn retrying(&mut self, retry: Retry, notes: &mut ParserNotes<'_>) {
+    fn retrying(&mut self, retry: Retry, notes: &mut ParserSink<'_>) {
         self.seen.started = true;
         if *notes.hopeless {
             // The process is about to be ended for an earlier notice.
@@ -118,12 +118,12 @@ impl ClaudeEvents {
     }
 
     /// Something came after all: the wait is over.
-    fn going_on(&mut self, notes: &mut ParserNotes<'_>) {
+    fn going_on(&mut self, notes: &mut ParserSink<'_>) {
         self.retry = None;
         *notes.hopeless = false;
     }
 
-    fn assistant(&mut self, turn: Turn, notes: &mut ParserNotes<'_>) {
+    fn assistant(&mut self, turn: Turn, notes: &mut ParserSink<'_>) {
         self.seen.started = true;
         if turn.is_api_error_message {
             return;
@@ -178,7 +178,7 @@ impl ClaudeEvents {
         }
     }
 
-    fn tool_results(&mut self, turn: &Turn, notes: &mut ParserNotes<'_>) {
+    fn tool_results(&mut self, turn: &Turn, notes: &mut ParserSink<'_>) {
         for block in turn.message.content.iter().filter(|block| block.kind == "tool_result") {
             let Some(id) = &block.tool_use_id else { continue };
             let text = block.content.as_ref().map_or("", |content| content.get());
@@ -235,7 +235,7 @@ impl Retry {
 }
 
 impl Events for ClaudeEvents {
-    fn event(&mut self, bytes: &[u8], notes: &mut ParserNotes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         // Which of the many kinds it is stands first, so that the others need not be read at all.
         let head = match leading_type(bytes) {
             Some("system") | None => match serde_json::from_slice::<Head<'_>>(bytes) {

@@ -9,7 +9,7 @@ use ralph_domain::ports::StopCause;
 use ralph_domain::text;
 use serde_json::Value;
 
-/// What was seen on the way to the result.
+/// What the stream of events showed before the result came.
 #[derive(Default)]
 pub(super) struct StreamFacts {
     /// Anything of the format at all.

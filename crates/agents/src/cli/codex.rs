@@ -2,7 +2,7 @@
 
 use super::activity::{relative, unwrapped};
 use super::parser::{
-    Parsed, ParserNotes, ProcessClose, RESULT_READ, ended_by_engine, ended_without_result,
+    Parsed, ParserSink, ProcessClose, RESULT_READ, ended_by_engine, ended_without_result,
     failed_after_success, final_message,
 };
 use super::stream::Events;
@@ -113,7 +113,7 @@ impl CodexUsage {
 
 impl CodexEvents {
     /// Each retry is an error event; the turn goes on unless `turn.failed` follows.
-    fn error(&mut self, words: String, notes: &mut ParserNotes<'_>) {
+    fn error(&mut self, words: String, notes: &mut ParserSink<'_>) {
         self.started = true;
         let folded = fold(&words);
         if let Some(rest) = folded.strip_prefix("reconnecting... ") {
@@ -130,7 +130,7 @@ impl CodexEvents {
         self.trouble = Some(words);
     }
 
-    fn item(&mut self, event: &str, item: Item, notes: &mut ParserNotes<'_>) {
+    fn item(&mut self, event: &str, item: Item, notes: &mut ParserSink<'_>) {
         self.started = true;
         if item.kind == "error" {
             // A warning of codex, such as an unknown model; the turn goes on.
@@ -161,7 +161,7 @@ impl CodexEvents {
         }
     }
 
-    fn tell(&mut self, item: Item, notes: &mut ParserNotes<'_>) {
+    fn tell(&mut self, item: Item, notes: &mut ParserSink<'_>) {
         match item.kind.as_str() {
             "command_execution" => {
                 self.done += 1;
@@ -198,7 +198,7 @@ impl Events for CodexEvents {
         self.trouble.is_some() && self.turn.is_none()
     }
 
-    fn event(&mut self, bytes: &[u8], notes: &mut ParserNotes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
         match event.kind.as_str() {
             "thread.started" => {

@@ -2,7 +2,7 @@
 //! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Parsed, ParserNotes, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
     ended_without_result, failed_after_success, final_message, last_lines, no_result,
 };
 use super::stream::Events;
@@ -64,7 +64,7 @@ struct Event<'a> {
 
 impl GeminiEvents {
     /// Something came after all: the wait is over.
-    fn going_on(&mut self, notes: &mut ParserNotes<'_>) {
+    fn going_on(&mut self, notes: &mut ParserSink<'_>) {
         self.trouble = None;
         *notes.hopeless = false;
     }
@@ -192,7 +192,7 @@ fn tokens(stats: &Value) -> Option<(Tokens, Option<String>)> {
 }
 
 impl Events for GeminiEvents {
-    fn event(&mut self, bytes: &[u8], notes: &mut ParserNotes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else { return };
         match &*event.kind {
             "init" => {
@@ -243,7 +243,7 @@ impl Events for GeminiEvents {
     }
 
     /// `Attempt 2 failed: … Retrying after 5258ms...`, possibly over several lines.
-    fn complaint(&mut self, line: &str, notes: &mut ParserNotes<'_>) {
+    fn complaint(&mut self, line: &str, notes: &mut ParserSink<'_>) {
         let folded = fold(line);
         let mut cursor = Cursor::new(&folded);
         let attempt = cursor.eat("attempt ").then(|| cursor.whole()).flatten();

@@ -16,7 +16,7 @@ mod words;
 
 use self::command::CommandError;
 use self::ledger::Ledger;
-use self::parser::{Parser, ParserNotes, ProcessClose};
+use self::parser::{Parser, ParserSink, ProcessClose};
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::event::SessionEnd;
@@ -240,7 +240,7 @@ impl<'a> Pump<'a> {
 impl ExecSink for Pump<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.pass_on(stream, bytes);
-        let mut notes = ParserNotes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
+        let mut notes = ParserSink { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
         self.last_output = Instant::now();
     }

@@ -2,7 +2,7 @@
 //! more tool calls is the last one.
 
 use super::parser::{
-    Parsed, ParserNotes, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
     ended_without_result, failed_after_success, final_message,
 };
 use super::stream::Events;
@@ -171,7 +171,7 @@ impl OpencodeEvents {
 }
 
 impl Events for OpencodeEvents {
-    fn event(&mut self, bytes: &[u8], notes: &mut ParserNotes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
         match event.kind.as_str() {
             "step_start" => {

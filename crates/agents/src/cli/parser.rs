@@ -25,7 +25,7 @@ pub(crate) const REASON_MAX: usize = 500;
 /// Reads one session's output as it arrives, in bounded memory.
 pub(crate) trait Parser {
     /// Takes bytes as they came.
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut ParserNotes<'_>);
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut ParserSink<'_>);
     /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
     fn waiting(&self) -> bool {
         false
@@ -54,8 +54,8 @@ pub(crate) struct Parsed {
     pub(crate) response: Value,
 }
 
-/// What a parser tells while the session runs.
-pub(crate) struct ParserNotes<'a> {
+/// Where a parser reports what it finds: the sink of the session, with what that needs.
+pub(crate) struct ParserSink<'a> {
     pub(crate) sink: &'a mut dyn SessionSink,
     /// The workspace, left out of the paths that people see.
     pub(crate) root: &'a Path,
@@ -63,7 +63,7 @@ pub(crate) struct ParserNotes<'a> {
     pub(crate) hopeless: &'a mut bool,
 }
 
-impl ParserNotes<'_> {
+impl ParserSink<'_> {
     /// One line for people.
     pub(crate) fn activity(&mut self, line: &str) {
         let line = text::one_line(line, ACTIVITY_MAX);

@@ -4,7 +4,7 @@
 //! model said has no output.
 
 use super::claude::ClaudeEvents;
-use super::parser::{Parsed, ParserNotes, ProcessClose, ended_by_engine};
+use super::parser::{Parsed, ParserSink, ProcessClose, ended_by_engine};
 use super::stream::Events;
 use super::words;
 use crate::scan::Cursor;
@@ -37,7 +37,7 @@ fn judge(words: &str, close: &ProcessClose<'_>) -> SessionEnd {
 }
 
 impl Events for QwenEvents {
-    fn event(&mut self, object: &[u8], notes: &mut ParserNotes<'_>) {
+    fn event(&mut self, object: &[u8], notes: &mut ParserSink<'_>) {
         self.claude.event(object, notes);
     }
 

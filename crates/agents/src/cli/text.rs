@@ -2,7 +2,7 @@
 //! what it printed on stdout may quote anything.
 
 use super::parser::{
-    Parsed, Parser, ParserNotes, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
+    Parsed, Parser, ParserSink, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
     how_it_ended, last_lines,
 };
 use super::words;
@@ -32,7 +32,7 @@ impl TextParser {
 }
 
 impl Parser for TextParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], _: &mut ParserNotes<'_>) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], _: &mut ParserSink<'_>) {
         match stream {
             Stream::Stdout => self.stdout.push(bytes),
             Stream::Stderr => self.stderr.push(bytes),

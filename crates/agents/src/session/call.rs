@@ -63,9 +63,10 @@ impl Caller<'_> {
         sink: &mut dyn SessionSink,
     ) -> Result<ModelReply, SessionEnd> {
         loop {
-            let mut ears = SessionModelSink { sink: &mut *sink, deadline: self.deadline, timed_out: false };
-            let answer = self.client.call(&self.choice.profile, call, &mut ears);
-            let timed_out = ears.timed_out;
+            let mut model_sink =
+                SessionModelSink { sink: &mut *sink, deadline: self.deadline, timed_out: false };
+            let answer = self.client.call(&self.choice.profile, call, &mut model_sink);
+            let timed_out = model_sink.timed_out;
             match answer {
                 Ok(reply) => {
                     self.spend.add(&self.choice.profile, &reply, self.pricing);

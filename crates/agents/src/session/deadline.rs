@@ -36,7 +36,7 @@ impl Deadline {
     }
 }
 
-/// Hears a model call for a session: text goes on as it comes, waits are told, a stop and the end of time end it.
+/// The model sink of a session: passes text and waits on, and ends the call on a stop or at the deadline.
 pub(crate) struct SessionModelSink<'a> {
     /// The session's sink.
     pub(crate) sink: &'a mut dyn SessionSink,

@@ -33,7 +33,7 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// What the calls of a session share.
 pub(crate) struct CallContext<'a> {
-    pub(crate) shop: &'a SessionResources,
+    pub(crate) resources: &'a SessionResources,
     pub(crate) request: &'a SessionRequest<'a>,
     pub(crate) sandbox: &'a dyn Sandbox,
     pub(crate) deadline: Deadline,
@@ -54,7 +54,7 @@ pub(crate) struct CallsOutcome {
     pub(crate) done: Option<String>,
 }
 
-/// News of a thread that works.
+/// What a worker thread reports of its tool call.
 enum WorkerEvent {
     Began(usize),
     Printed(Stream, Vec<u8>),
@@ -72,8 +72,8 @@ impl CallContext<'_> {
         let (calls, refused) = calls.split_at(calls.len().min(MOST));
         let mut rest = calls;
         while let Some(first) = rest.first() {
-            let alone = !self.shop.toolbox.beside_others(first);
-            let together = rest.iter().take_while(|call| self.shop.toolbox.beside_others(call)).count();
+            let alone = !self.resources.toolbox.beside_others(first);
+            let together = rest.iter().take_while(|call| self.resources.toolbox.beside_others(call)).count();
             let (batch, after) = rest.split_at(if alone { 1 } else { together });
             rest = after;
             for (call, made) in batch.iter().zip(self.batch(batch, sink)?) {
@@ -108,7 +108,7 @@ impl CallContext<'_> {
         ToolResult {
             id: call.id.clone(),
             name: call.name.clone(),
-            text: self.shop.redactor.text(&made.text).into_owned(),
+            text: self.resources.redactor.text(&made.text).into_owned(),
             images: made.images,
             is_error,
         }
@@ -132,7 +132,7 @@ impl CallContext<'_> {
         let root = self.sandbox.root().to_owned();
         let mut ended: Vec<Option<Result<ToolOutcome, String>>> = batch.iter().map(|_| None).collect();
         let bench = &*self;
-        let (shop, request, halt) = (bench.shop, bench.request, &bench.halt);
+        let (resources, request, halt) = (bench.resources, bench.request, &bench.halt);
         let path_rules = PathRules { root: &root, cwd: request.cwd, protected: request.protected };
         let folder = request.folder;
         let worker = |lane: Box<dyn Sandbox>, news: SyncSender<WorkerEvent>| {
@@ -143,21 +143,21 @@ impl CallContext<'_> {
                 let printed = |stream: Stream, bytes: &[u8]| {
                     news.send(WorkerEvent::Printed(stream, bytes.to_vec())).ok();
                 };
-                let desk = ToolContext {
+                let context = ToolContext {
                     sandbox: &*lane,
                     path_rules,
                     halt,
-                    processes: &shop.processes,
-                    browsers: &shop.browsers,
-                    redactor: &shop.redactor,
+                    processes: &resources.processes,
+                    browsers: &resources.browsers,
+                    redactor: &resources.redactor,
                     folder,
-                    done_file: &shop.done_file,
+                    done_file: &resources.done_file,
                     number: number(first, at),
                     printed: &printed,
                 };
                 let made = match halt.get() {
                     Some(_) => Err("not called, as the session ends".to_owned()),
-                    None => shop.toolbox.call(call, &desk),
+                    None => resources.toolbox.call(call, &context),
                 };
                 news.send(WorkerEvent::Ended(at, begun.elapsed(), made)).ok();
             }
@@ -175,10 +175,10 @@ impl CallContext<'_> {
             drop(news);
             loop {
                 match heard.recv_timeout(STEP) {
-                    Ok(WorkerEvent::Began(at)) => begin(shop, batch.get(at), number(first, at), sink),
+                    Ok(WorkerEvent::Began(at)) => begin(resources, batch.get(at), number(first, at), sink),
                     Ok(WorkerEvent::Printed(stream, bytes)) => sink.output(stream, &bytes),
                     Ok(WorkerEvent::Ended(at, took, made)) => {
-                        finish(shop, batch.get(at), number(first, at), took, &made, sink);
+                        finish(resources, batch.get(at), number(first, at), took, &made, sink);
                         if let Some(slot) = ended.get_mut(at) {
                             *slot = Some(made);
                         }
@@ -224,9 +224,9 @@ fn number(first: u32, at: usize) -> u32 {
     first + u32::try_from(at).unwrap_or(0) + 1
 }
 
-fn begin(shop: &SessionResources, call: Option<&ToolCall>, number: u32, sink: &mut dyn SessionSink) {
+fn begin(resources: &SessionResources, call: Option<&ToolCall>, number: u32, sink: &mut dyn SessionSink) {
     let Some(call) = call else { return };
-    let what = shop.redactor.text(&shop.toolbox.what(call)).into_owned();
+    let what = resources.redactor.text(&resources.toolbox.what(call)).into_owned();
     let line = format!("{} {what}", call.name);
     sink.activity(&text::one_line(&line, 160));
     sink.output(Stream::Stdout, format!("\n> {}\n", line.trim_end()).as_bytes());
@@ -234,7 +234,7 @@ fn begin(shop: &SessionResources, call: Option<&ToolCall>, number: u32, sink: &m
 }
 
 fn finish(
-    shop: &SessionResources,
+    resources: &SessionResources,
     call: Option<&ToolCall>,
     number: u32,
     took: Duration,
@@ -249,7 +249,7 @@ fn finish(
         }
         Err(why) => (false, why.as_str(), None),
     };
-    let result = text::one_line(&shop.redactor.text(words), 300);
+    let result = text::one_line(&resources.redactor.text(words), 300);
     sink.output(Stream::Stdout, format!("< {result}\n").as_bytes());
     let input = bounded::value(call.input.clone(), ACTION_INPUT_MAX);
     let mut line = json!({
@@ -263,7 +263,7 @@ fn finish(
     if let Ok(made) = made
         && !made.line.is_empty()
     {
-        line["output"] = json!(text::one_line(&shop.redactor.text(&made.text), 400));
+        line["output"] = json!(text::one_line(&resources.redactor.text(&made.text), 400));
     }
     sink.action(&line.to_string());
     sink.action_finished(&ActionEnd { number, ok, result, exit_code, duration: took });

@@ -34,37 +34,37 @@ const PICTURES_KEPT: usize = 6;
 /// From this share of the tokens on, the model is told that they end.
 const WARN_AT: f64 = 0.8;
 
-/// What a session thinks with.
+/// The model of a session, with the client and the settings to call it.
 pub(super) struct SessionModel<'a> {
     pub(super) config: &'a AgentConfig,
     pub(super) models: &'a Models,
     pub(super) pricing: &'a Pricing,
     pub(super) client: &'a dyn ModelClient,
-    pub(super) shop: &'a SessionResources,
+    pub(super) resources: &'a SessionResources,
 }
 
 /// One session, from the prompt to the report.
 pub(super) fn session(
-    mind: &SessionModel<'_>,
+    session_model: &SessionModel<'_>,
     request: &SessionRequest<'_>,
     sandbox: &dyn Sandbox,
     sink: &mut dyn SessionSink,
 ) -> Result<SessionReport, SandboxError> {
     let deadline = Deadline::of(request);
-    let choice = match choose(mind.models, mind.config, request.model) {
+    let choice = match choose(session_model.models, session_model.config, request.model) {
         Ok(choice) => choice,
         Err(end) => return Ok(report(end, Usage::unknown(), deadline)),
     };
     let caller = Caller {
-        client: mind.client,
-        pricing: mind.pricing,
+        client: session_model.client,
+        pricing: session_model.pricing,
         request,
         choice,
         spend: SpendCounter::default(),
         deadline,
     };
     let bench = CallContext {
-        shop: mind.shop,
+        resources: session_model.resources,
         request,
         sandbox,
         deadline,
@@ -73,8 +73,8 @@ pub(super) fn session(
         made: 0,
         survivors: 0,
     };
-    let mut asked = opening(mind, request);
-    let limit = mind.config.max_tokens_per_iteration.unwrap_or(MAX_TOKENS_PER_ITERATION);
+    let mut asked = opening(session_model, request);
+    let limit = session_model.config.max_tokens_per_iteration.unwrap_or(MAX_TOKENS_PER_ITERATION);
     let mut talk =
         Conversation { caller, bench, request, limit, guessed: 0, turns: 0, said: String::new(), done: None };
     let end = talk.go(&mut asked, sink)?;
@@ -82,18 +82,20 @@ pub(super) fn session(
 }
 
 /// The first request: the prompt in its cached parts, and what earlier sessions left running.
-fn opening(mind: &SessionModel<'_>, request: &SessionRequest<'_>) -> ModelRequest {
+fn opening(session_model: &SessionModel<'_>, request: &SessionRequest<'_>) -> ModelRequest {
     let mut prompt = split(request.prompt, request.stable);
-    let running = mind.shop.processes.word_to_next();
+    let running = session_model.resources.processes.word_to_next();
     if let Message::User { parts } = &mut prompt.user
         && !running.is_empty()
     {
-        parts.push(UserPart::Text(TextPart::plain(mind.shop.redactor.text(&running).into_owned())));
+        parts.push(UserPart::Text(TextPart::plain(
+            session_model.resources.redactor.text(&running).into_owned(),
+        )));
     }
     ModelRequest {
         system: prompt.system,
         messages: vec![prompt.user],
-        tools: mind.shop.toolbox.specs(),
+        tools: session_model.resources.toolbox.specs(),
         stream: true,
         ..ModelRequest::default()
     }

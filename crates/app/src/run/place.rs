@@ -24,7 +24,7 @@ fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, AppError> {
     }
 }
 
-/// Where a run works.
+/// The workspace that was made for a run.
 pub(super) struct RunWorkspace {
     /// The folder of the agent's files.
     pub workspace: PathBuf,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which place a run wishes for; in its record until it has one.
+/// The workspace that a run asks for; a file in its record until that is made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PlacementRequest {
     /// What kind, and from where.

@@ -18,7 +18,7 @@ use std::path::Path;
 
 Exit codes: those of the run; 130 where you left it first, 1 where no process runs it any more.")]
 pub struct AttachArgs {
-    /// The run; the one that is driven now in this folder, else its latest, if left out.
+    /// The run; the one that is running in this folder, else its latest, if left out.
     pub run: Option<String>,
 }
 

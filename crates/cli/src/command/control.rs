@@ -40,7 +40,7 @@ pub struct SkipArgs {
     pub agent: Option<String>,
 }
 
-/// Let an agent rest for a while.
+/// Put an agent into cooldown for a while.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph cooldown gemini --seconds 3600
@@ -53,7 +53,7 @@ pub struct CooldownArgs {
     /// For how long.
     #[arg(long, value_name = "N", default_value_t = 900, conflicts_with = "clear")]
     pub seconds: u64,
-    /// End its rest.
+    /// End its cooldown.
     #[arg(long)]
     pub clear: bool,
 }
@@ -173,7 +173,7 @@ pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8,
     out.say(if ended {
         format!("run {} is cancelled", entry.run_id)
     } else {
-        format!("run {} was told to end", entry.run_id)
+        format!("run {} was asked to end", entry.run_id)
     });
     Ok(0)
 }

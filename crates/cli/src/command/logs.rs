@@ -95,7 +95,7 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// What a run tells, as far as it is wanted.
+/// The events of a run that were asked for.
 struct LogSelection {
     stream: RunStream,
     filter: Filter,

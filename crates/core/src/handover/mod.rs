@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Bytes of the patch that is searched for secrets.
 const PATCH_MAX: usize = 32 * 1024 * 1024;
 
-/// What kept a result from being handed over.
+/// A handover that failed: why, what helps, and whether it is tried again.
 #[derive(Debug)]
 pub(crate) struct HandoverFailure {
     reason: String,

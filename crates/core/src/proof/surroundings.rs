@@ -31,7 +31,7 @@ const HOME_FILES: &[&str] = &[
     ".pytest.ini",
 ];
 
-/// Marks of programs and settings, by name. Empty where there is none.
+/// Fingerprints of programs and settings, by name. Empty where there is none.
 pub(crate) type Fingerprints = BTreeMap<String, String>;
 
 /// Looks at what the checks of a run depend on.

@@ -49,9 +49,9 @@ impl Driver {
         let (iteration, apply) = (state.iterations.count, doctor.apply);
         let snapshot = state.clone();
         let now = self.ctx.clock.now();
-        let mut ears = ConsultSink::new(&mut self.ctx, "the doctor reads the run");
-        let diagnosis = help::diagnose(&snapshot, &record, model, now, &mut ears);
-        ears.done()?;
+        let mut sink = ConsultSink::new(&mut self.ctx, "the doctor reads the run");
+        let diagnosis = help::diagnose(&snapshot, &record, model, now, &mut sink);
+        sink.done()?;
         if let Some(note) = &diagnosis.note {
             self.ctx.notice(format!("the doctor's rules speak: {}", one_line(note, 300)))?;
         }
@@ -107,9 +107,9 @@ impl Driver {
             (Some(asker), Some(profile)) => {
                 let question =
                     help::critic_question(AskTarget::Profile(&profile), &record, self.ctx.clock.now());
-                let mut ears = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
-                let answer = asker.ask(&question, &mut ears);
-                ears.done()?;
+                let mut sink = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
+                let answer = asker.ask(&question, &mut sink);
+                sink.done()?;
                 self.heard(profile.name, answer)?
             }
             (asker, _) => match eyes.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
@@ -181,9 +181,9 @@ impl Driver {
             prompt_file: &prompt_file,
         };
         let question = help::critic_question(AskTarget::Agent(asked), record, self.ctx.clock.now());
-        let mut ears = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
-        let answer = asker.ask(&question, &mut ears);
-        ears.done()?;
+        let mut sink = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
+        let answer = asker.ask(&question, &mut sink);
+        sink.done()?;
         let _ = std::fs::remove_dir_all(&folder);
         Ok(answer)
     }
@@ -231,7 +231,7 @@ fn send(ctx: &Context, iteration: u32, controls: Vec<Control>) -> Result<(), Dri
     Ok(())
 }
 
-/// Keeps the engine's ears open while a helper thinks: cancel works, and a person sees what goes on.
+/// The ask sink of a helper: cancel works while it thinks, and its text is shown live.
 struct ConsultSink<'a> {
     ctx: &'a mut Context,
     what: &'static str,

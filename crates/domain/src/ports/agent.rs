@@ -36,7 +36,7 @@ pub trait Agent: Send {
     fn release_resources(&self, moment: ReleaseWhen);
 }
 
-/// When an agent is asked to put away what it keeps alive (processes, browsers).
+/// When an agent must end what it keeps alive between sessions (processes, browsers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseWhen {
     /// Before the final check and at the end: everything. Nothing of an agent lives while its work is proven.
@@ -139,7 +139,7 @@ pub struct ActionEnd {
     pub duration: Duration,
 }
 
-/// What an agent asks of the engine beyond its final message. A wish starts a check or a question; it decides nothing.
+/// What an agent asks of the engine beyond its final message. A request starts a check or a question; it decides nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentRequests {
     /// It says that everything is done.

@@ -37,7 +37,7 @@ pub trait AskSink {
     }
 }
 
-/// For callers who only want the answer.
+/// An ask sink that ignores everything: for callers who only want the answer.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoAskSink;
 
@@ -46,7 +46,7 @@ impl AskSink for NoAskSink {}
 /// One question.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// Who is asked.
+    /// Who is asked: a model or an agent.
     pub whom: AskTarget<'a>,
     /// What they are to be and how they answer; the same for many questions, so that providers may cache it.
     pub system: &'a str,
@@ -106,7 +106,7 @@ pub struct AskedAgent<'a> {
     pub prompt_file: &'a Path,
 }
 
-/// What was answered.
+/// The answer of a model or an agent, with what it cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
     /// In words.

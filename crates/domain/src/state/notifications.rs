@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const OPEN: usize = 8;
 const DETAIL: usize = 600;
 
-/// Occasions and who knows of them.
+/// Occasions that people may want to be notified of.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NotificationFacts {
     /// Those that arose since the last session began.

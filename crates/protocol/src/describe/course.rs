@@ -67,7 +67,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
                 true => (Tone::Attention, format!("moved, not by ralph: {}{more}", list.join(", "))),
                 false => (
                     Tone::Muted,
-                    format!("moved by the agent or by you, taken in: {}{more}", list.join(", ")),
+                    format!("moved by the agent or by you, accepted: {}{more}", list.join(", ")),
                 ),
             }
         }

@@ -49,7 +49,7 @@ pub(super) struct Connection {
     pub(super) sandbox: Box<dyn Sandbox>,
 }
 
-/// One folder and its sandbox.
+/// The sandbox of one folder: made when first needed, and made again when lost.
 pub(super) struct FolderSandbox {
     run_sandboxes: Arc<RunSandboxes>,
     host: PathBuf,

@@ -12,7 +12,7 @@ const WAIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether an element is there.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is to be done, and where.
+/// One input to a page: what is done, and where.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageInput<'a> {
     pub(crate) action: &'a str,

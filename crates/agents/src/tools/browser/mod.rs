@@ -40,7 +40,7 @@ impl Default for Browsers {
     }
 }
 
-/// What a look at a page gives.
+/// A page as a model sees it: its text and a picture.
 #[derive(Debug)]
 pub(crate) struct PageView {
     /// In words: address, title, errors, text.

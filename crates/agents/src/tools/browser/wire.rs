@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(50);
 /// Longest command.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Speaks to one Chromium.
+/// A connection to one Chromium over the DevTools protocol.
 #[derive(Debug)]
 pub(super) struct DevTools {
     chromium: Chromium,

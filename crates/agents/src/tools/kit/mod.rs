@@ -37,7 +37,7 @@ pub(crate) trait Tool: Send + Sync {
     fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String>;
 }
 
-/// What a call works with.
+/// What a tool call may use: sandbox, path rules, processes, browsers, limits.
 pub(crate) struct ToolContext<'a> {
     pub(crate) sandbox: &'a dyn Sandbox,
     pub(crate) path_rules: PathRules<'a>,
@@ -55,7 +55,7 @@ pub(crate) struct ToolContext<'a> {
     pub(crate) printed: &'a (dyn Fn(Stream, &[u8]) + Sync),
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct ToolOutcome {
     /// For the model.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// A process that was silent and alone for longer than this is idle.
 pub(crate) const IDLE: Duration = Duration::from_secs(5 * 60);
 
-/// What becomes of a process after an iteration.
+/// What is done with a process after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdleAction {
     /// It goes on.

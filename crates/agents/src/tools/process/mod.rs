@@ -25,7 +25,7 @@ const MOST: usize = 12;
 /// Time between the polite signal and the final one.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is to be started.
+/// A process that is to be started.
 #[derive(Debug)]
 pub(crate) struct ProcessStart {
     pub(crate) name: String,

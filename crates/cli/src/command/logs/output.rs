@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Which output.
+/// Which output of a run is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputSelection {
     /// The iteration; the latest if left out.

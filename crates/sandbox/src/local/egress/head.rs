@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// The longest head.
 const MOST: usize = 32 * 1024;
 
-/// What a client wants.
+/// What a client asks the proxy for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProxyRequest {
     /// A tunnel.

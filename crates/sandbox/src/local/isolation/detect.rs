@@ -34,7 +34,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// What this machine can do.
+/// Which kinds of isolation work on this machine.
 #[derive(Debug, Clone)]
 pub struct IsolationReport {
     /// Everything that was tried.

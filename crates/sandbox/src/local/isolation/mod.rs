@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How strongly commands are sandboxed.
+/// The isolation of commands on this machine: bubblewrap, Landlock or none.
 #[derive(Debug, Clone, Default)]
 pub enum LocalIsolation {
     /// Not at all: a command has all rights of this user.
@@ -80,7 +80,7 @@ impl LocalIsolation {
     }
 }
 
-/// What a sandboxed command gets.
+/// What a sandboxed command may see and reach.
 #[derive(Debug, Clone)]
 pub struct IsolationSpec {
     /// A folder of the run on the host, outside the workspace: its home and the socket of its proxy stand there. Made
