@@ -324,7 +324,7 @@ fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
     // The attributes ask for a filter that the user does not have: a person must say what to make of that.
     done.exits(3);
     assert_eq!(repo.read("part.txt"), "part\n");
-    assert!(!planted.exists(), "a filter of the agent was run outside the fence");
+    assert!(!planted.exists(), "a filter of the agent was run outside the sandbox");
 }
 
 #[test]

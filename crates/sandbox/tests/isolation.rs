@@ -103,7 +103,7 @@ fn a_command_gets_only_harmless_variables_and_its_own() {
 }
 
 #[test]
-fn a_program_that_is_missing_is_told_as_without_a_fence() {
+fn a_program_that_is_missing_is_reported_as_without_a_sandbox() {
     let Some(sandboxed) = sandboxed() else { return };
     let request = ExecRequest::new(vec!["no-such-program".into()]);
     let error = sandboxed.sandbox.exec(&request, &mut Sink::default()).unwrap_err();
