@@ -30,7 +30,7 @@ mod session;
 pub mod tools;
 
 pub use actions::ActionsAgent;
-pub use ask::Asking;
+pub use ask::BackendAsker;
 pub use cli::CliAgent;
 pub use models::{HttpModelClient, Route};
 pub use scripted::ScriptedAgent;

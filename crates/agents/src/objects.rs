@@ -10,7 +10,7 @@ pub(crate) const OBJECT_MAX: usize = 8 * 1024 * 1024;
 const KEEP_CAPACITY: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     /// Between objects, nothing but blanks since the line began: an object may start here.
     LineStart,
     /// Between objects, in a line of other text.
@@ -24,7 +24,7 @@ enum Place {
 pub(crate) struct Objects {
     /// What came in earlier pieces of the object that is being read.
     buffer: Vec<u8>,
-    place: Place,
+    place: ScanState,
     depth: u32,
     in_string: bool,
     escaped: bool,
@@ -43,7 +43,7 @@ impl Objects {
     pub(crate) fn with_max(max: usize) -> Self {
         Self {
             buffer: Vec::new(),
-            place: Place::LineStart,
+            place: ScanState::LineStart,
             depth: 0,
             in_string: false,
             escaped: false,
@@ -62,7 +62,7 @@ impl Objects {
     pub(crate) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) {
         let mut at = 0;
         while at < bytes.len() {
-            at = if self.place == Place::Object {
+            at = if self.place == ScanState::Object {
                 self.inside(bytes, at, &mut each)
             } else {
                 self.outside(bytes, at)
@@ -79,7 +79,7 @@ impl Objects {
                 if bytes[at] == b'{' && !self.in_array {
                     // Nested JSON is indented, so this is a new object: what came before was broken off.
                     self.keep(&bytes[from..at]);
-                    self.reset(Place::LineStart);
+                    self.reset(ScanState::LineStart);
                     return at;
                 }
             }
@@ -100,7 +100,7 @@ impl Objects {
                 (true, _) => {
                     // A bare line end inside a string is no JSON.
                     self.keep(&bytes[from..at]);
-                    self.reset(Place::LineStart);
+                    self.reset(ScanState::LineStart);
                     return at;
                 }
                 (false, b'{' | b'[') => self.depth = self.depth.saturating_add(1),
@@ -129,7 +129,7 @@ impl Objects {
                 each(&self.buffer);
             }
         }
-        self.reset(if self.in_array { Place::LineStart } else { Place::Junk });
+        self.reset(if self.in_array { ScanState::LineStart } else { ScanState::Junk });
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -148,28 +148,28 @@ impl Objects {
     /// Looks for the next object; returns how far it came. The object's first byte is left to [`Self::inside`].
     fn outside(&mut self, bytes: &[u8], mut at: usize) -> usize {
         while at < bytes.len() {
-            if self.place == Place::Junk {
+            if self.place == ScanState::Junk {
                 let Some(line_end) = memchr(b'\n', &bytes[at..]) else { break };
-                self.place = Place::LineStart;
+                self.place = ScanState::LineStart;
                 at += line_end + 1;
                 continue;
             }
             match bytes[at] {
                 b'{' => {
-                    self.place = Place::Object;
+                    self.place = ScanState::Object;
                     return at;
                 }
                 b'[' if !self.in_array => self.in_array = true,
                 b']' if self.in_array => {
                     self.in_array = false;
-                    self.place = Place::Junk;
+                    self.place = ScanState::Junk;
                 }
                 b',' if self.in_array => {}
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 _ => {
                     // A log line such as `[INFO] ...` opened no array.
                     self.in_array = false;
-                    self.place = Place::Junk;
+                    self.place = ScanState::Junk;
                 }
             }
             at += 1;
@@ -177,7 +177,7 @@ impl Objects {
         bytes.len()
     }
 
-    fn reset(&mut self, place: Place) {
+    fn reset(&mut self, place: ScanState) {
         self.place = place;
         self.depth = 0;
         self.in_string = false;

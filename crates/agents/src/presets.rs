@@ -1,7 +1,7 @@
 //! How each known CLI is called headless, and which of them are installed.
 //!
 //! The command lines are those that were tried with the versions in [`tried_with`]. They let the agent act without asking,
-//! because nobody is there to answer: the fence around it is the sandbox's.
+//! because nobody is there to answer: the isolation around it is the sandbox's.
 
 use crate::scan::Cursor;
 use ralph_domain::config::{AgentConfig, OutputFormat, PromptMode};
@@ -92,7 +92,7 @@ pub fn tried_with(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What to know about a CLI that says this of its version: how it is older than the one that was tried, and the mend.
+/// What to know about a CLI that says this of its version: how it is older than the one that was tried, and the fix.
 pub fn too_old(name: &str, said: &str) -> Option<(String, String)> {
     let tried = tried_with(name)?;
     let found = numbers(said)?;

@@ -9,8 +9,8 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{Tokens, Usage, Usd};
 use ralph_domain::ports::{
-    Agent, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, PutAway, Sandbox, SandboxError, SessionReport,
-    SessionRequest, SessionSink, StopCause, Stream, Wishes, WriteMode,
+    Agent, AgentRequests, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox,
+    SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
 use ralph_domain::text;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ impl Agent for ScriptedAgent {
     }
 
     /// Nothing of it lives between its sessions.
-    fn put_away(&self, _: PutAway) {}
+    fn release_resources(&self, _: ReleaseWhen) {}
 }
 
 fn report(number: usize, end: SessionEnd, turn: &Turn, duration: Duration) -> SessionReport {
@@ -89,7 +89,7 @@ fn report(number: usize, end: SessionEnd, turn: &Turn, duration: Duration) -> Se
         usage,
         duration,
         survivors: 0,
-        wishes: Wishes::default(),
+        wishes: AgentRequests::default(),
     }
 }
 
@@ -201,7 +201,7 @@ impl Player<'_> {
         let mut exec = ExecRequest::new(argv.to_vec());
         exec.timeout = Some(self.allowed().saturating_sub(self.spent));
         exec.idle_timeout = self.request.config.idle_timeout();
-        let outcome = self.sandbox.exec(&exec, &mut Through(&mut *self.sink))?;
+        let outcome = self.sandbox.exec(&exec, &mut PassThroughSink(&mut *self.sink))?;
         self.spent += outcome.duration;
         Ok(match outcome.end {
             // A command that fails is the agent's to notice; a script has no reaction.
@@ -241,9 +241,9 @@ fn wait(step: Duration) {
 }
 
 /// A command's output goes straight to the session's sink.
-struct Through<'a>(&'a mut dyn SessionSink);
+struct PassThroughSink<'a>(&'a mut dyn SessionSink);
 
-impl ExecSink for Through<'_> {
+impl ExecSink for PassThroughSink<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.0.output(stream, bytes);
     }

@@ -4,7 +4,7 @@
 mod support;
 
 use jiff::Timestamp;
-use ralph_agents::{Asking, CliAgent};
+use ralph_agents::{BackendAsker, CliAgent};
 use ralph_domain::config::{AgentConfig, Profile};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{
@@ -12,7 +12,8 @@ use ralph_domain::model::{
 };
 use ralph_domain::money::{CostBasis, Tokens, Usd};
 use ralph_domain::ports::{
-    AskErrorKind, AskSink, AskedAgent, Asker as _, Earlier, ExecEnd, NoEars, Question, StopCause, Whom,
+    AskErrorKind, AskSink, AskTarget, AskedAgent, Asker as _, EarlierAnswer, ExecEnd, NoAskSink, Question,
+    StopCause,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -54,12 +55,12 @@ impl ModelClient for Model {
 }
 
 #[derive(Default)]
-struct Ears {
+struct RecordingSink {
     heard: String,
     stop: bool,
 }
 
-impl AskSink for Ears {
+impl AskSink for RecordingSink {
     fn text(&mut self, piece: &str) {
         self.heard.push_str(piece);
     }
@@ -68,7 +69,7 @@ impl AskSink for Ears {
     }
 }
 
-fn question<'a>(whom: Whom<'a>, earlier: &'a [Earlier]) -> Question<'a> {
+fn question<'a>(whom: AskTarget<'a>, earlier: &'a [EarlierAnswer]) -> Question<'a> {
     Question {
         whom,
         system: "Answer in one word.",
@@ -87,15 +88,15 @@ fn question<'a>(whom: Whom<'a>, earlier: &'a [Earlier]) -> Question<'a> {
 fn a_model_is_asked_once_within_its_bounds_and_its_answer_is_priced() {
     let model = Arc::new(Model::default());
     // A dollar for every token.
-    let asking = Asking::new()
+    let asking = BackendAsker::new()
         .with_client(model.clone())
         .with_pricing(Arc::new(|_, tokens| Some((Usd::from_dollars(tokens.total() as f64), Usd::ZERO))));
     let profile = Profile::of_model("p", "zai/x");
-    let whom = Whom::Profile(&profile);
-    let earlier = [Earlier { answer: "many".into(), then: "A number, please.".into() }];
-    let mut ears = Ears::default();
-    let answer = asking.ask(&question(whom, &earlier), &mut ears).unwrap();
-    assert_eq!((answer.text.as_str(), ears.heard.as_str()), ("forty-two", "forty-two"));
+    let whom = AskTarget::Profile(&profile);
+    let earlier = [EarlierAnswer { answer: "many".into(), then: "A number, please.".into() }];
+    let mut sink = RecordingSink::default();
+    let answer = asking.ask(&question(whom, &earlier), &mut sink).unwrap();
+    assert_eq!((answer.text.as_str(), sink.heard.as_str()), ("forty-two", "forty-two"));
     assert_eq!(
         (answer.usage.cost, answer.usage.basis),
         (Some(Usd::from_dollars(12.0)), CostBasis::Estimated)
@@ -104,13 +105,16 @@ fn a_model_is_asked_once_within_its_bounds_and_its_answer_is_priced() {
     assert_eq!((asked.messages.len(), asked.max_output_tokens, asked.stream), (3, Some(100), true));
 
     let dear = Question { max_cost: Some(Usd::from_dollars(5.0)), ..question(whom, &[]) };
-    assert_eq!(asking.ask(&dear, &mut NoEars).unwrap_err().kind, AskErrorKind::TooExpensive);
+    assert_eq!(asking.ask(&dear, &mut NoAskSink).unwrap_err().kind, AskErrorKind::TooExpensive);
     assert!(model.0.lock().unwrap().is_empty(), "what is known to cost too much is not asked");
     let late = Question { timeout: Duration::ZERO, ..question(whom, &[]) };
-    assert_eq!(asking.ask(&late, &mut NoEars).unwrap_err().kind, AskErrorKind::TimedOut);
-    let mut stopped = Ears { stop: true, ..Ears::default() };
+    assert_eq!(asking.ask(&late, &mut NoAskSink).unwrap_err().kind, AskErrorKind::TimedOut);
+    let mut stopped = RecordingSink { stop: true, ..RecordingSink::default() };
     assert_eq!(asking.ask(&question(whom, &[]), &mut stopped).unwrap_err().kind, AskErrorKind::Stopped);
-    assert_eq!(Asking::new().ask(&question(whom, &[]), &mut NoEars).unwrap_err().kind, AskErrorKind::Nobody);
+    assert_eq!(
+        BackendAsker::new().ask(&question(whom, &[]), &mut NoAskSink).unwrap_err().kind,
+        AskErrorKind::Nobody
+    );
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn an_installed_agent_is_asked_in_one_session_of_its_own() {
     let run = RunId::from("ask");
     let config = AgentConfig::command("cat", &["cat"]);
     let agent = CliAgent::new(config.clone());
-    let ask = |sandbox: &Canned, earlier: &[Earlier], ears: &mut dyn AskSink| {
+    let ask = |sandbox: &Canned, earlier: &[EarlierAnswer], sink: &mut dyn AskSink| {
         let agent = AskedAgent {
             agent: &agent,
             config: &config,
@@ -130,23 +134,23 @@ fn an_installed_agent_is_asked_in_one_session_of_its_own() {
             iteration: 1,
             prompt_file: &prompt_file,
         };
-        Asking::new().ask(&question(Whom::Agent(agent), earlier), ears)
+        BackendAsker::new().ask(&question(AskTarget::Agent(agent), earlier), sink)
     };
     let sandbox = Canned::new("forty-two", "", ExecEnd::Exited(0));
-    let earlier = [Earlier { answer: "many".into(), then: "A number, please.".into() }];
-    let mut ears = Ears::default();
-    let answer = ask(&sandbox, &earlier, &mut ears).unwrap();
-    assert_eq!((answer.text.as_str(), ears.heard.as_str()), ("forty-two", "forty-two"));
+    let earlier = [EarlierAnswer { answer: "many".into(), then: "A number, please.".into() }];
+    let mut sink = RecordingSink::default();
+    let answer = ask(&sandbox, &earlier, &mut sink).unwrap();
+    assert_eq!((answer.text.as_str(), sink.heard.as_str()), ("forty-two", "forty-two"));
     assert_eq!(sandbox.asked.borrow().len(), 1);
     assert_eq!(sandbox.asked.borrow()[0].timeout, Some(Duration::from_secs(60)));
     let asked = std::fs::read_to_string(&prompt_file).unwrap();
     for part in ["one word", "six times seven", "many", "A number, please."] {
         assert!(asked.contains(part), "{asked}");
     }
-    let error = ask(&Canned::new("", "broken", ExecEnd::Exited(3)), &[], &mut NoEars).unwrap_err();
+    let error = ask(&Canned::new("", "broken", ExecEnd::Exited(3)), &[], &mut NoAskSink).unwrap_err();
     assert!(error.kind == AskErrorKind::Failed && error.message.contains("broken"), "{error}");
-    let error = ask(&Canned::new("", "", ExecEnd::TimedOut), &[], &mut NoEars).unwrap_err();
+    let error = ask(&Canned::new("", "", ExecEnd::TimedOut), &[], &mut NoAskSink).unwrap_err();
     assert_eq!(error.kind, AskErrorKind::TimedOut);
-    let mut stopped = Ears { stop: true, ..Ears::default() };
+    let mut stopped = RecordingSink { stop: true, ..RecordingSink::default() };
     assert_eq!(ask(&sandbox, &[], &mut stopped).unwrap_err().kind, AskErrorKind::Stopped);
 }

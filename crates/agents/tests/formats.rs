@@ -13,7 +13,7 @@ use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::money::CostBasis;
 use ralph_domain::ports::{ExecEnd, SessionReport, StopCause};
-use support::{Canned, Told, cli, play};
+use support::{Canned, RecordingSink, cli, play};
 
 use OutputFormat::{ClaudeJson, ClaudeStreamJson, CodexJson, GeminiJson, Text};
 
@@ -197,7 +197,7 @@ fn configured_signs_count_only_in_errors() {
     let mut end = |code, stdout: &str, stderr: &str, format| {
         config.output_format = format;
         let sandbox = Canned::new(stdout, stderr, ExecEnd::Exited(code));
-        play(&agent, &config, 1, &sandbox, &mut Told::default()).end.word()
+        play(&agent, &config, 1, &sandbox, &mut RecordingSink::default()).end.word()
     };
     assert_eq!(end(1, "", "please come back later", Text), "rate limited");
     assert_eq!(end(0, "x", "please come back later", Text), "completed");
@@ -364,7 +364,7 @@ fn a_prompt_that_fits_no_argument_ends_before_it_starts() {
     config.command_argv.clear();
     let sandbox = Canned::new("", "", ExecEnd::Exited(0));
     let agent = ralph_agents::CliAgent::new(config.clone());
-    let report = play(&agent, &config, 1, &sandbox, &mut Told::default());
+    let report = play(&agent, &config, 1, &sandbox, &mut RecordingSink::default());
     assert!(report.end.reason().unwrap().contains("command_argv"));
     assert!(sandbox.asked.borrow().is_empty());
 }
@@ -373,7 +373,7 @@ fn a_prompt_that_fits_no_argument_ends_before_it_starts() {
 fn a_person_can_end_a_session() {
     let config = AgentConfig::command("x", &["x"]);
     let agent = ralph_agents::CliAgent::new(config.clone());
-    let mut told = Told { stop_at: Some((2, StopCause::Cancelled)), ..Told::default() };
+    let mut told = RecordingSink { stop_at: Some((2, StopCause::Cancelled)), ..RecordingSink::default() };
     let mut sandbox = Canned::new("abcdef", "", ExecEnd::Exited(0));
     sandbox.chunk = 1;
     let report = play(&agent, &config, 1, &sandbox, &mut told);

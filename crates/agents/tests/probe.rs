@@ -14,10 +14,10 @@ use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
 use ralph_domain::config::{AgentConfig, PromptMode};
 use ralph_domain::ports::{ExecEnd, Stdin};
 use std::time::Duration;
-use support::{Canned, NOW, Told};
+use support::{Canned, NOW, RecordingSink};
 
 fn tried(config: &AgentConfig, sandbox: &Canned) -> ProbeReport {
-    probe(config, sandbox, Duration::from_secs(300), NOW.parse().unwrap(), &mut Told::default())
+    probe(config, sandbox, Duration::from_secs(300), NOW.parse().unwrap(), &mut RecordingSink::default())
 }
 
 #[test]

@@ -13,7 +13,7 @@ use ralph_agents::ScriptedAgent;
 use ralph_domain::config::AgentConfig;
 use ralph_domain::event::SessionEnd;
 use ralph_domain::ports::{Agent, ExecEnd, SessionReport, StopCause};
-use support::{Canned, Told, play};
+use support::{Canned, RecordingSink, play};
 
 fn config() -> AgentConfig {
     AgentConfig::command("demo", &[])
@@ -23,21 +23,21 @@ fn sandbox() -> Canned {
     Canned::new("out\n", "", ExecEnd::Exited(1))
 }
 
-fn turn(script: &str, iteration: u32, sandbox: &Canned, told: &mut Told) -> SessionReport {
+fn turn(script: &str, iteration: u32, sandbox: &Canned, told: &mut RecordingSink) -> SessionReport {
     let agent = ScriptedAgent::from_json(config(), script).unwrap();
     assert_eq!(agent.name().as_str(), "demo");
     play(&agent, &config(), iteration, sandbox, told)
 }
 
 fn one(turn_json: &str, sandbox: &Canned) -> SessionReport {
-    turn(&format!("{{\"version\":1,\"turns\":[{turn_json}]}}"), 1, sandbox, &mut Told::default())
+    turn(&format!("{{\"version\":1,\"turns\":[{turn_json}]}}"), 1, sandbox, &mut RecordingSink::default())
 }
 
 #[test]
 fn a_turn_edits_runs_and_says() {
     let sandbox = sandbox();
     sandbox.put("old", "x");
-    let mut told = Told::default();
+    let mut told = RecordingSink::default();
     let script = r#"{"version":1,"turns":[
       {"do":[{"write":{"path":"a","content":"one two"}},{"append":{"path":"a","content":" three"}},
              {"replace":{"path":"a","from":"two","to":"2"}},{"remove":{"path":"old"}},
@@ -61,7 +61,7 @@ fn a_turn_edits_runs_and_says() {
 #[test]
 fn the_iteration_chooses_the_turn_and_the_last_repeats() {
     let script = r#"{"version":1,"turns":[{"say":"first"},{"say":"last"}]}"#;
-    let said = |i| turn(script, i, &sandbox(), &mut Told::default()).final_message;
+    let said = |i| turn(script, i, &sandbox(), &mut RecordingSink::default()).final_message;
     assert_eq!([said(1), said(2), said(7)], ["first", "last", "last"]);
 }
 
@@ -107,13 +107,13 @@ fn scripted_ends_and_mistakes() {
 #[test]
 fn a_pause_can_be_stopped_and_costs_time() {
     let long = r#"{"version":1,"turns":[{"do":[{"pause_ms":3600000}],"say":"x"}]}"#;
-    let mut told = Told { stop_at: Some((3, StopCause::Cancelled)), ..Told::default() };
+    let mut told = RecordingSink { stop_at: Some((3, StopCause::Cancelled)), ..RecordingSink::default() };
     let report = turn(long, 1, &sandbox(), &mut told);
     assert_eq!(report.end, SessionEnd::Stopped { cause: StopCause::Cancelled });
     let mut hasty = config();
     hasty.timeout_seconds = 0;
     let agent = ScriptedAgent::from_json(hasty.clone(), long).unwrap();
-    assert_eq!(play(&agent, &hasty, 1, &sandbox(), &mut Told::default()).end, SessionEnd::TimedOut);
+    assert_eq!(play(&agent, &hasty, 1, &sandbox(), &mut RecordingSink::default()).end, SessionEnd::TimedOut);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use ralph_agents::cli::replay;
 use ralph_domain::config::OutputFormat;
 use ralph_domain::ports::{ExecEnd, ExecOutcome, FINAL_MESSAGE_MAX, SessionReport, Stream};
 use std::time::Duration;
-use support::{NOW, Told};
+use support::{NOW, RecordingSink};
 
 const FORMATS: [OutputFormat; 7] = [
     OutputFormat::Text,
@@ -62,8 +62,8 @@ const PIECES: &[&str] = &[
     "[INFO] x",
 ];
 
-fn read(format: OutputFormat, bytes: &[u8], end: ExecEnd, chunk: usize) -> (SessionReport, Told) {
-    let mut told = Told::default();
+fn read(format: OutputFormat, bytes: &[u8], end: ExecEnd, chunk: usize) -> (SessionReport, RecordingSink) {
+    let mut told = RecordingSink::default();
     let outcome = ExecOutcome { end, duration: Duration::from_secs(2), survivors: 0 };
     let pieces = [Stream::Stderr, Stream::Stdout]
         .into_iter()

@@ -16,7 +16,7 @@ use ralph_domain::event::SessionEnd;
 use ralph_domain::money::CostBasis;
 use ralph_domain::ports::{ExecEnd, SessionReport, StopCause};
 use std::time::Duration;
-use support::{Canned, Told, cli, play};
+use support::{Canned, RecordingSink, cli, play};
 
 /// What an agent says of its own accord when it works on such errors.
 const QUOTE: &str =
@@ -99,7 +99,7 @@ fn claude_as_root_is_told_that_it_stands_in_a_sandbox() {
     for as_root in [true, false] {
         let sandbox = Canned::new("", "", ExecEnd::Exited(0));
         let agent = CliAgent::new(config.clone()).running_as_root(as_root);
-        play(&agent, &config, 1, &sandbox, &mut Told::default());
+        play(&agent, &config, 1, &sandbox, &mut RecordingSink::default());
         let told = sandbox.asked.borrow()[0].env.contains(&("IS_SANDBOX".into(), "1".into()));
         assert_eq!(told, as_root);
     }
@@ -194,7 +194,7 @@ fn sessions(format: OutputFormat, outputs: &[String]) -> Vec<(f64, u64)> {
     let agent = CliAgent::new(config.clone());
     let one = |stdout: &String| {
         let sandbox = Canned::new(stdout.as_str(), "", ExecEnd::Exited(0));
-        let usage = play(&agent, &config, 1, &sandbox, &mut Told::default()).usage;
+        let usage = play(&agent, &config, 1, &sandbox, &mut RecordingSink::default()).usage;
         (usage.cost.unwrap_or_default().dollars(), usage.tokens.unwrap().input)
     };
     outputs.iter().map(one).collect()
@@ -265,10 +265,10 @@ fn codex_is_not_left_to_sleep_out_a_long_retry_after() {
     assert_eq!((report.end.word(), report.exit_code), ("rate limited", None));
     // More would follow, but silence does.
     let config = AgentConfig { output_format: CodexJson, ..AgentConfig::command("x", &["x"]) };
-    for (patience, code) in [(Duration::ZERO, None), (Duration::from_secs(3600), Some(0))] {
-        let agent = CliAgent::new(config.clone()).with_patience(patience);
+    for (silence_limit, code) in [(Duration::ZERO, None), (Duration::from_secs(3600), Some(0))] {
+        let agent = CliAgent::new(config.clone()).with_silence_limit(silence_limit);
         let sandbox = Canned::new(line(5), "", ExecEnd::Exited(0));
-        let report = play(&agent, &config, 1, &sandbox, &mut Told::default());
+        let report = play(&agent, &config, 1, &sandbox, &mut RecordingSink::default());
         assert_eq!((report.end.word(), report.exit_code), ("rate limited", code));
     }
 }
@@ -437,6 +437,6 @@ fn the_model_is_the_one_that_was_asked_for_where_the_cli_names_none() {
     };
     let sandbox =
         Canned::new("{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":1}}", "", ExecEnd::Exited(0));
-    let report = play(&CliAgent::new(config.clone()), &config, 1, &sandbox, &mut Told::default());
+    let report = play(&CliAgent::new(config.clone()), &config, 1, &sandbox, &mut RecordingSink::default());
     assert_eq!(report.usage.model.as_deref(), Some("gpt-5.5"));
 }

@@ -2,11 +2,11 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::facts::Facts;
+use crate::facts::RunReading;
 use crate::list::{self, ListEntry};
 use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
-use crate::resume::{self, Begun};
+use crate::resume::{self, ResumeOutcome};
 use crate::run::{self, Plan, placement};
 use crate::{find, spawn, wiring};
 use ralph_core::handle::RunHandle;
@@ -67,14 +67,14 @@ impl App {
         plan: Plan,
         cancel: Arc<CancelFlag>,
         report: &dyn Reporter,
-    ) -> Result<Begun, AppError> {
+    ) -> Result<ResumeOutcome, AppError> {
         let Some(run) = plan.goes_on() else {
-            return Ok(Begun::Ready(Box::new(run::start(plan, cancel, report)?)));
+            return Ok(ResumeOutcome::Ready(Box::new(run::start(plan, cancel, report)?)));
         };
         report.notice(&Notice::GoingOn { run });
         let entry = find::run(plan.environment(), plan.top(), Some(run.as_str()))?;
         let request = plan.request();
-        resume::go_on(
+        resume::resume_run(
             plan.environment(),
             &entry,
             &request.notify,
@@ -101,13 +101,13 @@ impl App {
         budgets: &BudgetChange,
         cancel: Arc<CancelFlag>,
         report: &dyn Reporter,
-    ) -> Result<Begun, AppError> {
+    ) -> Result<ResumeOutcome, AppError> {
         let entry = find::run(&self.env, folder, name)?;
-        resume::go_on(&self.env, &entry, notify, budgets, cancel, report)
+        resume::resume_run(&self.env, &entry, notify, budgets, cancel, report)
     }
 
     /// Brings a run of another machine here, from the state that it pushed to a remote.
-    pub fn bring(
+    pub fn fetch_run(
         &self,
         folder: &Path,
         run: &str,
@@ -115,10 +115,10 @@ impl App {
         isolation: Option<Isolation>,
         report: &dyn Reporter,
     ) -> Result<(), AppError> {
-        resume::bring(&self.env, remote, run, isolation, folder, report)
+        resume::fetch_run(&self.env, remote, run, isolation, folder, report)
     }
 
-    /// The run that `name` means; without a name the one that is driven now in this folder, else its latest.
+    /// The run that `name` means; without a name the one that is running in this folder, else its latest.
     pub fn open(&self, folder: &Path, name: Option<&str>) -> Result<OpenRun, AppError> {
         let entry = find::run(&self.env, folder, name)?;
         let handle = self.handle(&entry);
@@ -136,8 +136,8 @@ impl App {
     }
 
     /// What is known of a run at this moment.
-    pub fn facts(&self, folder: &Path, name: Option<&str>) -> Result<Facts, AppError> {
-        Facts::load(&self.env, find::run(&self.env, folder, name)?)
+    pub fn facts(&self, folder: &Path, name: Option<&str>) -> Result<RunReading, AppError> {
+        RunReading::load(&self.env, find::run(&self.env, folder, name)?)
     }
 
     /// The runs of a folder, or of every folder, oldest first.

@@ -42,7 +42,7 @@ impl Environment {
     }
 
     /// The same with the `ralph` binary at this place: for programs that are not `ralph` themselves. Its helper processes
-    /// (the guard, the fence) and further runs are started from there.
+    /// (the guard, the sandbox) and further runs are started from there.
     #[must_use]
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.named = Some(program.into());

@@ -1,4 +1,4 @@
-//! One error type for every face: what failed, on what; the likely cause; the command that mends it; the exit code.
+//! One error type for every face: what failed, on what; the likely cause; the command that fixes it; the exit code.
 
 use ralph_core::DriveError;
 use ralph_domain::outcome::{ErrorCode, RunError};
@@ -74,7 +74,7 @@ impl AppError {
             ErrorKind::Usage => "`ralph --help` and `ralph COMMAND --help` show how it is used",
             ErrorKind::NeedsPerson => "`ralph status` shows what is asked",
             ErrorKind::Environment => {
-                "mend what the message names, then start again; `ralph doctor` checks this machine and repo"
+                "fix what the message names, then start again; `ralph doctor` checks this machine and repo"
             }
         };
         self.hint.as_deref().unwrap_or(known)

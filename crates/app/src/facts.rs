@@ -10,28 +10,28 @@ use ralph_domain::ports::Clock as _;
 use ralph_domain::state::{RunState, Stage};
 use ralph_domain::status::Status;
 use ralph_domain::text::one_line;
-use ralph_domain::view::{self, Moment, RunView};
-use ralph_journal::lock::{self, Holder};
+use ralph_domain::view::{self, RunView, ViewContext};
+use ralph_journal::lock::{self, LockHolder};
 use ralph_journal::registry::Registration;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// A run as a reader sees it now.
+/// A run as read from its record at one moment.
 #[derive(Debug)]
-pub struct Facts {
+pub struct RunReading {
     /// Where it is.
     pub entry: Registration,
     /// Its state.
     pub state: RunState,
     /// The process that drives it.
-    pub driver: Option<Holder>,
+    pub driver: Option<LockHolder>,
     /// The current time.
     pub now: Timestamp,
     /// When something last happened.
     pub last_event: Timestamp,
 }
 
-impl Facts {
+impl RunReading {
     /// Looks at a run.
     pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
         if !entry.run_dir().spec().is_file() {
@@ -83,7 +83,7 @@ impl Facts {
     pub fn view(&self) -> RunView {
         let log =
             self.state.iterations.current.as_ref().map(|c| format!("iterations/{}/output.log", c.iteration));
-        let moment = Moment {
+        let moment = ViewContext {
             now: Some(self.now),
             driven: self.driver.is_some(),
             last_output: log.and_then(|log| self.written_at(Path::new(&log))),

@@ -45,7 +45,7 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
     found
 }
 
-/// The run that `name` means; without a name the one that is driven now in this folder, else its latest.
+/// The run that `name` means; without a name the one that is running in this folder, else its latest.
 pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Registration, AppError> {
     let home = env.state_home()?;
     let top = top(folder);

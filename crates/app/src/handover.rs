@@ -6,13 +6,13 @@ use crate::report::{Notice, Reporter};
 use ralph_domain::config::Settings;
 use ralph_domain::dialect::Publish;
 use ralph_domain::ports::{Forge, GitRemote};
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_git::{Repo, place};
 use std::path::{Path, PathBuf};
 
-/// The other side of a handover.
+/// Where a result is handed over to: a code host, or only a remote.
 #[derive(Default)]
-pub struct Counterpart {
+pub struct HandoverTarget {
     /// The code host.
     pub forge: Option<Box<dyn Forge>>,
     /// The remote, where no code host is known behind it.
@@ -48,7 +48,7 @@ pub fn is_known(env: &Environment, settings: &Settings, repo: &Repo) -> bool {
 
 /// Settles what is published, and refuses what cannot be done. `wanted` says that a person or file asked for it by name;
 /// a dialect's own default gives way where there is no code host.
-pub fn settle(
+pub fn resolve(
     env: &Environment,
     settings: &mut Settings,
     task: &Task,
@@ -176,16 +176,16 @@ fn counterpart(
     settings: &Settings,
     origin: &Path,
     url: Option<&str>,
-) -> Result<Counterpart, AppError> {
+) -> Result<HandoverTarget, AppError> {
     if !settings.handover.pushes() {
-        return Ok(Counterpart::default());
+        return Ok(HandoverTarget::default());
     }
     let found = forge(env, url, local_folder(settings, origin).as_deref())?;
     let push_to = match &found {
         Some(_) => None,
         None => url.map(place::remote),
     };
-    Ok(Counterpart { forge: found, push_to })
+    Ok(HandoverTarget { forge: found, push_to })
 }
 
 /// The address that a run hands over to: of the user's own repo, or of what was cloned from elsewhere.
@@ -193,7 +193,7 @@ fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
     let remote = &spec.settings.handover.remote;
     let own = || remote_url(repo, remote);
     match &spec.place {
-        Place::Clone { from, .. } if is_elsewhere(from) => own(),
+        WorkspaceKind::Clone { from, .. } if is_elsewhere(from) => own(),
         _ => Repo::discover(env.vars(), &spec.origin)
             .ok()
             .and_then(|origin| remote_url(&origin, remote))
@@ -228,7 +228,7 @@ pub fn clone_source(env: &Environment, from: &str) -> String {
 }
 
 /// The other side of a run, as its spec says.
-pub fn connect(env: &Environment, spec: &RunSpec, repo: &Repo) -> Result<Counterpart, AppError> {
+pub fn connect(env: &Environment, spec: &RunSpec, repo: &Repo) -> Result<HandoverTarget, AppError> {
     let url = url_of(env, spec, repo);
     counterpart(env, &spec.settings, &spec.origin, url.as_deref())
 }

@@ -4,12 +4,12 @@ mod facts;
 
 use crate::environment::Environment;
 use crate::task_source::TaskSource;
-use ralph_domain::lint::{Facts, Report};
+use ralph_domain::lint::{LintFacts, LintReport};
 
 /// Lints with everything that can be found out without running anything.
-pub fn look(env: &Environment, source: &TaskSource, passing_before: &[String]) -> Report {
+pub fn lint_task(env: &Environment, source: &TaskSource, passing_before: &[String]) -> LintReport {
     let mut configured = facts::configuration(env, source);
-    let known = |missing_programs| Facts {
+    let known = |missing_programs| LintFacts {
         missing_programs,
         passing_before: passing_before.to_vec(),
         verifiers: configured.verifiers.clone(),

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::facts::Facts;
+use crate::facts::RunReading;
 use crate::find;
 use jiff::Timestamp;
 use ralph_domain::money::{CostBasis, Usd};
@@ -55,11 +55,11 @@ pub fn runs(env: &Environment, folder: &Path, everywhere: bool) -> Result<Vec<Li
         found.sort_by(|a, b| a.run_id.cmp(&b.run_id));
         found.dedup_by(|a, b| a.run_id == b.run_id);
     }
-    Ok(found.into_iter().map(|registration| look(env, registration)).collect())
+    Ok(found.into_iter().map(|registration| list_entry(env, registration)).collect())
 }
 
 /// Looks at one run.
-pub fn look(env: &Environment, registration: Registration) -> ListEntry {
+pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
     let entry = ListEntry {
         run_id: registration.run_id.to_string(),
         title: registration.title.clone(),
@@ -84,7 +84,7 @@ pub fn look(env: &Environment, registration: Registration) -> ListEntry {
         let problem = format!("`{}` is gone", registration.run_dir().path().display());
         return ListEntry { problem: Some(problem), ..entry };
     }
-    match Facts::load(env, registration) {
+    match RunReading::load(env, registration) {
         Err(error) => ListEntry { status: "unreadable".into(), problem: Some(error.message), ..entry },
         Ok(facts) => ListEntry {
             title: facts.state.spec.task.title.clone(),

@@ -7,13 +7,13 @@ use ralph_domain::id::RunId;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::RunSpec;
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock::{self, Holder, LockError, RunLock};
+use ralph_journal::lock::{self, LockError, LockHolder, RunLock};
 use ralph_journal::registry;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a dead run's guard may take to end what it left behind.
-const PATIENCE: Duration = Duration::from_secs(15);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Takes the lock of the folder that a run works in.
 pub fn of_run(home: &StateHome, spec: &RunSpec) -> Result<RunLock, AppError> {
@@ -22,7 +22,7 @@ pub fn of_run(home: &StateHome, spec: &RunSpec) -> Result<RunLock, AppError> {
 
 /// Takes a folder's lock for a run, and lets its record, where there is one, lead there.
 pub fn of_folder(home: &StateHome, folder: &Path, run_id: &RunId) -> Result<RunLock, AppError> {
-    let lock = take(home, folder, run_id, PATIENCE)?;
+    let lock = take(home, folder, run_id, CLEANUP_TIMEOUT)?;
     lead(home, run_id, &lock);
     Ok(lock)
 }
@@ -39,21 +39,21 @@ pub fn lead(home: &StateHome, run_id: &RunId, lock: &RunLock) {
 }
 
 /// Takes a folder's lock under a name that need not be a run's.
-pub fn take(home: &StateHome, folder: &Path, name: &RunId, patience: Duration) -> Result<RunLock, LockError> {
-    let holder = Holder::new(std::process::id(), name.clone(), SystemClock::default().now());
+pub fn take(home: &StateHome, folder: &Path, name: &RunId, timeout: Duration) -> Result<RunLock, LockError> {
+    let holder = LockHolder::new(std::process::id(), name.clone(), SystemClock::default().now());
     if let Some(found) = old_holder(home, folder).filter(|found| lock::is_alive(found.pid)) {
         return Err(LockError::Held { path: RalphDir::of(folder).lock(), holder: Some(Box::new(found)) });
     }
-    RunLock::take(&home.folder_lock(folder), &holder, patience)
+    RunLock::take(&home.folder_lock(folder), &holder, timeout)
 }
 
 /// Who holds a folder's lock now.
-pub fn holder(home: &StateHome, folder: &Path) -> Option<Holder> {
+pub fn holder(home: &StateHome, folder: &Path) -> Option<LockHolder> {
     lock::holder(&home.folder_lock(folder)).or_else(|| old_holder(home, folder))
 }
 
 /// A run of the older layout, whose lock lies in the folder itself. Where no such run is known, the file is anybody's.
-fn old_holder(home: &StateHome, folder: &Path) -> Option<Holder> {
+fn old_holder(home: &StateHome, folder: &Path) -> Option<LockHolder> {
     let found = lock::holder(&RalphDir::of(folder).lock())?;
     registry::find(home, &found.run_id).is_some_and(|entry| entry.record.is_none()).then_some(found)
 }

@@ -18,7 +18,7 @@ pub fn default_agent(env: &Environment, loaded: &LoadedModels) -> Option<AgentCo
 }
 
 /// Freezes the profiles into the settings, with the task's own choice on top and helpers that can be asked.
-pub fn settle(env: &Environment, settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoice) {
+pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoice) {
     let mut models = loaded.models.clone();
     if choice.default_profile.is_some() {
         models.default.clone_from(&choice.default_profile);

@@ -172,9 +172,9 @@ fn prices(file: &Path, list: &str, origin: &Origin) -> Result<String, AppError> 
 mod tests {
     use super::*;
 
-    struct Place(tempfile::TempDir);
+    struct ModelsFixture(tempfile::TempDir);
 
-    impl Place {
+    impl ModelsFixture {
         fn new() -> Self {
             Self(tempfile::tempdir().unwrap())
         }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn layers_lie_on_each_other_and_know_where_they_come_from() {
-        let place = Place::new();
+        let place = ModelsFixture::new();
         place
             .put("home/models.yaml", "default: mine\nprofiles:\n  mine: {litellm_model: openai/gpt-5.5}\n  both: {litellm_model: zai/glm-5}\n")
             .put("repo/config/models.yaml", "profiles:\n  both: {litellm_model: zai/glm-4.7}\n")
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn a_repo_cannot_send_a_users_key_to_a_server_of_its_choice() {
         let refused = |profile: &str| {
-            let place = Place::new();
+            let place = ModelsFixture::new();
             place.put("repo/config/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
             let repo = place.load(&[]);
-            let own = Place::new();
+            let own = ModelsFixture::new();
             own.put("home/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
             assert!(own.load(&[]).is_ok(), "the user's own file may: {profile}");
             repo.err().map(|e| e.message)
@@ -248,19 +248,19 @@ mod tests {
 
     #[test]
     fn mistakes_name_file_and_line_and_foreign_files_are_left_alone() {
-        let place = Place::new();
+        let place = ModelsFixture::new();
         place.put("repo/.ralph/models.yaml", "profiles:\n  a:\n    litelm_model: x\n");
         let error = place.load(&[]).unwrap_err();
         assert!(error.message.contains("models.yaml:3:"), "{}", error.message);
         assert_eq!(error.hint.as_deref(), Some("did you mean `litellm_model`?"));
-        let place = Place::new();
+        let place = ModelsFixture::new();
         place.put("repo/config/models.yaml", "user:\n  table: users\n");
         assert!(place.load(&[]).is_ok());
     }
 
     #[test]
     fn a_list_of_prices_counts_below_the_profiles_own() {
-        let place = Place::new();
+        let place = ModelsFixture::new();
         place
             .put("repo/config/prices.json", r#"{"zai/glm-4.7":{"input_cost_per_token":1e-6,"output_cost_per_token":1e-6}}"#)
             .put("repo/config/models.yaml", "prices_file: prices.json\nprofiles:\n  p: {litellm_model: a/b, prices: {input: 7, output: 8}}\n");

@@ -1,11 +1,11 @@
 //! The Now line on screens: the sentence of the run's view, in the colour of what it means.
 
-use crate::facts::Facts;
+use crate::facts::RunReading;
 use ralph_domain::describe::Tone;
 use ralph_domain::outcome::EndReason;
 
 /// What goes on now.
-pub fn line(facts: &Facts) -> (Tone, String) {
+pub fn line(facts: &RunReading) -> (Tone, String) {
     let state = &facts.state;
     let tone = match &state.result.finished {
         Some(end) if end.reason == EndReason::Completed => Tone::Good,
@@ -19,6 +19,6 @@ pub fn line(facts: &Facts) -> (Tone, String) {
 }
 
 /// What a person can do now, as commands to type.
-pub fn next(facts: &Facts) -> Option<String> {
+pub fn next(facts: &RunReading) -> Option<String> {
     facts.view().next
 }

@@ -42,7 +42,7 @@ pub(crate) fn moved(
     if !record.spec().is_file() {
         copy_record(env, entry, &record).map_err(|e| {
             AppError::environment(format!("cannot move the record of run {run}: {e}"))
-                .hint("nothing of it was changed; mend what the message names, then try again")
+                .hint("nothing of it was changed; fix what the message names, then try again")
         })?;
     }
     let entry = Registration { spare: None, record: Some(record.path().to_owned()), ..entry.clone() };
@@ -78,9 +78,9 @@ fn copy_record(env: &Environment, entry: &Registration, record: &RunDir) -> io::
     }
     let spec = snapshot::read_spec(&new).map_err(io::Error::other)?;
     if spec.hands_back()
-        && let Ok(twin) = Repo::discover(env.vars(), &spec.workspace)
+        && let Ok(agent_copy) = Repo::discover(env.vars(), &spec.workspace)
     {
-        copy(&twin.run_folder(&entry.run_id), &new.copy_git(), PASSING, &mut left)?;
+        copy(&agent_copy.run_folder(&entry.run_id), &new.copy_git(), PASSING, &mut left)?;
     }
     fs::rename(&partial, record.path())
 }
@@ -113,9 +113,9 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Where git keeps what it remembers of a registered run, wherever its record lies.
-pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_git::twin::Folders {
+pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_git::agent_copy::CopyFolders {
     match registry::find(home, run) {
-        Some(entry) if entry.record.is_none() => ralph_git::twin::Folders::default(),
+        Some(entry) if entry.record.is_none() => ralph_git::agent_copy::CopyFolders::default(),
         _ => wiring::git_folders(home, run),
     }
 }

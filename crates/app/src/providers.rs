@@ -10,7 +10,7 @@ use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
 
 /// A way to sandboxes that is configured here. Nothing was asked of it yet.
 #[derive(Debug, Clone)]
-pub enum Configured {
+pub enum ConfiguredProvider {
     /// A container engine whose address is known.
     Docker(Box<DockerOptions>),
     /// A tool for microVMs on the `PATH`.
@@ -23,7 +23,7 @@ pub enum Configured {
     Vercel(VercelOptions),
 }
 
-impl Configured {
+impl ConfiguredProvider {
     /// The one of this name; the error says what to set. There is none for `local`.
     pub fn find(env: &Environment, name: ProviderName) -> Result<Option<Self>, AppError> {
         let vars = env.lookup_filled();
@@ -76,6 +76,7 @@ impl Configured {
 /// Every provider that is configured here, whether it answers or not; half a configuration is as good as none.
 pub fn providers(env: &Environment) -> Vec<Box<dyn SandboxProvider>> {
     use ProviderName::{Daytona, Docker, E2b, Sbx, Vercel};
-    let found = [Docker, Sbx, Daytona, E2b, Vercel].map(|name| Configured::find(env, name).ok().flatten());
-    found.into_iter().flatten().map(Configured::provider).collect()
+    let found =
+        [Docker, Sbx, Daytona, E2b, Vercel].map(|name| ConfiguredProvider::find(env, name).ok().flatten());
+    found.into_iter().flatten().map(ConfiguredProvider::provider).collect()
 }

@@ -1,6 +1,6 @@
 //! What happens on the way to a run, for whoever shows it: this crate itself says nothing to anybody.
 
-use ralph_core::{Live, Observer};
+use ralph_core::{LiveStatus, Observer};
 use ralph_domain::event::Event;
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::Stream;
@@ -45,7 +45,7 @@ pub enum Notice<'a> {
         /// The run.
         spec: &'a RunSpec,
         /// What the repo's configuration asks for and only the user could give.
-        unheard: &'a [String],
+        ignored_keys: &'a [String],
         /// Agents whose cost nobody can know.
         unpriced: &'a [AgentName],
     },
@@ -63,17 +63,17 @@ pub trait Reporter {
 
 /// Shows nothing: for programs that read the journal.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct SilentReporter;
 
-impl Reporter for Silent {
+impl Reporter for SilentReporter {
     fn notice(&self, _: &Notice<'_>) {}
     fn observer(&self) -> Box<dyn Observer> {
         Box::new(Self)
     }
 }
 
-impl Observer for Silent {
+impl Observer for SilentReporter {
     fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &Live<'_>) {}
+    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }

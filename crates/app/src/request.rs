@@ -26,7 +26,7 @@ pub struct RunRequest {
     pub place: PlaceRequest,
     /// The branch that each iteration is committed on.
     pub branch: Option<String>,
-    /// How strongly the agent is fenced off on this machine.
+    /// How strongly the agent is sandboxed on this machine.
     pub isolation: Option<Isolation>,
     /// Who makes the sandbox.
     pub provider: Option<ProviderName>,

@@ -7,16 +7,16 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::ReadyRun;
-use crate::run::placement::{self, Wish};
+use crate::run::placement::{self, PlacementRequest};
 use crate::{find, locks, notify, older, wiring};
-pub(crate) use elsewhere::bring;
+pub(crate) use elsewhere::fetch_run;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, Hold};
+use ralph_core::{CancelFlag, Driver, RunWriter};
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::RunId;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Notifier;
-use ralph_domain::spec::{Place, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_domain::state::{Finished, RunState};
 use ralph_domain::text::{count, duration};
 use ralph_git::Repo;
@@ -28,8 +28,8 @@ use ralph_journal::{JournalError, shown, snapshot};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What came of the wish that a run goes on, or starts.
-pub enum Begun {
+/// The result of resuming or starting a run.
+pub enum ResumeOutcome {
     /// This process drives it.
     Ready(Box<ReadyRun>),
     /// Another process drives it, and was told to go on.
@@ -52,7 +52,7 @@ pub enum Begun {
 }
 
 /// A run that nobody drives, locked for this process.
-pub(crate) struct Taken {
+pub(crate) struct LockedRun {
     /// The surroundings of the run, with its repo's `.env`.
     pub env: Environment,
     /// Where this machine keeps what is not in the repo.
@@ -72,11 +72,11 @@ pub(crate) fn take(
     env: &Environment,
     entry: &Registration,
     report: &dyn Reporter,
-) -> Result<Taken, AppError> {
+) -> Result<LockedRun, AppError> {
     let env = env.with_dotenv(&entry.origin);
     let home = env.state_home()?;
-    let wish = Wish::of_run(&home, &entry.run_id);
-    if wish.is_none() {
+    let request = PlacementRequest::of_run(&home, &entry.run_id);
+    if request.is_none() {
         bring_back(&env, entry)?;
     }
     let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
@@ -90,12 +90,12 @@ pub(crate) fn take(
     let spec = state.as_ref().map_or(spec, |state| state.spec.clone());
     // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
     ralph_sandbox::sweep(spec.run_id.as_str());
-    let spec = match wish.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
-        Some(wish) => place(&env, &home, &spec, &wish, report)?,
+    let spec = match request.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
+        Some(request) => place(&env, &home, &spec, &request, report)?,
         None => spec,
     };
     let repo = Repo::discover(env.vars(), spec.home())?;
-    Ok(Taken { env, home, spec, repo, places, lock })
+    Ok(LockedRun { env, home, spec, repo, places, lock })
 }
 
 /// Makes again what somebody has removed of a run's own place, as far as it was recorded: its worktree, its branch.
@@ -111,13 +111,13 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(()) };
     let spec = &state.spec;
     match (&spec.place, &spec.branch) {
-        (Place::Worktree, Some(branch)) if !workspace.is_dir() => {
+        (WorkspaceKind::Worktree, Some(branch)) if !workspace.is_dir() => {
             let repo = Repo::discover(env.vars(), origin)?;
             ralph_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
         _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
-        (Place::Worktree | Place::Clone { .. }, Some(branch)) => {
+        (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_git::Git::in_folder(env.vars(), workspace);
             // A folder that is no repo any more says so by itself, in what follows.
             let _ = ralph_git::place::restore_branch(&git, run_id, branch);
@@ -136,7 +136,7 @@ pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) ->
         EndReason::Stopped => format!("Stopped by {}.", env.actor()),
         _ => format!("Cancelled by {}.", env.actor()),
     };
-    Hold::open(&wiring::taker(env, &home, &spec)?)?.end(reason, &summary)?;
+    RunWriter::open(&wiring::writer_options(env, &home, &spec)?)?.end(reason, &summary)?;
     let _ = shown::copy(&RalphDir::of(&spec.origin), &spec.run_id, &entry.run_dir());
     Ok(())
 }
@@ -151,22 +151,22 @@ fn place(
     env: &Environment,
     home: &StateHome,
     spec: &RunSpec,
-    wish: &Wish,
+    request: &PlacementRequest,
     report: &dyn Reporter,
 ) -> Result<RunSpec, AppError> {
-    let mut hold = Hold::open(&wiring::taker(env, home, spec)?)?;
-    placement::settle(env, home, &mut hold, wish, report)?;
-    Ok(hold.state().spec.clone())
+    let mut writer = RunWriter::open(&wiring::writer_options(env, home, spec)?)?;
+    placement::make(env, home, &mut writer, request, report)?;
+    Ok(writer.state().spec.clone())
 }
 
 /// Ends a run that has no place yet where a person wants that: nothing is made only to be taken away.
-fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Begun>, AppError> {
+fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<ResumeOutcome>, AppError> {
     let home = env.state_home()?;
-    let cancels = |letter: &ralph_journal::inbox::Line| {
+    let cancels = |letter: &ralph_journal::inbox::InboxLine| {
         letter.0.as_ref().is_ok_and(|letter| letter.control == Control::Cancel)
     };
     let letters = ralph_journal::inbox::read(&entry.run_dir(), 0).unwrap_or_default();
-    if Wish::of_run(&home, &entry.run_id).is_none() || !letters.iter().any(cancels) {
+    if PlacementRequest::of_run(&home, &entry.run_id).is_none() || !letters.iter().any(cancels) {
         return Ok(None);
     }
     let spec = snapshot::read_spec(&entry.run_dir())?;
@@ -175,39 +175,39 @@ fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Begun>
     if !is_unplaced(&state) || state.result.finished.is_some() {
         return Ok(None);
     }
-    Hold::open(&wiring::taker(env, &home, &spec)?)?
+    RunWriter::open(&wiring::writer_options(env, &home, &spec)?)?
         .end(EndReason::Cancelled, "Cancelled before it had a place to work in.")?;
     placement::undo(env, &home, &spec);
     let _ = shown::copy(&RalphDir::of(&spec.origin), &spec.run_id, &entry.run_dir());
-    Ok(Some(Begun::Ended { run: spec.run_id }))
+    Ok(Some(ResumeOutcome::Ended { run: spec.run_id }))
 }
 
 /// Goes on with a run.
-pub(crate) fn go_on(
+pub(crate) fn resume_run(
     env: &Environment,
     entry: &Registration,
     requests: &[NotifyRequest],
     budgets: &BudgetChange,
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
-) -> Result<Begun, AppError> {
+) -> Result<ResumeOutcome, AppError> {
     let handle = find::handle(env, entry);
     if handle.is_driven() {
         if !budgets.is_empty() {
             handle.send(Control::Budget(*budgets))?;
         }
         handle.send(Control::Resume)?;
-        return Ok(Begun::Told { run: entry.run_id.clone() });
+        return Ok(ResumeOutcome::Told { run: entry.run_id.clone() });
     }
     if let Some(ended) = end_unplaced(env, entry)? {
         return Ok(ended);
     }
-    let Taken { env, home, spec, repo, places, mut lock } = take(env, entry, report)?;
+    let LockedRun { env, home, spec, repo, places, mut lock } = take(env, entry, report)?;
     let notifiers = notify::notifiers(&env, requests)?;
     if let Ok(state) = snapshot::load(&places.dir) {
         if let Some(end) = &state.result.finished {
             if ralph_core::is_outstanding(&state, &notifiers) {
-                return tell_of_the_end(&env, spec, places, notifiers);
+                return report_end(&env, spec, places, notifiers);
             }
             may_go_on(&state, end, budgets)?;
         }
@@ -240,8 +240,8 @@ pub(crate) fn go_on(
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
-    lock.tell(driver.lease())?;
-    Ok(Begun::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home })))
+    lock.record_driver(driver.lease())?;
+    Ok(ResumeOutcome::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home })))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
@@ -272,18 +272,18 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
 }
 
 /// The last process ended a run and died before it could tell anybody.
-fn tell_of_the_end(
+fn report_end(
     env: &Environment,
     spec: RunSpec,
     places: Places,
     notifiers: Vec<Box<dyn Notifier>>,
-) -> Result<Begun, AppError> {
+) -> Result<ResumeOutcome, AppError> {
     let run = spec.run_id.clone();
     let dirs = (RalphDir::of(&spec.workspace), RalphDir::of(spec.home()));
     let redactor = Arc::new(env.redactor(&spec.origin));
     let clock = Arc::new(SystemClock::default());
     let told = ralph_core::catch_up(places, dirs, spec, redactor, clock, notifiers)?;
-    Ok(Begun::CaughtUp { run, told })
+    Ok(ResumeOutcome::CaughtUp { run, told })
 }
 
 /// Whether a person approved what they were asked about, or wants the run to end.

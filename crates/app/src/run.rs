@@ -10,14 +10,14 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput, Unfinished};
-use crate::settings::Loaded;
+use crate::settings::LoadedSettings;
 use crate::{
     find, handover, locks, model_access, models, notify, older, sandboxes, settings, state_files, wiring,
 };
 use jiff::Timestamp;
-use placement::Wish;
+use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, Hold};
+use ralph_core::{CancelFlag, Driver, RunWriter};
 use ralph_domain::config::{Isolation, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
@@ -45,9 +45,9 @@ pub struct Plan {
     origin: Repo,
     task: Task,
     settings: Settings,
-    chosen: task::Chosen,
+    chosen: task::ChosenTask,
     extent: Extent,
-    unheard: Vec<String>,
+    ignored_keys: Vec<String>,
     unpriced: Vec<AgentName>,
     config_digest: Option<Digest>,
     /// An unfinished run of the same task and settings, which goes on instead.
@@ -136,7 +136,7 @@ pub(crate) fn prepare(
         settings,
         chosen,
         extent,
-        unheard: loaded.unheard,
+        ignored_keys: loaded.ignored_keys,
         unpriced,
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
@@ -148,7 +148,7 @@ fn choose_task(
     request: &RunRequest,
     top: &Path,
     issue: Option<&issue::Issue>,
-) -> Result<task::Chosen, AppError> {
+) -> Result<task::ChosenTask, AppError> {
     let ticket = request.ticket.clone().or_else(|| issue.map(|issue| issue.number.to_string()));
     let choose =
         |folder: &Path, named: Option<&Path>| task::choose(env, folder, top, named, ticket.as_deref());
@@ -165,9 +165,9 @@ fn choose_task(
 fn adopt_issue(
     issue: &issue::Issue,
     request: &RunRequest,
-    loaded: &Loaded,
+    loaded: &LoadedSettings,
     settings: &mut Settings,
-    chosen: &mut task::Chosen,
+    chosen: &mut task::ChosenTask,
 ) {
     settings.handover.issue = Some(issue.number);
     if request.publish.is_none() && loaded.file.publish.is_none() {
@@ -182,7 +182,7 @@ fn settle_handover(
     env: &Environment,
     request: &RunRequest,
     settings: &mut Settings,
-    (task, origin, loaded): (&Task, &Repo, &Loaded),
+    (task, origin, loaded): (&Task, &Repo, &LoadedSettings),
     report: &dyn Reporter,
 ) -> Result<(), AppError> {
     let by_issue = matches!(request.task, TaskInput::Issue(_));
@@ -191,7 +191,7 @@ fn settle_handover(
         PlaceRequest::Clone { from, .. } if handover::is_elsewhere(from) => Some(from.clone()),
         _ => handover::remote_url(origin, &settings.handover.remote),
     };
-    handover::settle(env, settings, task, url.as_deref(), origin, wanted, report)
+    handover::resolve(env, settings, task, url.as_deref(), origin, wanted, report)
 }
 
 /// Makes what a plan needs, and puts a backend behind each port. The run exists first; what it works in is made then.
@@ -207,24 +207,28 @@ pub(crate) fn start(
     }
     let Plan { request, env, home, .. } = &plan;
     plan.origin.exclude_ralph_dir()?;
-    let wish = Wish::of(&plan);
+    let placement_request = PlacementRequest::of(&plan);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
     let begun = || -> Result<ReadyRun, AppError> {
         home.record(&spec.run_id).create()?;
         locks::lead(home, &spec.run_id, &lock);
-        wish.keep(env, home, &spec.run_id)?;
-        let mut hold = Hold::create(spec.clone(), &wiring::taker(env, home, &spec)?)?;
+        placement_request.keep(env, home, &spec.run_id)?;
+        let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
-        let left_out = placement::settle(env, home, &mut hold, &wish, report)?;
-        let spec = hold.state().spec.clone();
-        report.notice(&Notice::Starting { spec: &spec, unheard: &plan.unheard, unpriced: &plan.unpriced });
+        let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
+        let spec = writer.state().spec.clone();
+        report.notice(&Notice::Starting {
+            spec: &spec,
+            ignored_keys: &plan.ignored_keys,
+            unpriced: &plan.unpriced,
+        });
         report.notice(&Notice::LeftOut(&left_out));
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
         parts.notifiers = notify::notifiers(env, &request.notify)?;
-        let driver = Driver::drive(hold, parts)?;
-        lock.tell(driver.lease())?;
+        let driver = Driver::drive(writer, parts)?;
+        lock.record_driver(driver.lease())?;
         Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone() })
     };
     begun().inspect_err(|_| placement::forget(env, home, &spec))
@@ -233,9 +237,9 @@ pub(crate) fn start(
 /// The frozen definition of a run, with the place and the branch that it wishes for.
 fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
-    let wish = Wish::of(plan);
-    place::check_free(origin, &wish)?;
-    let in_place = wish.place == PlaceRequest::InPlace;
+    let request = PlacementRequest::of(plan);
+    place::check_free(origin, &request)?;
+    let in_place = request.place == PlaceRequest::InPlace;
     let own_tree = in_place && settings.isolation == Isolation::None;
     let own_branch = || match in_place {
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
@@ -247,10 +251,10 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         created_at: now,
         task: plan.task.clone(),
         settings: settings.clone(),
-        place: wish.place(env, origin),
+        place: request.place(env, origin),
         workspace: if own_tree { origin.top.clone() } else { home.workspace(&run_id) },
         origin: origin.top.clone(),
-        branch: wish.branch.clone().or_else(|| wish.task_branch.clone()).or_else(own_branch),
+        branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
         forked_from: None,
         run_id,
@@ -282,30 +286,30 @@ impl ReadyRun {
     }
 
     /// Drives the run to its end.
-    pub fn run(self) -> Finished {
+    pub fn run(self) -> FinishedRun {
         let spec = self.driver.state().spec.clone();
         let result = self.driver.run();
         let state = handed_state(&self.home, &spec);
-        Finished { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
+        FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
     }
 }
 
 /// A run that this process has driven to its end, or to where a person is needed.
-pub struct Finished {
+pub struct FinishedRun {
     /// How it went.
     pub result: RunResult,
     /// What it was.
     pub spec: RunSpec,
-    /// What is known of a run whose agent works on a twin.
+    /// What is known of a run whose agent works on a copy.
     pub state: Option<RunState>,
     vars: Vars,
     home: StateHome,
     _lock: RunLock,
 }
 
-impl Finished {
-    /// Removes the twin of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
-    /// version of a file was kept, the twin stays, too, and where a larger budget lets the run go on. A large tree takes
+impl FinishedRun {
+    /// Removes the copy of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
+    /// version of a file was kept, the copy stays, too, and where a larger budget lets the run go on. A large tree takes
     /// its time, so this comes last.
     pub fn tidy_up(self) {
         shown::renew(
@@ -316,7 +320,7 @@ impl Finished {
         );
         let over = |state: &RunState| has_ended(state) && state.work.kept_back.is_empty();
         if self.state.as_ref().is_some_and(over) {
-            remove_twin(&self.vars, &self.home, &self.spec);
+            remove_agent_copy(&self.vars, &self.home, &self.spec);
         }
     }
 }
@@ -336,7 +340,7 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
         if let Ok(last) = snapshot::read_spec(&record)
             && handed_state(home, &last).is_some_and(|state| has_ended(&state))
         {
-            remove_twin(env.vars(), home, &last);
+            remove_agent_copy(env.vars(), home, &last);
         }
         keep_progress(&dir, &last);
     }
@@ -368,19 +372,19 @@ fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option
     find::runs_of(home, folder).into_iter().rfind(here)
 }
 
-/// What is known of a run whose agent works on a twin.
+/// What is known of a run whose agent works on a copy.
 fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
     let entry = spec.hands_back().then(|| ralph_journal::registry::find(home, &spec.run_id)).flatten()?;
     snapshot::load(&entry.run_dir()).ok()
 }
 
 /// Removes the agent's copy of the user's tree, where the run has one.
-fn remove_twin(vars: &Vars, home: &StateHome, spec: &RunSpec) {
+fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
     if !spec.hands_back() {
         return;
     }
     let folders = older::git_folders(home, &spec.run_id);
-    ralph_git::twin::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
+    ralph_git::agent_copy::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
 }
 
 /// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.

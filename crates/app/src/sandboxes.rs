@@ -2,10 +2,10 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::fence;
-use crate::providers::Configured;
+use crate::isolation;
+use crate::providers::ConfiguredProvider;
 use crate::request::RunRequest;
-use crate::settings::Loaded;
+use crate::settings::LoadedSettings;
 use ralph_agents::presets;
 use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig};
@@ -18,8 +18,8 @@ use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_sandbox::egress::Egress;
-use ralph_sandbox::fence::GitAccess;
-use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, Maker};
+use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory};
+use ralph_sandbox::isolation::GitAccess;
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ use std::time::Duration;
 pub fn choose(
     env: &Environment,
     request: &RunRequest,
-    loaded: &Loaded,
+    loaded: &LoadedSettings,
     task: Option<&SandboxConfig>,
 ) -> Result<SandboxConfig, AppError> {
     let mut chosen = loaded.file.sandbox.clone().unwrap_or_default();
@@ -48,7 +48,7 @@ pub fn choose(
         }
         chosen.provider = Some(name);
     } else if request.isolation.is_some() {
-        // Whoever says how this machine fences means this machine.
+        // Whoever says how this machine sandboxes means this machine.
         chosen.provider = Some(ProviderName::Local);
     } else if chosen.provider.is_none()
         && let Some(name) = env.vars().filled("RALPH_DEFAULT_PROVIDER")
@@ -63,13 +63,13 @@ pub fn choose(
     }
     if chosen.provider().is_elsewhere() {
         // Whatever is missing is told before anything is made.
-        Configured::find(env, chosen.provider())?;
+        ConfiguredProvider::find(env, chosen.provider())?;
     }
     Ok(chosen)
 }
 
 /// A sandbox and who looks after it.
-pub type Elsewhere = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
+pub type SandboxAndKeeper = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
 
 /// The sandbox of a run; `None` where the run works on this machine.
 pub fn of_run(
@@ -78,24 +78,26 @@ pub fn of_run(
     spec: &RunSpec,
     repo: &Repo,
     refusals: &Refusals,
-) -> Result<Option<Elsewhere>, AppError> {
+) -> Result<Option<SandboxAndKeeper>, AppError> {
     let config = &spec.settings.sandbox;
-    let Some(configured) = Configured::find(env, config.provider())? else { return Ok(None) };
-    let needs = fence::needs(env, spec);
+    let Some(configured) = ConfiguredProvider::find(env, config.provider())? else { return Ok(None) };
+    let needs = isolation::needs(env, spec);
     let mut asked = SandboxSpec::of_run(spec.run_id.clone());
     asked.image.clone_from(&config.image);
     asked.snapshot.clone_from(&config.snapshot);
     asked.resources = config.resources();
     asked.volumes = config.volumes.clone().into_iter().collect();
-    let maker: Box<dyn Maker> = match configured {
-        Configured::Docker(options) => Box::new(Containers::new(env, home, spec, *options, refusals)?),
-        Configured::Sbx(options) => {
+    let maker: Box<dyn ProviderFactory> = match configured {
+        ConfiguredProvider::Docker(options) => {
+            Box::new(ContainerFactory::new(env, home, spec, *options, refusals)?)
+        }
+        ConfiguredProvider::Sbx(options) => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
-            Box::new(MicroVms { options, shown: Shown::new(home, spec) })
+            Box::new(MicroVmFactory { options, shown: RecordMount::new(home, spec) })
         }
         cloud => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
-            Box::new(Cloud(cloud))
+            Box::new(CloudFactory(cloud))
         }
     };
     let (keys, pass) = (needs.keys.clone(), spec.settings.pass_env.clone());
@@ -119,7 +121,7 @@ pub fn of_run(
     let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
         AppError::environment(format!("the sandbox of {name} could not be made"))
             .cause(error.to_string())
-            .hint("mend what the message names; `--provider local` works on this machine")
+            .hint("fix what the message names; `--provider local` works on this machine")
     })?;
     if let Err(error) = check_programs(spec, &sandbox) {
         // Nothing was done in it yet.
@@ -140,7 +142,7 @@ fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<
     Logins {
         home: env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default(),
         files: Arc::new(move |argv| match presets::preset_of(argv) {
-            Some(name) if here || !has_key(name) => ralph_sandbox::fence::auth_files(name),
+            Some(name) if here || !has_key(name) => ralph_sandbox::isolation::auth_files(name),
             _ => Vec::new(),
         }),
     }
@@ -159,7 +161,7 @@ fn check_programs(spec: &RunSpec, sandbox: &dyn Sandbox) -> Result<(), AppError>
         let words = ["sh", "-c", "command -v \"$1\" >/dev/null", "sh", program.as_str()];
         let mut request = ExecRequest::new(words.map(String::from).to_vec());
         request.timeout = Some(Duration::from_secs(60));
-        let outcome = sandbox.exec(&request, &mut Quiet).map_err(|error| {
+        let outcome = sandbox.exec(&request, &mut NoOutput).map_err(|error| {
             AppError::environment(format!("the sandbox of {provider} does not work")).cause(error.to_string())
         })?;
         if outcome.end == ExecEnd::Exited(0) {
@@ -177,9 +179,9 @@ fn check_programs(spec: &RunSpec, sandbox: &dyn Sandbox) -> Result<(), AppError>
     Ok(())
 }
 
-struct Quiet;
+struct NoOutput;
 
-impl ExecSink for Quiet {
+impl ExecSink for NoOutput {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
         ControlFlow::Continue(())
@@ -203,15 +205,15 @@ fn ignored_by(repo: &Repo) -> Ignored {
 }
 
 /// Containers over folders of this machine, with the egress proxy as their only way out.
-struct Containers {
+struct ContainerFactory {
     options: DockerOptions,
     git: GitAccess,
-    shown: Shown,
+    shown: RecordMount,
     /// Ends when the run does.
     _egress: Egress,
 }
 
-impl Containers {
+impl ContainerFactory {
     fn new(
         env: &Environment,
         home: &StateHome,
@@ -224,19 +226,19 @@ impl Containers {
             AppError::environment(format!("the proxy in `{}` cannot be started: {error}", folder.display()))
         };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let egress = Egress::start(fence::policy(env, spec, refusals), &folder, false).map_err(failed)?;
+        let egress = Egress::start(isolation::policy(env, spec, refusals), &folder, false).map_err(failed)?;
         let program = env.program().map(Path::to_owned);
         options.proxy = Some(ProxySocket::new(egress.socket(), &egress.local_ports(), program));
         let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
-        Ok(Self { options, git, shown: Shown::new(home, spec), _egress: egress })
+        Ok(Self { options, git, shown: RecordMount::new(home, spec), _egress: egress })
     }
 }
 
-impl Maker for Containers {
+impl ProviderFactory for ContainerFactory {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
         let mut options = self.options.clone();
         options.workspace = Some(folder.to_owned());
-        options.mounts = ralph_sandbox::fence::git_mounts(folder, self.git);
+        options.mounts = ralph_sandbox::isolation::git_mounts(folder, self.git);
         options.mounts.extend(self.shown.beside(folder).map(|path| (path, false)));
         let provider = DockerProvider::new(options);
         provider.ping()?;
@@ -246,17 +248,17 @@ impl Maker for Containers {
         true
     }
     fn tidy(&self, folder: &Path) {
-        ralph_sandbox::fence::tidy_git(folder);
+        ralph_sandbox::isolation::tidy_git(folder);
     }
 }
 
 /// The run's record, which the agent may read beside its workspace.
-struct Shown {
+struct RecordMount {
     workspace: PathBuf,
     record: PathBuf,
 }
 
-impl Shown {
+impl RecordMount {
     fn new(home: &StateHome, spec: &RunSpec) -> Self {
         Self { workspace: spec.workspace.clone(), record: home.record(&spec.run_id).path().to_owned() }
     }
@@ -269,12 +271,12 @@ impl Shown {
 }
 
 /// MicroVMs over folders of this machine.
-struct MicroVms {
+struct MicroVmFactory {
     options: SbxOptions,
-    shown: Shown,
+    shown: RecordMount,
 }
 
-impl Maker for MicroVms {
+impl ProviderFactory for MicroVmFactory {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
         let shown = self.shown.beside(folder).into_iter().collect();
         let options = SbxOptions { workspace: Some(folder.to_owned()), shown, ..self.options.clone() };
@@ -284,14 +286,14 @@ impl Maker for MicroVms {
         true
     }
     fn tidy(&self, folder: &Path) {
-        ralph_sandbox::fence::tidy_git(folder);
+        ralph_sandbox::isolation::tidy_git(folder);
     }
 }
 
 /// Machines of a cloud, with copies.
-struct Cloud(Configured);
+struct CloudFactory(ConfiguredProvider);
 
-impl Maker for Cloud {
+impl ProviderFactory for CloudFactory {
     fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
         Ok(self.0.clone().provider())
     }

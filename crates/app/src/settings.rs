@@ -9,9 +9,9 @@ use ralph_domain::id::Digest;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
-/// What the files say.
+/// The settings as read from the configuration files.
 #[derive(Debug, Clone, Default)]
-pub struct Loaded {
+pub struct LoadedSettings {
     /// User's file below, repo's file above.
     pub file: ConfigFile,
     /// Digest of the repo's file, if there is one.
@@ -21,11 +21,11 @@ pub struct Loaded {
     /// Isolation as the repo's file says.
     pub repo_isolation: Option<Isolation>,
     /// What the repo's file would open, and only the user's own file or a flag can.
-    pub unheard: Vec<String>,
+    pub ignored_keys: Vec<String>,
 }
 
 /// Reads both files.
-pub fn load(env: &Environment, top: &Path) -> Result<Loaded, AppError> {
+pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     let user = match env.user_config() {
         Some(path) => read(&path)?,
         None => None,
@@ -37,15 +37,15 @@ pub fn load(env: &Environment, top: &Path) -> Result<Loaded, AppError> {
     let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
     if repo.notify.is_some() {
         return Err(AppError::usage(format!(
-            "`{}` says who is to be told, but only you can say that",
+            "`{}` says who is notified, but only you can say that",
             repo_path.display()
         ))
         .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")
         .hint("move `notify` to your own `~/.config/ralph/config.json`, or give `--notify`"));
     }
-    let unheard = without_own_words(&mut repo, &user);
-    Ok(Loaded {
-        unheard,
+    let ignored_keys = without_own_words(&mut repo, &user);
+    Ok(LoadedSettings {
+        ignored_keys,
         user_isolation: user.isolation,
         repo_isolation: repo.isolation,
         file: user.overlaid(repo),
@@ -59,16 +59,16 @@ pub fn user_notify(env: &Environment) -> Result<Option<Vec<NotifyConfig>>, AppEr
     Ok(read(&path)?.and_then(|(_, file)| file.notify))
 }
 
-/// Takes out of a repo's file what would open the fence: hosts, variables, volumes. Returns what the user's own does not say.
+/// Takes out of a repo's file what would open the sandbox: hosts, variables, volumes. Returns what the user's own does not say.
 fn without_own_words(repo: &mut ConfigFile, user: &ConfigFile) -> Vec<String> {
-    let mut unheard = Vec::new();
+    let mut ignored_keys = Vec::new();
     let lists = [
         ("allowed_hosts", repo.allowed_hosts.take(), &user.allowed_hosts),
         ("pass_env", repo.pass_env.take(), &user.pass_env),
     ];
     for (key, asked, own) in lists {
         let own: &[String] = own.as_deref().unwrap_or_default();
-        unheard.extend(
+        ignored_keys.extend(
             asked
                 .into_iter()
                 .flatten()
@@ -80,9 +80,9 @@ fn without_own_words(repo: &mut ConfigFile, user: &ConfigFile) -> Vec<String> {
         let own = user.sandbox.as_ref().map(|own| &own.volumes);
         let asked = std::mem::take(&mut sandbox.volumes).into_iter();
         let new = asked.filter(|(name, _)| own.is_none_or(|own| !own.contains_key(name)));
-        unheard.extend(new.map(|(name, _)| format!("`sandbox.volumes`: {name}")));
+        ignored_keys.extend(new.map(|(name, _)| format!("`sandbox.volumes`: {name}")));
     }
-    unheard
+    ignored_keys
 }
 
 fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, AppError> {

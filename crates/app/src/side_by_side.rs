@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// One task and its process.
-pub struct Lane {
+/// One run of a batch: its task and its process.
+pub struct BatchRun {
     request: RunRequest,
     child: Option<Child>,
     log: PathBuf,
@@ -36,7 +36,7 @@ pub struct Batch {
     home: StateHome,
     program: PathBuf,
     jobs: usize,
-    lanes: Vec<Lane>,
+    lanes: Vec<BatchRun>,
 }
 
 impl Batch {
@@ -62,13 +62,13 @@ impl Batch {
         let logs = home.path().join("many").join(std::process::id().to_string());
         std::fs::create_dir_all(&logs)
             .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
-        let lanes = requests.into_iter().enumerate().map(|(n, request)| Lane::new(request, &logs, n));
+        let lanes = requests.into_iter().enumerate().map(|(n, request)| BatchRun::new(request, &logs, n));
         let lanes = lanes.collect();
         Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), lanes })
     }
 
     /// The tasks, in the order of their requests.
-    pub fn lanes(&self) -> &[Lane] {
+    pub fn lanes(&self) -> &[BatchRun] {
         &self.lanes
     }
 
@@ -84,17 +84,17 @@ impl Batch {
         if let Some(next) = waiting.filter(|_| running < self.jobs) {
             next.start(&self.env, &self.program, now)?;
         }
-        self.lanes.iter_mut().for_each(Lane::look);
+        self.lanes.iter_mut().for_each(BatchRun::poll);
         Ok(())
     }
 
     /// Tells every run to end in good order, and starts no further one.
     pub fn cancel(&mut self) {
-        self.lanes.iter_mut().for_each(Lane::cancel);
+        self.lanes.iter_mut().for_each(BatchRun::cancel);
     }
 
     /// What is known of the run that a lane's process drives now.
-    pub fn state(&self, lane: &Lane) -> Option<RunState> {
+    pub fn state(&self, lane: &BatchRun) -> Option<RunState> {
         let pid = lane.child.as_ref()?.id();
         let entry = registry::all(&self.home).into_iter().rev().find(|entry| {
             lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
@@ -103,7 +103,7 @@ impl Batch {
     }
 }
 
-impl Lane {
+impl BatchRun {
     fn new(mut request: RunRequest, logs: &Path, number: usize) -> Self {
         if request.place == PlaceRequest::InPlace {
             let from = find::top(&request.folder).display().to_string();
@@ -157,7 +157,7 @@ impl Lane {
         Ok(())
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let Some(child) = &mut self.child else { return };
         let Ok(Some(status)) = child.try_wait() else { return };
         self.code = Some(status.code().unwrap_or(1));

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// A run that has not begun by then has a very large repo to copy; it goes on, but nobody waits for it here.
-const PATIENCE: Duration = Duration::from_secs(30 * 60);
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// Starts a run and returns its id once it has journalled its start.
 pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, AppError> {
@@ -44,7 +44,7 @@ pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, Ap
         if let Ok(Some(status)) = child.try_wait() {
             return ended(status, &home, &log);
         }
-        if clock.elapsed() > PATIENCE {
+        if clock.elapsed() > TIMEOUT {
             let mut message = format!("process {} has not begun its run after 30 minutes", child.id());
             message.push_str(&format!("; what it says is in `{}`", log.path.display()));
             std::thread::spawn(move || child.wait());

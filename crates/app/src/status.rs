@@ -1,12 +1,12 @@
 //! Where a run stands, as one JSON object: the whole [`RunView`](ralph_domain::view::RunView), and the names that readers of
 //! earlier versions know.
 
-use crate::facts::Facts;
+use crate::facts::RunReading;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// The run as one JSON object.
-pub fn object(facts: &Facts) -> Value {
+pub fn object(facts: &RunReading) -> Value {
     let state = &facts.state;
     let view = facts.view();
     let checks: Vec<Value> = view

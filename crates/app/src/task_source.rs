@@ -2,7 +2,7 @@
 
 use crate::error::AppError;
 use crate::find;
-use ralph_domain::dialect::{Dialect, Files, detect_text, names};
+use ralph_domain::dialect::{Dialect, TaskTexts, detect_text, names};
 use ralph_domain::lint;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct TaskSource {
     /// The folder that the names of its files are relative to.
     pub folder: PathBuf,
     /// Its texts.
-    pub files: Files,
+    pub files: TaskTexts,
 }
 
 impl TaskSource {
@@ -94,7 +94,7 @@ pub fn with_side_files(
     text: String,
 ) -> Result<TaskSource, AppError> {
     let prefix = name.strip_suffix(names::base_name(name)).unwrap_or_default();
-    let mut files = Files::new(name, text);
+    let mut files = TaskTexts::new(name, text);
     for side in dialect.side_files() {
         let side = format!("{prefix}{side}");
         if let Some(text) = text_of(&folder.join(&side))? {

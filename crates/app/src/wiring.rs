@@ -3,19 +3,19 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::{fence, handover, model_access, models, sandboxes};
-use ralph_agents::{ActionsAgent, Asking, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
+use crate::{handover, isolation, model_access, models, sandboxes};
+use ralph_agents::{ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
 use ralph_core::clock::SystemClock;
-use ralph_core::driver::Parts;
-use ralph_core::{CancelFlag, Helpers, Refusals, Taker};
+use ralph_core::driver::DriverParts;
+use ralph_core::{CancelFlag, Helpers, Refusals, WriterOptions};
 use ralph_domain::config::{AgentKind, Expect};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_domain::price::PriceTable;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{Place, RunSpec};
-use ralph_git::twin::{self, Folders};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
+use ralph_git::agent_copy::{self, CopyFolders};
 use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -36,8 +36,12 @@ pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
 }
 
 /// This process, as one that takes hold of a run.
-pub fn taker(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<Taker, AppError> {
-    Ok(Taker {
+pub fn writer_options(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+) -> Result<WriterOptions, AppError> {
+    Ok(WriterOptions {
         places: places(home, &spec.run_id),
         redactor: Arc::new(env.redactor(&spec.origin)),
         clock: Arc::new(SystemClock::default()),
@@ -47,9 +51,9 @@ pub fn taker(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<Take
 }
 
 /// Where git keeps what it remembers of a run.
-pub fn git_folders(home: &StateHome, run: &RunId) -> Folders {
+pub fn git_folders(home: &StateHome, run: &RunId) -> CopyFolders {
     let record = home.record(run);
-    Folders { user: Some(record.git()), agent: Some(record.copy_git()) }
+    CopyFolders { user: Some(record.git()), agent: Some(record.copy_git()) }
 }
 
 /// Writes the run into the registry, so that it can be found from anywhere.
@@ -73,12 +77,12 @@ pub fn workspace_options(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Works
     WorkspaceOptions {
         branch: spec.branch.clone(),
         allow_agent_commits: settings.allow_agent_commits,
-        own_tree: spec.place != Place::InPlace,
+        own_tree: spec.place != WorkspaceKind::InPlace,
         commit_state: settings.commit_state,
         folder: git_folders(home, &spec.run_id).user,
         sparse: match &spec.place {
-            Place::Clone { sparse, .. } => sparse.clone(),
-            Place::InPlace | Place::Worktree => Vec::new(),
+            WorkspaceKind::Clone { sparse, .. } => sparse.clone(),
+            WorkspaceKind::InPlace | WorkspaceKind::Worktree => Vec::new(),
         },
         ..WorkspaceOptions::new(identity)
     }
@@ -93,7 +97,7 @@ pub fn parts(
     lock: &RunLock,
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
-) -> Result<Parts, AppError> {
+) -> Result<DriverParts, AppError> {
     let places = places(home, &spec.run_id);
     let other = handover::connect(env, spec, &repo)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
@@ -102,9 +106,9 @@ pub fn parts(
         .try_clone_to_owned()
         .map_err(|e| AppError::environment(format!("cannot share the lock with the guard: {e}")))?;
     let refusals = Refusals::default();
-    // The twin of a run that is over is gone; whoever still reads that run needs none.
-    let twin = spec.hands_back() && spec.workspace.is_dir();
-    let folder = if twin { &spec.workspace } else { spec.home() };
+    // The copy of a run that is over is gone; whoever still reads that run needs none.
+    let agent_copy = spec.hands_back() && spec.workspace.is_dir();
+    let folder = if agent_copy { &spec.workspace } else { spec.home() };
     let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals)?;
     let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
         Some((sandbox, keeper)) => (sandbox, Some(keeper)),
@@ -115,22 +119,22 @@ pub fn parts(
             }
             options.lock_fd = Some(lock_fd);
             options.env_remove = model_access::own_keys(env, &spec.settings);
-            let mut shown = if twin { twin::object_folders(&repo) } else { Vec::new() };
+            let mut shown = if agent_copy { agent_copy::object_folders(&repo) } else { Vec::new() };
             shown.push(places.dir.path().to_owned());
-            options.fence = fence::of_run(env, home, spec, &refusals, shown)?;
+            options.isolation = isolation::of_run(env, home, spec, &refusals, shown)?;
             (Box::new(LocalSandbox::start(folder, options)?), None)
         }
     };
     let options = workspace_options(home, spec, &repo);
     let run_id = spec.run_id.clone();
-    let workspace: Box<dyn Workspace> = if twin {
+    let workspace: Box<dyn Workspace> = if agent_copy {
         let agents = Repo::discover(env.vars(), &spec.workspace)?;
         Box::new(HandBack::new(agents, repo, run_id, options, &git_folders(home, &spec.run_id))?)
     } else {
         Box::new(GitWorkspace::new(repo, run_id, options)?)
     };
     let access = ModelAccess::new(env, spec, &redactor);
-    Ok(Parts {
+    Ok(DriverParts {
         dir: RalphDir::of(folder),
         home: RalphDir::of(spec.home()),
         cooldowns: home.folder_cooldowns(spec.home()),
@@ -180,7 +184,7 @@ impl ModelAccess {
     }
 
     fn helpers(&self) -> Helpers {
-        let asking = Asking::new().with_client(self.client.clone()).with_pricing(self.pricing.clone());
+        let asking = BackendAsker::new().with_client(self.client.clone()).with_pricing(self.pricing.clone());
         Helpers { asker: Some(Arc::new(asking)), pricing: Some(self.pricing.clone()), on_stuck: None }
     }
 }

@@ -58,7 +58,7 @@ pub enum Command {
     Cancel(command::control::RunOnly),
     /// Leave an agent out of the next turn.
     Skip(command::control::SkipArgs),
-    /// Let an agent rest, or end its rest.
+    /// Put an agent into cooldown, or end its cooldown.
     Cooldown(command::control::CooldownArgs),
     /// Choose the model for the next iteration.
     Model(command::control::ModelArgs),
@@ -98,7 +98,7 @@ pub enum Command {
     Doctor(command::doctor::DoctorArgs),
     /// Write all that a bug report needs to one text file.
     BugReport(command::bug_report::BugReportArgs),
-    /// Test the fence of this machine, list and remove sandboxes.
+    /// Test the sandbox of this machine, list and remove sandboxes.
     Sandbox(command::sandbox::SandboxArgs),
     /// Try each agent with one tiny question.
     Probe(command::probe::ProbeArgs),

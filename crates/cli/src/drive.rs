@@ -5,7 +5,7 @@ use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{App, Begun, NotifyRequest, ReadyRun, RunRequest};
+use ralph_app::{App, NotifyRequest, ReadyRun, ResumeOutcome, RunRequest};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::outcome::RunResult;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub fn refuse(error: &CommandError, out: &Out) -> u8 {
 }
 
 /// Goes on with a run.
-pub fn go_on(
+pub fn resume_run(
     name: Option<&str>,
     notify: &[NotifyRequest],
     budgets: &BudgetChange,
@@ -46,25 +46,25 @@ pub fn go_on(
     Ok(finish(begun, out))
 }
 
-fn finish(begun: Begun, out: &Out) -> u8 {
+fn finish(begun: ResumeOutcome, out: &Out) -> u8 {
     match begun {
-        Begun::Ready(run) => drive(*run, out),
-        Begun::Told { run } => {
+        ResumeOutcome::Ready(run) => drive(*run, out),
+        ResumeOutcome::Told { run } => {
             out.say(format!("run {run} goes on (`ralph logs -f {run}` follows it)"));
             if out.json {
                 out.value(&serde_json::json!({ "run_id": run, "sent": "resume" }));
             }
             0
         }
-        Begun::Ended { run } => {
+        ResumeOutcome::Ended { run } => {
             out.say(format!("run {run} is cancelled; it had not begun"));
             if out.json {
                 out.value(&serde_json::json!({ "run_id": run, "ended": true }));
             }
             0
         }
-        Begun::CaughtUp { run, told } => {
-            out.say(format!("run {run} is over; people are told of it now (`ralph show {run}` shows it)"));
+        ResumeOutcome::CaughtUp { run, told } => {
+            out.say(format!("run {run} is over; notifications are sent now (`ralph show {run}` shows it)"));
             if out.json {
                 out.value(&serde_json::json!({ "run_id": run, "told": told }));
             }

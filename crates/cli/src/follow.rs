@@ -13,7 +13,7 @@ use ralph_domain::describe::{Tone, describe};
 use ralph_domain::ports::Clock as _;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::StreamItem;
-use ralph_journal::tail::Line;
+use ralph_journal::tail::JournalLine;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Printer {
     }
 
     /// On stdout; nothing where there is nothing to say.
-    fn print(&mut self, line: &Line, out: &Out) {
+    fn print(&mut self, line: &JournalLine, out: &Out) {
         if self.raw {
             out.line(&line.text);
             return;
@@ -87,8 +87,8 @@ impl Printer {
     }
 }
 
-/// Waits between two looks, and knows when to stop waiting.
-pub struct Watch {
+/// The timer of a follower: waits between two reads, and knows when to stop.
+pub struct FollowTimer {
     clock: SystemClock,
     cancel: Arc<CancelFlag>,
     handle: RunHandle,
@@ -97,7 +97,7 @@ pub struct Watch {
     told: bool,
 }
 
-impl Watch {
+impl FollowTimer {
     /// Of this run.
     pub fn new(app: &App, entry: &Registration) -> Self {
         Self {

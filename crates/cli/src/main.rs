@@ -32,7 +32,7 @@ use ralph_app::{App, Environment};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The guard and the fence are this binary again. They start before anything else is set up, so that they stay small.
+    // The guard and the sandbox are this binary again. They start before anything else is set up, so that they stay small.
     if let Some(code) = ralph_sandbox::helper(std::env::args_os().skip(1)) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }

@@ -48,7 +48,7 @@ pub struct Out {
     unicode: bool,
 }
 
-/// A sign with its ASCII twin.
+/// A sign with its ASCII form.
 #[derive(Debug, Clone, Copy)]
 pub enum Sign {
     /// Passing, done.

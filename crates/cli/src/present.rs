@@ -2,7 +2,7 @@
 
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
-use ralph_core::{Live, Observer};
+use ralph_core::{LiveStatus, Observer};
 use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::ports::Stream;
@@ -93,7 +93,7 @@ impl Observer for Terminal {
         self.out.say(line);
     }
 
-    fn live(&mut self, state: &RunState, live: &Live<'_>) {
+    fn live(&mut self, state: &RunState, live: &LiveStatus<'_>) {
         let now = match crate::signals::came() {
             true => "suspending: the session is being closed · Ctrl-C again asks to end the run for good"
                 .to_owned(),
@@ -144,7 +144,7 @@ impl Observer for Terminal {
 }
 
 /// One sentence that is always true.
-fn now_line(state: &RunState, live: &Live<'_>) -> String {
+fn now_line(state: &RunState, live: &LiveStatus<'_>) -> String {
     if let Some(wait) = &state.wait {
         return match wait.until {
             Some(until) => {

@@ -34,7 +34,7 @@ impl Reporter for Presenter<'_> {
     fn notice(&self, notice: &Notice<'_>) {
         let out = self.out;
         match notice {
-            Notice::CopyingTree if out.live => out.say("making a twin of your tree for the agent"),
+            Notice::CopyingTree if out.live => out.say("copying your repo into the sandbox"),
             Notice::CopyingTree => {}
             Notice::GoingOn { run } => {
                 out.say(format!(
@@ -53,8 +53,8 @@ impl Reporter for Presenter<'_> {
                 folder.display(),
                 count(*iterations as usize, "iteration")
             )),
-            Notice::Starting { spec, unheard, unpriced } => announce(spec, unheard, unpriced, out),
-            Notice::LeftOut(left) => tell_left_out(left, out),
+            Notice::Starting { spec, ignored_keys, unpriced } => announce(spec, ignored_keys, unpriced, out),
+            Notice::LeftOut(left) => print_left_out(left, out),
         }
     }
 
@@ -64,8 +64,8 @@ impl Reporter for Presenter<'_> {
 }
 
 /// What a person must know before money is spent.
-fn announce(spec: &RunSpec, unheard: &[String], unpriced: &[AgentName], out: &Out) {
-    for word in unheard {
+fn announce(spec: &RunSpec, ignored_keys: &[String], unpriced: &[AgentName], out: &Out) {
+    for word in ignored_keys {
         out.say(format!(
             "{} the repo's config asks for {word}, which only your own config or a flag can give",
             out.err(Tone::Attention, "note:")
@@ -78,10 +78,10 @@ fn announce(spec: &RunSpec, unheard: &[String], unpriced: &[AgentName], out: &Ou
     if !provider.is_elsewhere() && (out.live || out.verbose) {
         match spec.settings.isolation {
             Isolation::Bwrap => {
-                out.say("fenced off with bubblewrap: sees the workspace, not your home; network by list")
+                out.say("sandboxed with bubblewrap: sees the workspace, not your home; network: allowlist")
             }
             Isolation::Landlock => {
-                out.say("fenced off with Landlock, which holds less than bubblewrap (`ralph doctor`)")
+                out.say("sandboxed with Landlock, which isolates less than bubblewrap (`ralph doctor`)")
             }
             Isolation::Auto | Isolation::None => {}
         }
@@ -100,7 +100,7 @@ fn announce(spec: &RunSpec, unheard: &[String], unpriced: &[AgentName], out: &Ou
 }
 
 /// What of the user's tree the agent does not get.
-fn tell_left_out(left: &LeftOut, out: &Out) {
+fn print_left_out(left: &LeftOut, out: &Out) {
     let names = |paths: &[PathBuf]| {
         let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
         format!("{}{}", shown.join(", "), if paths.len() > shown.len() { ", …" } else { "" })

@@ -3,7 +3,7 @@
 use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns, fit, flow, width, wrap};
 use crate::words::{ago, bar, budget_tone, card, cost, heading, home_path, left, row, short_count, tests};
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_app::now;
 use ralph_domain::budget::BudgetKind;
 use ralph_domain::describe::Tone;
@@ -16,7 +16,7 @@ use std::path::Path;
 const CARDS: usize = 5;
 
 /// Prints all of it.
-pub fn print(facts: &Facts, out: &Out) {
+pub fn print(facts: &RunReading, out: &Out) {
     run_line(facts, out);
     now_line(facts, true, out);
     criteria(facts, out);
@@ -27,7 +27,7 @@ pub fn print(facts: &Facts, out: &Out) {
 }
 
 /// Sign, status word, title and id; below it progress, money, time.
-pub fn run_line(facts: &Facts, out: &Out) {
+pub fn run_line(facts: &RunReading, out: &Out) {
     let state = &facts.state;
     let (sign, word) = status_words(facts, out);
     let id = facts.entry.run_id.as_str();
@@ -51,7 +51,7 @@ pub fn run_line(facts: &Facts, out: &Out) {
 }
 
 /// The status with its sign; a run that nobody drives says so.
-pub fn status_words(facts: &Facts, out: &Out) -> (String, String) {
+pub fn status_words(facts: &RunReading, out: &Out) -> (String, String) {
     let status = facts.status().as_str();
     if facts.is_orphaned() {
         return (out.out(Tone::Attention, out.sign(Sign::Pause)), format!("{status}, not running"));
@@ -60,7 +60,7 @@ pub fn status_words(facts: &Facts, out: &Out) -> (String, String) {
 }
 
 /// The Now line and, where it is wanted, what a person can do.
-pub fn now_line(facts: &Facts, with_next: bool, out: &Out) {
+pub fn now_line(facts: &RunReading, with_next: bool, out: &Out) {
     let (tone, sentence) = now::line(facts);
     let parts: Vec<String> = sentence.split(" · ").map(str::to_owned).collect();
     for (n, line) in flow(&parts, columns(), 2).into_iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn now_line(facts: &Facts, with_next: bool, out: &Out) {
     }
 }
 
-fn criteria(facts: &Facts, out: &Out) {
+fn criteria(facts: &RunReading, out: &Out) {
     let state = &facts.state;
     heading(out, "Criteria");
     let mut table = Table::new(2).indent(2);
@@ -107,7 +107,7 @@ fn criteria(facts: &Facts, out: &Out) {
 }
 
 /// `passed 6 s ago, 44 tests pass, current tree`.
-pub fn check_words(facts: &Facts, result: &CheckResult) -> String {
+pub fn check_words(facts: &RunReading, result: &CheckResult) -> String {
     let mut words = vec![match (&result.why, result.passed) {
         (_, true) => "passed".to_owned(),
         (Some(why), false) => why.clone(),
@@ -122,7 +122,7 @@ pub fn check_words(facts: &Facts, result: &CheckResult) -> String {
     words.join(", ")
 }
 
-fn agents(facts: &Facts, out: &Out) {
+fn agents(facts: &RunReading, out: &Out) {
     let state = &facts.state;
     heading(out, "Agents");
     let mut table = Table::new(2).indent(2);
@@ -134,7 +134,7 @@ fn agents(facts: &Facts, out: &Out) {
         let (sign, tone, mut words) = if let Some(reason) = state.agents.dropped.get(name) {
             (Sign::Bad, Tone::Bad, format!("takes no further part: {reason}"))
         } else if let Some(rest) = rest {
-            let words = format!("rests for {}: {}", left(rest.until, facts.now), rest.reason);
+            let words = format!("in cooldown for {}: {}", left(rest.until, facts.now), rest.reason);
             (Sign::Wait, Tone::Attention, words)
         } else if works {
             (Sign::Now, Tone::Plain, "at work".to_owned())
@@ -152,7 +152,7 @@ fn agents(facts: &Facts, out: &Out) {
     table.lines(columns(), out).iter().for_each(|l| out.line(l));
 }
 
-fn budgets(facts: &Facts, out: &Out) {
+fn budgets(facts: &RunReading, out: &Out) {
     let (state, spent) = (&facts.state, facts.state.spent());
     let budgets = &state.spec.settings.budgets;
     heading(out, "Budgets");
@@ -188,7 +188,7 @@ fn budgets(facts: &Facts, out: &Out) {
     }
 }
 
-fn iterations(facts: &Facts, out: &Out) {
+fn iterations(facts: &RunReading, out: &Out) {
     let history = &facts.state.iterations.history;
     if history.is_empty() {
         return;
@@ -201,7 +201,7 @@ fn iterations(facts: &Facts, out: &Out) {
 }
 
 /// Where branch, evidence and logs are.
-pub fn places(facts: &Facts, out: &Out) {
+pub fn places(facts: &RunReading, out: &Out) {
     let (state, dir) = (&facts.state, facts.entry.run_dir());
     heading(out, "Where");
     if let Some(branch) = facts.branch() {
@@ -213,7 +213,7 @@ pub fn places(facts: &Facts, out: &Out) {
     }
     row(out, "folder", &home_path(state.spec.home()));
     for sandbox in &state.spending.compute.sandboxes {
-        let rests = if sandbox.rests { ", at rest" } else { "" };
+        let rests = if sandbox.rests { ", stopped" } else { "" };
         row(out, "sandbox", &format!("{} of {}{rests}", sandbox.id, sandbox.provider));
     }
     if dir.proof().is_file() {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 /// The folder; it is removed when dropped.
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -20,7 +20,7 @@ impl Drop for Folder {
 pub struct Scratch {
     /// The sandbox. It goes before its folder does.
     pub sandbox: LocalSandbox,
-    _folder: Folder,
+    _folder: TempFolder,
 }
 
 impl Scratch {
@@ -32,7 +32,7 @@ impl Scratch {
             CommandError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
                 .hint("free some space there, or set TMPDIR to a folder that you may write to")
         })?;
-        let folder = Folder(path);
+        let folder = TempFolder(path);
         let sandbox = LocalSandbox::start(
             &folder.0,
             LocalOptions::new(format!("{purpose}-{}", std::process::id()), env.vars()),

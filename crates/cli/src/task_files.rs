@@ -65,7 +65,7 @@ impl NewTask<'_> {
     /// What each command shows, and the command: tests first, then what else was found.
     fn checks(&self) -> Vec<(&'static str, String)> {
         let mut out = vec![("The whole test suite passes", self.test())];
-        out.extend(self.commands.lints.first().map(|c| ("The linter has nothing to say", line(c))));
+        out.extend(self.commands.lints.first().map(|c| ("The linter finds no problems", line(c))));
         out.extend(self.commands.typechecks.first().map(|c| ("The types check", line(c))));
         out
     }
@@ -226,7 +226,7 @@ fn broken(name: &str, error: &serde_json::Error) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::dialect::{Files, parse};
+    use ralph_domain::dialect::{TaskTexts, parse};
 
     fn new_task(commands: &ProjectCommands) -> NewTask<'_> {
         let now = "2026-11-15T12:00:00.5Z".parse().unwrap();
@@ -248,7 +248,7 @@ mod tests {
             for dialect in Dialect::ALL {
                 let files = files(dialect, &new_task(commands)).unwrap();
                 let main = files.iter().find(|(name, _)| *name == dialect.main_file()).unwrap();
-                let mut read = Files::new(main.0, &main.1);
+                let mut read = TaskTexts::new(main.0, &main.1);
                 for (name, text) in files.iter().filter(|(name, _)| *name != main.0) {
                     read = read.with(*name, text);
                 }

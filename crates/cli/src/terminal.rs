@@ -4,19 +4,19 @@ use ralph_app::Environment;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-struct Facts {
+struct TerminalInfo {
     columns: Option<usize>,
     home: Option<PathBuf>,
 }
 
-static FACTS: OnceLock<Facts> = OnceLock::new();
+static FACTS: OnceLock<TerminalInfo> = OnceLock::new();
 
 /// Takes what is needed from the environment, once.
 pub fn learn(env: &Environment) {
     let vars = env.vars();
     let columns = vars.get("COLUMNS").and_then(|columns| columns.parse().ok());
     let home = vars.get("HOME").filter(|home| home.len() > 1).map(PathBuf::from);
-    let _ = FACTS.set(Facts { columns, home });
+    let _ = FACTS.set(TerminalInfo { columns, home });
 }
 
 /// The width that the user asked for.

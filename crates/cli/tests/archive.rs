@@ -119,7 +119,7 @@ fn nothing_is_moved_from_under_a_run_or_in_the_middle_of_a_merge() {
     let run = env.spawn(&repo.dir, &["run", "PROMPT.md", "--isolation", "none", "--json"]);
     until("the session", || repo.dir.join("started").exists().then_some(()));
     let refused = repo.ralph(&["archive"]).exits(2);
-    assert!(refused.stderr.contains("is driven now"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is running now"), "{}", refused.stderr);
     repo.write("go", "");
     TestEnv::wait(run).exits(0);
     repo.write(".git/MERGE_HEAD", "");

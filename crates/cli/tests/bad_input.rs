@@ -211,12 +211,12 @@ fn a_detached_head_works_in_place_but_not_with_commits_on_a_branch() {
 fn isolation_none_counts_only_from_the_user() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
-    // The fence of a run; a machine that has none refuses, and never goes on without.
+    // The sandbox of a run; a machine that has none refuses, and never goes on without.
     let isolation = |args: &[&str]| {
         let _ = std::fs::remove_file(repo.dir.join("part.txt"));
         let done = repo.ralph(&[&["run", "--json"], args].concat());
         if done.code == Some(4) {
-            told(&done, &["cannot fence", "--isolation none"]);
+            told(&done, &["cannot sandbox", "--isolation none"]);
             return "refused".to_owned();
         }
         done.exits(0);

@@ -206,7 +206,7 @@ fn what_only_a_person_can_install_is_asked_for_and_not_tried_for_ever() {
     assert_eq!(repo.events_named("notice").len(), 1, "it is told once, at once");
     let prompt = repo.run_file("iterations/2/prompt.md");
     assert!(prompt.contains("not in the commit: node_modules/ (ignored by git)"), "{prompt}");
-    assert!(prompt.contains("Perhaps only the user can mend it"), "{prompt}");
+    assert!(prompt.contains("Perhaps only the user can fix it"), "{prompt}");
     let status = repo.ralph(&["status"]).exits(0).stdout;
     assert!(status.contains("--proof`"), "{status}");
     // The same files handed in again are the same question.
@@ -453,7 +453,10 @@ fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     assert_eq!(metrics["kinds"], json!(["repetitive", "error_loop", "no_progress"]));
     assert_eq!(metrics["seen"][0]["signal"], "repeated_failure");
     let activity = repo.read(".ralph/activity.log");
-    assert!(activity.contains("circling") && activity.contains("repeated_failure 0.5: "), "{activity}");
+    assert!(
+        activity.contains("stuck (loop score") && activity.contains("repeated_failure 0.5: "),
+        "{activity}"
+    );
     let shown = repo.ralph(&["show", &repo.latest(), "3"]).exits(0).stdout;
     assert!(shown.contains("0.5 repeated failure: the same failure 3 times"), "{shown}");
     // `resume` alone is enough; the person's hint reaches the next session.

@@ -507,7 +507,7 @@ fn a_letter_is_taken_only_when_the_run_has_journalled_it() {
     stage.signal(child.id(), "-STOP");
     let sent = stage.repo.ralph(&["note", "be careful", "--json"]).exits(0);
     assert_eq!(sent.json()["taken"], false);
-    assert!(sent.stderr.contains("not picked up yet"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("is busy and applies it"), "{}", sent.stderr);
     assert!(stage.repo.events_named("control_received").is_empty());
     stage.signal(child.id(), "-CONT");
     stage.has("control_received");

@@ -1,7 +1,7 @@
 //! `ralph` as a library: runs that another program starts inside itself.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_app::{App, Begun, Environment, RunRequest, Silent};
+use ralph_app::{App, Environment, ResumeOutcome, RunRequest, SilentReporter};
 use ralph_core::CancelFlag;
 use ralph_domain::config::Isolation;
 use ralph_domain::outcome::EndReason;
@@ -41,8 +41,10 @@ fn repo<'a>(env: &'a TestEnv, own: &str, other: &str) -> TestRepo<'a> {
 fn run(env: Environment, folder: PathBuf) -> EndReason {
     let app = App::new(env);
     let request = RunRequest { isolation: Some(Isolation::None), ..RunRequest::in_folder(folder) };
-    let plan = app.prepare(&request, &Silent).unwrap();
-    let Begun::Ready(run) = app.start(plan, Arc::new(CancelFlag::default()), &Silent).unwrap() else {
+    let plan = app.prepare(&request, &SilentReporter).unwrap();
+    let ResumeOutcome::Ready(run) =
+        app.start(plan, Arc::new(CancelFlag::default()), &SilentReporter).unwrap()
+    else {
         panic!("a new run is ready to be driven");
     };
     let finished = run.run();

@@ -1,4 +1,4 @@
-//! The fence, through the real binary: no known way out works, and a fenced run still does its work.
+//! The sandbox, through the real binary: no known way out works, and a sandboxed run still does its work.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use ralph_testkit::{TestEnv, TestRepo};
@@ -48,7 +48,7 @@ fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<
     let mut command = env.ralph_command(&repo.dir, &[&["run", "--json"], args].concat());
     command.env("SECRET_OF_THE_USER", "x");
     let done = TestEnv::finish(&mut command);
-    if done.code == Some(4) && done.stderr.contains("cannot fence") {
+    if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
         ralph_testkit::skip(&done.stderr);
         return None;
     }
@@ -120,7 +120,7 @@ fn what_the_fence_refuses_is_an_event_of_the_run() {
     repo.stub(work, "grep -q done part.txt");
     let done = repo.ralph(&["run", "--worktree", "--json"]);
     if done.code == Some(4) {
-        return ralph_testkit::skip("no fence can be had on this machine");
+        return ralph_testkit::skip("no sandbox can be had on this machine");
     }
     let run = done.exits(0).json();
     let journal = std::path::Path::new(run["run_dir"].as_str().unwrap()).join("events.jsonl");

@@ -1,4 +1,4 @@
-//! The examples of the repository: each has nothing to mend and is proven by its scripted agent.
+//! The examples of the repository: each has nothing to fix and is proven by its scripted agent.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{TestEnv, TestRepo};

@@ -305,7 +305,7 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     let forge = world.forge.root().display().to_string();
     let done = env.ralph(&elsewhere, &["--json", "resume", "--from", &forge, &id]).exits(0);
     let run = done.json();
-    // It ran without a fence there; here nobody has said so.
+    // It ran without a sandbox there; here nobody has said so.
     let here = env.path("state/ralph/workspaces").join(&id).join(format!(".ralph/runs/{id}/spec.json"));
     let spec: Value = serde_json::from_slice(&std::fs::read(here).unwrap()).unwrap();
     assert_ne!(spec["settings"]["isolation"], "none");

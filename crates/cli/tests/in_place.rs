@@ -1,4 +1,4 @@
-//! Runs in the user's own folder, fenced off: the agent works on a twin of the tree, each iteration's result is handed back,
+//! Runs in the user's own folder, sandboxed: the agent works on a copy of the tree, each iteration's result is handed back,
 //! and nothing of the user's is ever overwritten.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
-/// Ends a test where this machine has no fence.
+/// Ends a test where this machine has no sandbox.
 macro_rules! fenced {
     ($done:expr) => {{
         let done = $done;
-        if done.code == Some(4) && done.stderr.contains("cannot fence") {
+        if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
             ralph_testkit::skip(&done.stderr);
             return;
         }
@@ -163,7 +163,7 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     assert_eq!(handed, [1, 2], "after each iteration");
     assert_eq!(repo.git(&["fsck", "--no-dangling", "--no-progress"]), "");
     let twins = std::fs::read_dir(env.path("state/ralph/workspaces")).unwrap().count();
-    assert_eq!(twins, 0, "the twin is gone with the run");
+    assert_eq!(twins, 0, "the copy is gone with the run");
 
     // And all of it can be undone.
     repo.ralph(&["restore", &repo.latest(), "--yes"]).exits(0);
@@ -183,7 +183,7 @@ else
 fi"#;
 
 /// The agent's folder of the run that goes on now.
-fn twin(env: &TestEnv) -> Option<PathBuf> {
+fn agent_copy(env: &TestEnv) -> Option<PathBuf> {
     let mut found = std::fs::read_dir(env.path("state/ralph/workspaces")).ok()?.flatten();
     found.find(|e| e.path().join(".ralph/started").exists()).map(|e| e.path())
 }
@@ -193,7 +193,7 @@ fn during(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], meanwhile: impl FnO
     let child = env.spawn(&repo.dir, &[&["--verbose", "run"], args].concat());
     let pid = child.id();
     let folder = until("the session, or an early end", || {
-        twin(env).map(Some).or_else(|| (!ralph_testkit::env::is_alive(pid)).then_some(None))
+        agent_copy(env).map(Some).or_else(|| (!ralph_testkit::env::is_alive(pid)).then_some(None))
     });
     if let Some(folder) = folder {
         meanwhile();
@@ -324,7 +324,7 @@ fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
     // The attributes ask for a filter that the user does not have: a person must say what to make of that.
     done.exits(3);
     assert_eq!(repo.read("part.txt"), "part\n");
-    assert!(!planted.exists(), "a filter of the agent was run outside the fence");
+    assert!(!planted.exists(), "a filter of the agent was run outside the sandbox");
 }
 
 #[test]

@@ -129,14 +129,14 @@ fn an_answer_that_breaks_the_contract_is_mended_or_told_as_a_failure() {
     let good = json!({"summary": "s", "actions": [{"type": "write", "path": "part.txt", "content": "done\n"},
         {"type": "stop_success", "reason": "r"}]});
     server.script(
-        "mended",
+        "fixed",
         Script::turns([Turn::new([Action::text("{\"summary\": \"s\", \"actionz\": []}")]), answer(good)]),
     );
     let env = TestEnv::new(RALPH);
-    let repo1 = repo(&env, "actions", &server.base_url("mended", "a"), WIRES[0], json!({}));
+    let repo1 = repo(&env, "actions", &server.base_url("fixed", "a"), WIRES[0], json!({}));
     let run = repo1.run(&[]).exits(0).json();
     assert_eq!(run["iterations"], 1);
-    let second = serde_json::to_string(&server.requests("mended", "a")[1].body["messages"]).unwrap();
+    let second = serde_json::to_string(&server.requests("fixed", "a")[1].body["messages"]).unwrap();
     assert!(second.contains("actionz"), "the repair call names the mistake: {second}");
 
     server.script("hopeless", Script::turns([Turn::new([Action::text("I would rather chat.")])]));

@@ -183,15 +183,15 @@ fn faults_of_qwen() {
     );
 }
 
-/// The same behind the fence, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
-fn works_behind_the_fence(cli: &'static str) {
+/// The same in the sandbox, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
+fn works_in_the_sandbox(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new(cli, &programs);
     let repo = machine.repo("repo");
     let url = server.base_url("ok", cli);
     let done = machine.ralph(&repo, &url, &["run", "--json"]);
-    if done.code == Some(4) && done.stderr.contains("cannot fence") {
+    if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
         ralph_testkit::skip(&done.stderr);
         return;
     }
@@ -201,26 +201,26 @@ fn works_behind_the_fence(cli: &'static str) {
 }
 
 #[test]
-fn claude_works_behind_the_fence() {
-    works_behind_the_fence("claude");
+fn claude_works_in_the_sandbox() {
+    works_in_the_sandbox("claude");
 }
 
 #[test]
-fn codex_works_behind_the_fence() {
-    works_behind_the_fence("codex");
+fn codex_works_in_the_sandbox() {
+    works_in_the_sandbox("codex");
 }
 
 #[test]
-fn gemini_works_behind_the_fence() {
-    works_behind_the_fence("gemini");
+fn gemini_works_in_the_sandbox() {
+    works_in_the_sandbox("gemini");
 }
 
 #[test]
-fn opencode_works_behind_the_fence() {
-    works_behind_the_fence("opencode");
+fn opencode_works_in_the_sandbox() {
+    works_in_the_sandbox("opencode");
 }
 
 #[test]
-fn qwen_works_behind_the_fence() {
-    works_behind_the_fence("qwen");
+fn qwen_works_in_the_sandbox() {
+    works_in_the_sandbox("qwen");
 }

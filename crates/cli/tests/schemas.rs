@@ -9,7 +9,7 @@ use ralph_domain::config::{AgentConfig, ConfigFile, MODELS_KEYS, ModelsFile, PRO
 use ralph_domain::dialect::diagnostic::Lines;
 use ralph_domain::dialect::prd_tasks::{Story, TasksJson};
 use ralph_domain::dialect::ralph_json::{BudgetSection, Entry, GitSection, KINDS, RalphJson, Repository};
-use ralph_domain::dialect::{Dialect, Files, frontmatter, parse};
+use ralph_domain::dialect::{Dialect, TaskTexts, frontmatter, parse};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -231,7 +231,7 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
         }
         let whole = json!({ "task": "t", "acceptance_criteria": [entry] });
         valid(&schema, &whole);
-        parse(Dialect::RalphJson, &Files::new("ralph.json", whole.to_string())).unwrap();
+        parse(Dialect::RalphJson, &TaskTexts::new("ralph.json", whole.to_string())).unwrap();
     }
     for bad in [
         json!({}),
@@ -242,7 +242,7 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
         json!({ "task": "t", "git": { "branch": "x" } }),
         json!({ "task": "t", "acceptance_criteria": [{ "type": "file_exist", "path": "x" }] }),
     ] {
-        assert!(parse(Dialect::RalphJson, &Files::new("ralph.json", bad.to_string())).is_err(), "{bad}");
+        assert!(parse(Dialect::RalphJson, &TaskTexts::new("ralph.json", bad.to_string())).is_err(), "{bad}");
         refused(&schema, &bad);
     }
 }
@@ -266,7 +266,7 @@ fn tasks_json_has_exactly_the_keys_of_the_code() {
         let mut story = story.clone();
         story[key] = bad;
         let bad = json!({ "userStories": [story] });
-        assert!(parse(Dialect::Plan, &Files::new("tasks.json", bad.to_string())).is_err(), "{bad}");
+        assert!(parse(Dialect::Plan, &TaskTexts::new("tasks.json", bad.to_string())).is_err(), "{bad}");
         refused(&schema, &bad);
     }
     refused(&schema, &json!({ "userStories": [] }));

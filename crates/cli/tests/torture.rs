@@ -15,7 +15,7 @@ const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 const RUN: &[&str] = &["run", "--isolation", "none"];
 const FENCED: &[&str] = &["run"];
 
-/// An agent whose session `n` writes file `n` and which leaves a stubborn process behind. From the fourth on it mends
+/// An agent whose session `n` writes file `n` and which leaves a stubborn process behind. From the fourth on it fixes
 /// whatever is missing and promises.
 const AGENT: &str = r#"
 echo $$ > "$AGENT_PID"
@@ -163,7 +163,7 @@ fn killed_at_every_named_boundary_a_run_ends_as_if_nothing_had_happened() {
     at_every_boundary(&Torture::new(&env), "");
 }
 
-/// The agent works on a twin of the tree: what is handed back is whole, too, wherever the hand-back is cut off.
+/// The agent works on a copy of the tree: what is handed back is whole, too, wherever the hand-back is cut off.
 #[test]
 fn killed_at_every_named_boundary_a_fenced_run_in_place_ends_as_if_nothing_had_happened() {
     let env = TestEnv::new(RALPH);
@@ -171,15 +171,15 @@ fn killed_at_every_named_boundary_a_fenced_run_in_place_ends_as_if_nothing_had_h
         &Torture { run: FENCED, ..Torture::new(&env) },
         "prepare takein handback checkpoint work.session finish",
     );
-    let twins = std::fs::read_dir(env.path("state/ralph/workspaces")).map_or(0, Iterator::count);
-    assert!(twins <= 1, "{twins} twins of runs that are over are left");
+    let copies = std::fs::read_dir(env.path("state/ralph/workspaces")).map_or(0, Iterator::count);
+    assert!(copies <= 1, "{copies} copies of runs that are over are left");
 }
 
 /// `some` names the boundaries that the short form looks at.
 fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     let trace = torture.env.path("trace");
     let first = torture.start_with("RALPH_TRACE", trace.to_str().unwrap());
-    if first.code == Some(4) && first.stderr.contains("cannot fence") {
+    if first.code == Some(4) && first.stderr.contains("cannot sandbox") {
         ralph_testkit::skip(&first.stderr);
         return;
     }

@@ -17,9 +17,9 @@ const NAMES: [&str; 3] = ["guardrails.md", "errors.log", "activity.log"];
 /// Bytes of a file that are watched and kept.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
 
-/// How the files were when the session began.
+/// The append-only files as they were when the session began.
 #[derive(Debug, Default)]
-pub(crate) struct Grown {
+pub(crate) struct AppendOnlyFiles {
     lengths: [Option<u64>; 3],
     stamps: [Option<FileStamp>; 3],
 }
@@ -33,8 +33,8 @@ impl Context {
     }
 
     /// Before a session: the copies hold what the files hold.
-    pub fn copy_append_only(&self) -> Grown {
-        let mut grown = Grown::default();
+    pub fn copy_append_only(&self) -> AppendOnlyFiles {
+        let mut grown = AppendOnlyFiles::default();
         for ((name, length), stamp) in NAMES.iter().zip(&mut grown.lengths).zip(&mut grown.stamps) {
             *stamp = FileStamp::of(&self.dir.join(name));
             let Some(copy) = self.copy_of(name) else { continue };
@@ -45,7 +45,7 @@ impl Context {
     }
 
     /// After a session: a file that is no longer what it was, with something added, is put back.
-    pub fn check_append_only(&mut self, grown: &Grown) -> Result<(), DriveError> {
+    pub fn check_append_only(&mut self, grown: &AppendOnlyFiles) -> Result<(), DriveError> {
         for ((name, length), stamp) in NAMES.iter().zip(grown.lengths).zip(grown.stamps) {
             let (Some(length), Some(copy)) = (length, self.copy_of(name)) else { continue };
             let path = self.dir.join(name);

@@ -57,7 +57,7 @@ pub(crate) struct Context {
     pub journal: Journal,
     /// The `.ralph/` of the agent's files: what sessions read and write.
     pub dir: RalphDir,
-    /// The `.ralph/` of the run's own folder; the same one unless the agent works on a twin.
+    /// The `.ralph/` of the run's own folder; the same one unless the agent works on a copy.
     pub home: RalphDir,
     /// The record.
     pub run: RunDir,
@@ -73,7 +73,7 @@ pub(crate) struct Context {
     pub vars: Vars,
     /// Checks that are code of the calling program.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
-    /// What a fence kept from being reached.
+    /// Hosts that the sandbox refused to reach.
     pub refusals: Refusals,
     /// Who tells people.
     pub notifiers: Vec<Box<dyn Notifier>>,
@@ -130,7 +130,7 @@ impl Context {
     }
 
     /// Journals what was refused since the last time.
-    pub fn tell_refusals(&mut self) -> Result<(), DriveError> {
+    pub fn record_refusals(&mut self) -> Result<(), DriveError> {
         for ((host, port), (reason, times)) in self.refusals.take() {
             let (host, reason) =
                 (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
@@ -142,7 +142,7 @@ impl Context {
     /// Journals what happened, folds it in, tells the observers, and people where it is an occasion for that.
     pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.record_only(body)?;
-        self.tell()?;
+        self.notify_due()?;
         Ok(event)
     }
 
@@ -162,7 +162,7 @@ impl Context {
         for event in events {
             self.hear(event);
         }
-        self.tell()
+        self.notify_due()
     }
 
     fn hear(&mut self, event: &Event) {

@@ -4,14 +4,14 @@
 //! has a longer journal and its next step is whatever was not done yet.
 
 use crate::error::DriveError;
-use crate::hold::Hold;
-use crate::integrity::Watch;
+use crate::integrity::WatchedRunFiles;
+use crate::run_writer::RunWriter;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::spec::RunSpec;
 
-pub use crate::driver_parts::{Driver, Parts};
+pub use crate::driver_parts::{Driver, DriverParts};
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +24,21 @@ pub enum Progress {
 
 impl Driver {
     /// A new run: freezes the spec and opens the journal.
-    pub fn create(spec: RunSpec, parts: Parts) -> Result<Self, DriveError> {
-        Self::drive(Hold::create(spec, &parts.taker())?, parts)
+    pub fn create(spec: RunSpec, parts: DriverParts) -> Result<Self, DriveError> {
+        Self::drive(RunWriter::create(spec, &parts.writer_options())?, parts)
     }
 
     /// A run of an earlier process: replays its journal and goes on.
-    pub fn resume(parts: Parts) -> Result<Self, DriveError> {
-        Self::drive(Hold::open(&parts.taker())?, parts)
+    pub fn resume(parts: DriverParts) -> Result<Self, DriveError> {
+        Self::drive(RunWriter::open(&parts.writer_options())?, parts)
     }
 
     /// Drives a run that this process has a hold on, and that has its place.
-    pub fn drive(hold: Hold, parts: Parts) -> Result<Self, DriveError> {
-        let (heard, first, healed) = (hold.heard, hold.first, hold.healed_bytes);
-        let mut driver = Self::assemble(hold.state, hold.journal, hold.lease, parts);
+    pub fn drive(writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
+        let (events, first, healed) = (writer.events, writer.first, writer.healed_bytes);
+        let mut driver = Self::assemble(writer.state, writer.journal, writer.lease, parts);
         driver.ctx.show_record();
-        driver.ctx.catch_up(&heard)?;
+        driver.ctx.catch_up(&events)?;
         let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.agents.cooldowns.is_empty();
         if begins {
             driver.inherit_cooldowns()?;
@@ -55,7 +55,7 @@ impl Driver {
             driver.ctx.new_spec_version()?;
         }
         if !first {
-            driver.ctx.check_files(&Watch::default())?;
+            driver.ctx.check_files(&WatchedRunFiles::default())?;
             driver.ctx.redo_controls()?;
             driver.check_evidence()?;
             driver.check_tree()?;
@@ -80,8 +80,8 @@ impl Driver {
     /// `resume` goes on from there.
     pub fn step(&mut self) -> Result<Progress, DriveError> {
         self.ctx.read_inbox()?;
-        self.ctx.tell_refusals()?;
-        self.tell_sandboxes()?;
+        self.ctx.record_refusals()?;
+        self.record_sandbox_events()?;
         self.apply_approval()?;
         self.take_edit()?;
         self.ctx.state.tick(self.ctx.clock.now());
@@ -107,8 +107,8 @@ impl Driver {
             Step::Prove => self.prove()?,
             Step::Push => self.push()?,
             Step::Publish => self.publish()?,
-            Step::LookAtChecks => self.look_at_checks()?,
-            Step::LookAtReview => self.look_at_review()?,
+            Step::LookAtChecks => self.read_checks()?,
+            Step::LookAtReview => self.read_review()?,
             Step::AskPerson(need) => {
                 self.ctx.record(EventBody::NeedsHuman { reason: need.reason, message: need.message })?;
             }
@@ -141,7 +141,7 @@ impl Driver {
     /// Lets go of the run after its last step: dismisses its sandboxes, waits until the journal is on the disk, and says
     /// how it went. `driven` is what the last step came to.
     pub fn finish(mut self, driven: Result<(), DriveError>) -> RunResult {
-        let told = driven.and_then(|()| self.tell_sandboxes());
+        let told = driven.and_then(|()| self.record_sandbox_events());
         self.dismiss_sandboxes();
         let flushed = self.ctx.settle();
         self.clear_marker();
@@ -162,7 +162,7 @@ mod tests {
     fn a_driver_and_its_errors_may_move_to_another_thread() {
         fn is_send<T: Send>() {}
         is_send::<super::Driver>();
-        is_send::<super::Parts>();
+        is_send::<super::DriverParts>();
         is_send::<super::DriveError>();
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::context::{CancelFlag, Context};
 use crate::help::Helpers;
-use crate::hold::Taker;
 use crate::observers::Observer;
 use crate::refusals::Refusals;
+use crate::run_writer::WriterOptions;
 use ralph_domain::id::MachineId;
 use ralph_domain::lease::DriverLease;
 use ralph_domain::ports::{
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Everything a driver is handed.
-pub struct Parts {
+pub struct DriverParts {
     /// The `.ralph/` folder of the agent's tree: what sessions read and write.
     pub dir: RalphDir,
     /// The `.ralph/` folder of the run's own folder; another one where the agent works on a copy of the user's tree.
@@ -51,7 +51,7 @@ pub struct Parts {
     pub cancel: Arc<CancelFlag>,
     /// Who may be called for help.
     pub helpers: Helpers,
-    /// What a fence around the sandbox keeps from being reached.
+    /// What the network rules of the sandbox kept from being reached.
     pub refusals: Refusals,
     /// The code host, where there is one.
     pub forge: Option<Box<dyn Forge>>,
@@ -67,9 +67,9 @@ pub struct Parts {
     pub version: Option<String>,
 }
 
-impl Parts {
-    pub(crate) fn taker(&self) -> Taker {
-        Taker {
+impl DriverParts {
+    pub(crate) fn writer_options(&self) -> WriterOptions {
+        WriterOptions {
             places: self.places.clone(),
             redactor: self.redactor.clone(),
             clock: self.clock.clone(),
@@ -98,7 +98,12 @@ pub struct Driver {
 
 impl Driver {
     /// A driver of a run in this state.
-    pub(crate) fn assemble(state: RunState, journal: Journal, lease: DriverLease, parts: Parts) -> Self {
+    pub(crate) fn assemble(
+        state: RunState,
+        journal: Journal,
+        lease: DriverLease,
+        parts: DriverParts,
+    ) -> Self {
         let mut ctx = Context::new(
             state,
             journal,

@@ -40,7 +40,7 @@ impl DriveError {
         };
         let hint = hint.or_else(|| {
             Some(
-                "mend what the message names, then `ralph resume`: everything up to the last event is safe"
+                "fix what the message names, then `ralph resume`: everything up to the last event is safe"
                     .into(),
             )
         });

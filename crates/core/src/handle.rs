@@ -12,7 +12,7 @@ use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::RunDir;
-use ralph_journal::stream::{RunStream, Start, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use ralph_journal::{JournalError, inbox, lock, snapshot};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -87,9 +87,9 @@ pub struct RalphStatus {
     pub browsers: Vec<serde_json::Value>,
 }
 
-/// What became of a letter.
+/// Whether a run has accepted a control.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum ControlOutcome {
     /// The run has journalled it and does what it says.
     Received,
     /// The run has journalled why it does not.
@@ -193,30 +193,30 @@ impl RunHandle {
     }
 
     /// Events and live output from a point on, and what comes.
-    pub fn stream(&self, start: Start) -> Result<RunStream, JournalError> {
+    pub fn stream(&self, start: StreamStart) -> Result<RunStream, JournalError> {
         RunStream::open(&self.run, start)
     }
 
-    /// Sends a control and returns the id of its letter. What becomes of it: [`Self::wait_taken`].
+    /// Sends a control and returns the id of its letter. What becomes of it: [`Self::wait_for_outcome`].
     pub fn send(&self, control: Control) -> Result<String, JournalError> {
         inbox::send(&self.run, &self.from, control).map(|letter| letter.id)
     }
 
     /// What became of a letter, waiting at most this long for the run to look at it. A run that nobody drives looks at
     /// nothing, so nobody waits for it either.
-    pub fn wait_taken(&self, id: &str, timeout: Duration) -> Result<Taken, JournalError> {
+    pub fn wait_for_outcome(&self, id: &str, timeout: Duration) -> Result<ControlOutcome, JournalError> {
         let clock = SystemClock::default();
-        let mut stream = self.stream(Start::Beginning)?.events_only();
+        let mut stream = self.stream(StreamStart::Beginning)?.events_only();
         loop {
             // Asked before the look: whatever a process wrote before it ended is then seen.
             let driven = self.is_driven();
             let left = timeout.saturating_sub(clock.elapsed());
             let items = stream.wait(if driven { left.min(LOOK) } else { Duration::ZERO })?;
-            if let Some(taken) = items.iter().find_map(|item| fate(item, id)) {
+            if let Some(taken) = items.iter().find_map(|item| outcome_of(item, id)) {
                 return Ok(taken);
             }
             if items.is_empty() && (!driven || left.is_zero()) {
-                return Ok(Taken::NotYet);
+                return Ok(ControlOutcome::NotYet);
             }
         }
     }
@@ -239,11 +239,13 @@ impl RunHandle {
 }
 
 /// What an event says of a letter.
-fn fate(item: &StreamItem, letter: &str) -> Option<Taken> {
+fn outcome_of(item: &StreamItem, letter: &str) -> Option<ControlOutcome> {
     let StreamItem::Event(line) = item else { return None };
     match &line.event.body {
-        EventBody::ControlReceived { letter: got, .. } if got.id == letter => Some(Taken::Received),
-        EventBody::ControlRefused { id, reason, .. } if id == letter => Some(Taken::Refused(reason.clone())),
+        EventBody::ControlReceived { letter: got, .. } if got.id == letter => Some(ControlOutcome::Received),
+        EventBody::ControlRefused { id, reason, .. } if id == letter => {
+            Some(ControlOutcome::Refused(reason.clone()))
+        }
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the files that decide a run are still what they were: journal, frozen spec, the repo's configuration. Under
 //! isolation `none` an agent can edit them; it is noticed after the session, before anything is judged.
 
-use crate::append_only::Grown;
+use crate::append_only::AppendOnlyFiles;
 use crate::context::Context;
 use crate::error::DriveError;
 use crate::file_stamp::FileStamp;
@@ -11,18 +11,18 @@ use ralph_journal::artifacts;
 use ralph_journal::journal::Integrity;
 use ralph_journal::snapshot;
 
-/// The files watched over a session.
+/// The files of a run that no session may change, as they were before it.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct WatchedRunFiles {
     spec: Option<FileStamp>,
     config: Option<FileStamp>,
-    grown: Grown,
+    grown: AppendOnlyFiles,
 }
 
 impl Context {
     /// Before a session: remember how the files look.
-    pub fn watch_files(&self) -> Watch {
-        Watch {
+    pub fn watch_files(&self) -> WatchedRunFiles {
+        WatchedRunFiles {
             spec: FileStamp::of(&self.run.spec()),
             config: FileStamp::of(&self.dir.config()),
             grown: self.copy_append_only(),
@@ -31,7 +31,7 @@ impl Context {
 
     /// After a session, and when a run goes on: look again. Files that vanished are put back; files that were edited
     /// raise an alarm.
-    pub fn check_files(&mut self, watch: &Watch) -> Result<(), DriveError> {
+    pub fn check_files(&mut self, watch: &WatchedRunFiles) -> Result<(), DriveError> {
         match self.journal.integrity()? {
             Integrity::Sound => {}
             Integrity::Relinked(what) => {
@@ -46,7 +46,7 @@ impl Context {
         self.check_config(watch)
     }
 
-    fn check_spec(&mut self, watch: &Watch) -> Result<(), DriveError> {
+    fn check_spec(&mut self, watch: &WatchedRunFiles) -> Result<(), DriveError> {
         let path = self.run.spec();
         if watch.spec.is_some() && FileStamp::of(&path) == watch.spec {
             return Ok(());
@@ -79,7 +79,7 @@ impl Context {
         self.record(EventBody::ApprovalApplied { config, spec }).map(|_| ())
     }
 
-    fn check_config(&mut self, watch: &Watch) -> Result<(), DriveError> {
+    fn check_config(&mut self, watch: &WatchedRunFiles) -> Result<(), DriveError> {
         let path = self.dir.config();
         if FileStamp::of(&path) == watch.config && watch.config.is_some() {
             return Ok(());

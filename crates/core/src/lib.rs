@@ -2,7 +2,7 @@
 //!
 //! [`driver::Driver`] performs what [`ralph_domain::decide::decide`] names, one step after the other, and appends what
 //! happened to the journal. It knows the outside world only through the ports of [`ralph_domain::ports`]; whoever wires
-//! it (the command line, a server, your own program) hands over the backends in [`driver::Parts`]. A driver belongs to one
+//! it (the command line, a server, your own program) hands over the backends in [`driver::DriverParts`]. A driver belongs to one
 //! thread at a time but may move between them; several in one process do not know of each other.
 //! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.
 
@@ -18,11 +18,11 @@ mod file_stamp;
 pub mod handle;
 pub mod handover;
 pub mod help;
-mod hold;
 mod inbox;
 mod integrity;
 mod live;
 mod log_tail;
+mod notify;
 mod observers;
 pub mod prompt;
 mod proof;
@@ -31,17 +31,17 @@ mod refusals;
 pub mod relocate;
 mod result;
 pub mod run_id;
+mod run_writer;
 mod sandboxes;
 mod step;
 mod task_book;
-mod tell;
 
 pub use context::CancelFlag;
-pub use driver::{Driver, Parts, Progress};
+pub use driver::{Driver, DriverParts, Progress};
 pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
-pub use hold::{Hold, Taker};
-pub use observers::{Live, Observer};
+pub use notify::{catch_up, is_outstanding};
+pub use observers::{LiveStatus, Observer};
 pub use refusals::Refusals;
+pub use run_writer::{RunWriter, WriterOptions};
 pub use task_book::is_same_task;
-pub use tell::{catch_up, is_outstanding};

@@ -2,12 +2,12 @@
 //! sends a word. None of it can fail a run.
 
 use crate::context::Context;
-use ralph_journal::live::{LiveBody, Moment, Voice};
+use ralph_journal::live::{LiveBody, LivePosition, LiveStream};
 use std::time::Duration;
 
 impl Context {
-    fn moment(&self) -> Moment {
-        Moment {
+    fn position(&self) -> LivePosition {
+        LivePosition {
             at: self.clock.now(),
             elapsed: self.clock.elapsed(),
             seq: self.journal.seq(),
@@ -16,15 +16,15 @@ impl Context {
     }
 
     /// A piece of text, without secrets.
-    pub fn show_text(&mut self, voice: &Voice, clean: &[u8]) {
+    pub fn show_text(&mut self, stream: &LiveStream, clean: &[u8]) {
         if !clean.is_empty() {
-            self.live.text(self.moment(), voice, clean);
+            self.live.text(self.position(), stream, clean);
         }
     }
 
     /// Something that is whole at once, without secrets and in bounds.
     pub fn show(&mut self, body: &LiveBody) {
-        self.live.note(self.moment(), body);
+        self.live.note(self.position(), body);
     }
 
     /// Lets this much time pass, or less where somebody puts a letter into the inbox meanwhile.

@@ -11,7 +11,7 @@ pub trait Observer: Send {
     /// Something was journalled.
     fn event(&mut self, state: &RunState, event: &Event);
     /// Called several times a second while something runs.
-    fn live(&mut self, state: &RunState, live: &Live<'_>);
+    fn live(&mut self, state: &RunState, live: &LiveStatus<'_>);
     /// Output of the agent, without secrets.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// A piece of a model's text as it comes, without secrets.
@@ -28,9 +28,9 @@ pub trait Observer: Send {
     }
 }
 
-/// What goes on at this moment.
+/// What a run does at this moment, for a status line.
 #[derive(Debug, Clone, Copy)]
-pub struct Live<'a> {
+pub struct LiveStatus<'a> {
     /// The current time.
     pub now: Timestamp,
     /// How long the present thing has been going on.
@@ -53,7 +53,7 @@ impl Observers {
         self.0.iter_mut().for_each(|one| one.event(state, event));
     }
 
-    pub fn live(&mut self, state: &RunState, live: &Live<'_>) {
+    pub fn live(&mut self, state: &RunState, live: &LiveStatus<'_>) {
         self.0.iter_mut().for_each(|one| one.live(state, live));
     }
 

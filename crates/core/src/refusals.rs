@@ -1,4 +1,4 @@
-//! What a fence kept from being reached: told by the sandbox's threads, journalled by the engine when it comes by.
+//! Hosts that the sandbox refused to reach: noted by the sandbox's threads, journalled by the engine when it comes by.
 
 use ralph_domain::text::one_line;
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 const WAITING_MAX: usize = 50;
 
 /// By host and port: why, and how often.
-type Waiting = BTreeMap<(String, u16), (String, u32)>;
+type PendingRefusals = BTreeMap<(String, u16), (String, u32)>;
 
 /// A list that the sandbox's side adds to and the engine empties.
 #[derive(Debug, Clone, Default)]
-pub struct Refusals(Arc<Mutex<Waiting>>);
+pub struct Refusals(Arc<Mutex<PendingRefusals>>);
 
 impl Refusals {
     /// Adds one.
@@ -27,7 +27,7 @@ impl Refusals {
     }
 
     /// Takes what waits.
-    pub(crate) fn take(&self) -> Waiting {
+    pub(crate) fn take(&self) -> PendingRefusals {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

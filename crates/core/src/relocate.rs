@@ -1,7 +1,7 @@
 //! Going on elsewhere: the journal learns where the run lives now.
 
 use crate::error::DriveError;
-use crate::hold::over_named_spec;
+use crate::run_writer::over_named_spec;
 use crate::step::prepare::protected_patterns;
 use ralph_domain::event::{EventBody, Moved};
 use ralph_domain::ports::{Baseline, Clock};

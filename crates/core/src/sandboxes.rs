@@ -8,7 +8,7 @@ use ralph_domain::ports::{Dismissal, SandboxNews};
 
 impl Driver {
     /// Journals what happened to the sandboxes since the last time.
-    pub(crate) fn tell_sandboxes(&mut self) -> Result<(), DriveError> {
+    pub(crate) fn record_sandbox_events(&mut self) -> Result<(), DriveError> {
         let news = self.keeper.as_ref().map(|keeper| keeper.news()).unwrap_or_default();
         for news in news {
             match news {
@@ -33,6 +33,6 @@ impl Driver {
             end.reason == EndReason::Completed || pushed
         });
         keeper.dismiss(if done { Dismissal::Safe } else { Dismissal::Unfinished });
-        self.tell_sandboxes().ok();
+        self.record_sandbox_events().ok();
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn marked(dialect: Dialect, now: &str, met: &BTreeSet<String>) -> Str
     text
 }
 
-fn boxes(text: &str) -> checkbox::Boxes {
+fn boxes(text: &str) -> checkbox::Checkboxes {
     checkbox::read(text, frontmatter::split(text).map_or(0, |split| split.body.start))
 }
 

@@ -12,12 +12,12 @@
 use nix::sys::prctl;
 use ralph_agents::ScriptedAgent;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, Helpers, Parts, Refusals};
+use ralph_core::{CancelFlag, Driver, DriverParts, Helpers, Refusals};
 use ralph_domain::config::ConfigFile;
 use ralph_domain::outcome::{EndReason, RunResult};
 use ralph_domain::ports::Clock as _;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
 use ralph_journal::journal::Places;
 use ralph_journal::layout::RalphDir;
@@ -97,7 +97,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         created_at: SystemClock::default().now(),
         task: Task::from_prompt("# A task\n\nMake it done.\n", "PROMPT.md").unwrap(),
         settings: config.resolve(),
-        place: Place::InPlace,
+        place: WorkspaceKind::InPlace,
         workspace: root.clone(),
         origin: root.clone(),
         branch: None,
@@ -109,7 +109,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
     let repo = Repo::discover(&vars, &root).unwrap();
     let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     let dir = RalphDir::of(&root);
-    let parts = Parts {
+    let parts = DriverParts {
         places: Places { dir: dir.run(&spec.run_id), seal: Some(state.join("seal.jsonl")), spare: None },
         cooldowns: dir.cooldowns(),
         home: dir.clone(),

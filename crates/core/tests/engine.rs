@@ -102,7 +102,7 @@ fn a_person_may_end_a_wait_and_steer_the_next_prompt() {
 }
 
 #[test]
-fn circling_climbs_the_ladder_and_then_asks_a_person_who_can_go_on() {
+fn a_stuck_run_tries_every_recovery_step_and_then_asks_a_person_who_can_go_on() {
     let machine = Machine::new(|_, _| completed("I looked around."));
     let mut machine = machine;
     machine.config.max_iterations = Some(30);

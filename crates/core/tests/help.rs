@@ -70,7 +70,7 @@ fn with_doctor(machine: &mut Machine, client: Arc<Scripted>, apply: Apply) {
         profiles: [("strong".into(), Profile::of_model("strong", "zai/x"))].into(),
         ..Models::default()
     };
-    let asker = ralph_agents::Asking::new().with_client(client);
+    let asker = ralph_agents::BackendAsker::new().with_client(client);
     machine.helpers = Helpers { asker: Some(Arc::new(asker)), ..Helpers::default() };
 }
 
@@ -236,9 +236,9 @@ fn a_critic_may_be_another_agent_in_a_checkout_of_its_own() {
 fn the_calling_program_is_asked_and_its_answer_is_a_nudge() {
     let mut machine = circling(|_| {});
     let seen: Arc<Mutex<Vec<StuckContext>>> = Arc::default();
-    let ears = seen.clone();
+    let sink = seen.clone();
     machine.helpers.on_stuck = Some(Arc::new(move |context: &StuckContext| {
-        ears.lock().unwrap().push(context.clone());
+        sink.lock().unwrap().push(context.clone());
         (context.iteration == 3).then(|| "Try the other door.".to_owned())
     }));
     machine.run();
@@ -344,10 +344,10 @@ fn an_agent_that_keeps_failing_rests_gets_one_try_and_rests_longer() {
 #[test]
 fn pieces_of_a_models_text_reach_the_observer_without_secrets() {
     #[derive(Default)]
-    struct Ears(Arc<Mutex<String>>);
-    impl ralph_core::Observer for Ears {
+    struct RecordingSink(Arc<Mutex<String>>);
+    impl ralph_core::Observer for RecordingSink {
         fn event(&mut self, _: &ralph_domain::state::RunState, _: &ralph_domain::event::Event) {}
-        fn live(&mut self, _: &ralph_domain::state::RunState, _: &ralph_core::Live<'_>) {}
+        fn live(&mut self, _: &ralph_domain::state::RunState, _: &ralph_core::LiveStatus<'_>) {}
         fn output(&mut self, _: ralph_domain::ports::Stream, _: &[u8]) {}
         fn token(&mut self, text: &str) {
             self.0.lock().unwrap().push_str(text);
@@ -358,7 +358,7 @@ fn pieces_of_a_models_text_reach_the_observer_without_secrets() {
     machine.tokens = vec!["the key is hush", "-hush-12345 and", " that is all"];
     let heard = Arc::new(Mutex::new(String::new()));
     machine.run_with(
-        Box::new(Ears(heard.clone())),
+        Box::new(RecordingSink(heard.clone())),
         ralph_domain::redact::Redactor::new([("KEY", "hush-hush-12345")]),
     );
     let heard = heard.lock().unwrap();

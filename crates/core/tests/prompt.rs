@@ -3,12 +3,12 @@
 
 mod support;
 
-use ralph_core::prompt::{self, Files, Prompt};
+use ralph_core::prompt::{self, Prompt, PromptFiles};
 use ralph_domain::config::AgentKind;
 use ralph_domain::state::{RunFacts, RunState};
 use support::{Machine, three_sessions};
 
-fn assemble(state: &RunState, files: &Files) -> String {
+fn assemble(state: &RunState, files: &PromptFiles) -> String {
     prompt::assemble(state, files, AgentKind::Cli, None, "").text
 }
 
@@ -31,14 +31,17 @@ fn changed(state: &RunState, change: impl FnOnce(&mut RunFacts)) -> RunState {
 #[test]
 fn the_first_prompt_reads_like_this() {
     let machine = Machine::new(three_sessions);
-    insta::assert_snapshot!("first_prompt", assemble(&RunState::new(machine.spec()), &Files::default()));
+    insta::assert_snapshot!(
+        "first_prompt",
+        assemble(&RunState::new(machine.spec()), &PromptFiles::default())
+    );
 }
 
 #[test]
 fn a_later_prompt_reads_like_this() {
     let (machine, state) = after_two_iterations();
     let run = machine.dir().run(&"r1".into());
-    let mut files = Files::read(&machine.dir(), &run, &state);
+    let mut files = PromptFiles::read(&machine.dir(), &run, &state);
     files.guardrails = "# Guardrails\n\n### guardrail: keep it small\n".into();
     files.progress = "# Progress\n\n- half of it\n".into();
     files.notes = "# Notes\n\nThe database is read-only.\n".into();
@@ -50,16 +53,16 @@ fn a_later_prompt_reads_like_this() {
 fn the_same_state_gives_the_same_bytes() {
     let (machine, state) = after_two_iterations();
     let run = machine.dir().run(&"r1".into());
-    let one = assemble(&state, &Files::read(&machine.dir(), &run, &state));
-    let two = assemble(&state.clone(), &Files::read(&machine.dir(), &run, &state));
+    let one = assemble(&state, &PromptFiles::read(&machine.dir(), &run, &state));
+    let two = assemble(&state.clone(), &PromptFiles::read(&machine.dir(), &run, &state));
     assert_eq!(one, two);
 }
 
 #[test]
 fn what_never_changes_stands_first() {
     let (machine, state) = after_two_iterations();
-    let first = assemble(&RunState::new(machine.spec()), &Files::default());
-    let later = assemble(&state, &Files::default());
+    let first = assemble(&RunState::new(machine.spec()), &PromptFiles::default());
+    let later = assemble(&state, &PromptFiles::default());
     let same = first.bytes().zip(later.bytes()).take_while(|(a, b)| a == b).count();
     let task_ends = first.find("Make it done.").unwrap() + "Make it done.".len();
     assert!(same >= task_ends, "a provider can cache rules and task");
@@ -70,7 +73,7 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     let (machine, state) = after_two_iterations();
     let state = changed(&state, |facts| facts.spec.task.text = "x".repeat(1_000_000));
     let big = "a line of text that repeats\n".repeat(100_000);
-    let files = Files {
+    let files = PromptFiles {
         context: Vec::new(),
         tree: String::new(),
         results: String::new(),
@@ -102,7 +105,7 @@ fn ordinary(kind: AgentKind, preamble: &str, iteration: u32) -> Prompt {
         facts.iterations.count = iteration;
     });
     let errors = (1..=iteration * 3).map(|n| format!("== iteration {n}: the drain test fails\n")).collect();
-    let files = Files {
+    let files = PromptFiles {
         guardrails: "- keep the public API as it is\n".repeat(10),
         progress: "- the parser is done, the drain path is not\n".repeat(20),
         errors,
@@ -112,7 +115,7 @@ fn ordinary(kind: AgentKind, preamble: &str, iteration: u32) -> Prompt {
             format!("iterations/{iteration}/check-tests.log"),
             format!("test drain ... FAILED after {iteration}.25 s\n").repeat(12),
         )],
-        ..Files::default()
+        ..PromptFiles::default()
     };
     prompt::assemble(&state, &files, kind, None, preamble)
 }
@@ -164,7 +167,7 @@ fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
     let state = changed(&RunState::new(machine.spec()), |facts| {
         facts.spec.task.text = format!("log in with {secret} and go on");
     });
-    let files = Files { guardrails: format!("never print {secret}"), ..Files::default() };
+    let files = PromptFiles { guardrails: format!("never print {secret}"), ..PromptFiles::default() };
     let prompt = prompt::assemble(&state, &files, AgentKind::Cli, None, "").redacted(&redactor);
     assert!(!prompt.text.contains(secret));
     assert!(prompt.text[prompt.stable[0]..].starts_with("\n# Guardrails"));

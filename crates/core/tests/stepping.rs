@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_core::{Driver, Live, Observer, Parts, Progress};
+use ralph_core::{Driver, DriverParts, LiveStatus, Observer, Progress};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::lease::{DriverLease, Epoch};
 use ralph_domain::outcome::EndReason;
@@ -21,7 +21,7 @@ impl Observer for Scribe {
     fn event(&mut self, _: &RunState, event: &Event) {
         self.1.lock().unwrap().push(format!("{} {}", self.0, event.body.kind()));
     }
-    fn live(&mut self, _: &RunState, _: &Live<'_>) {}
+    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }
 
@@ -31,7 +31,7 @@ fn every_observer_is_told_everything_in_order() {
     let heard = Heard::default();
     let observers: Vec<Box<dyn Observer>> =
         vec![Box::new(Scribe("first", heard.clone())), Box::new(Scribe("second", heard.clone()))];
-    let parts = Parts { observers, ..machine.parts() };
+    let parts = DriverParts { observers, ..machine.parts() };
     assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
     let expected: Vec<String> =
         machine.kinds().iter().flat_map(|kind| [format!("first {kind}"), format!("second {kind}")]).collect();
@@ -41,7 +41,7 @@ fn every_observer_is_told_everything_in_order() {
 #[test]
 fn nobody_has_to_watch() {
     let machine = Machine::new(three_sessions);
-    let parts = Parts { observers: Vec::new(), ..machine.parts() };
+    let parts = DriverParts { observers: Vec::new(), ..machine.parts() };
     assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
 }
 

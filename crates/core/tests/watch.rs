@@ -3,12 +3,12 @@
 
 mod support;
 
-use ralph_core::handle::{RunHandle, Taken};
+use ralph_core::handle::{ControlOutcome, RunHandle};
 use ralph_domain::control::Control;
 use ralph_domain::redact::Redactor;
 use ralph_journal::layout::RalphDir;
 use ralph_journal::live::LiveBody;
-use ralph_journal::stream::{Start, StreamItem};
+use ralph_journal::stream::{StreamItem, StreamStart};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Machine, completed, write};
@@ -31,12 +31,12 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
     });
     machine.run();
     let handle = RunHandle::new(machine.dir().run(&"r1".into()), "ana");
-    let fate = |id: &str| handle.wait_taken(id, LONG).unwrap();
+    let fate = |id: &str| handle.wait_for_outcome(id, LONG).unwrap();
     let sent = sent.lock().unwrap();
-    assert_eq!(fate(&sent[0]), Taken::Refused("there is no agent `nobody` in this run".into()));
-    assert_eq!(fate(&sent[1]), Taken::Received);
+    assert_eq!(fate(&sent[0]), ControlOutcome::Refused("there is no agent `nobody` in this run".into()));
+    assert_eq!(fate(&sent[1]), ControlOutcome::Received);
     let late = handle.nudge("too late").unwrap();
-    assert_eq!(fate(&late), Taken::NotYet, "a letter like one that was taken is not that one");
+    assert_eq!(fate(&late), ControlOutcome::NotYet, "a letter like one that was taken is not that one");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_was_shown_stands_in_the_record_without_secrets_for_whoever_comes_later()
     machine.tokens = vec!["I use hunter2", "hunter2 now ", "and then\n"];
     machine.run_with(Box::new(Silent), Redactor::new([("TOKEN", "hunter2hunter2")]));
     let handle = RunHandle::new(machine.dir().run(&"r1".into()), "ana");
-    let mut stream = handle.stream(Start::Beginning).unwrap();
+    let mut stream = handle.stream(StreamStart::Beginning).unwrap();
     let (mut text, mut checks, mut last) = (String::new(), String::new(), "");
     loop {
         let items = stream.poll().unwrap();
@@ -80,6 +80,6 @@ struct Silent;
 
 impl ralph_core::Observer for Silent {
     fn event(&mut self, _: &ralph_domain::state::RunState, _: &ralph_domain::event::Event) {}
-    fn live(&mut self, _: &ralph_domain::state::RunState, _: &ralph_core::Live<'_>) {}
+    fn live(&mut self, _: &ralph_domain::state::RunState, _: &ralph_core::LiveStatus<'_>) {}
     fn output(&mut self, _: ralph_domain::ports::Stream, _: &[u8]) {}
 }

@@ -3,10 +3,10 @@
 use crate::config::{Completion, RunWhen};
 use crate::event::{EventBody, SessionEnd, Verdict};
 use crate::handover;
-use crate::ladder;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::StopCause;
-use crate::select::{Choice, Field, choose};
+use crate::recovery;
+use crate::select::{AgentChoice, SelectionInput, choose};
 use crate::state::{Current, RunState, Stage};
 pub use crate::step::Step;
 use crate::text;
@@ -144,7 +144,7 @@ fn doctor_is_due(state: &RunState) -> bool {
 fn critic_is_due(state: &RunState) -> bool {
     let settings = &state.spec.settings;
     let critic = &settings.critic;
-    let nobody = critic.profile.is_none() && ladder::critic(state).is_none();
+    let nobody = critic.profile.is_none() && recovery::critic(state).is_none();
     if critic.disabled || nobody || state.stuck.criticised_at.is_some() {
         return false;
     }
@@ -155,20 +155,20 @@ fn critic_is_due(state: &RunState) -> bool {
 }
 
 fn mitigation(state: &RunState) -> Step {
-    match ladder::next(state) {
-        ladder::Next::Try(rung) => Step::Mitigate { rung },
-        ladder::Next::End if state.stuck.gutters > 1 => finish(
+    match recovery::next(state) {
+        recovery::NextHelp::Try(rung) => Step::Mitigate { rung },
+        recovery::NextHelp::End if state.stuck.gutters > 1 => finish(
             EndReason::Stuck,
-            format!("Circling for the {} time in a row; nothing helped.", ordinal(state.stuck.gutters)),
+            format!("Stuck for the {} time in a row; no recovery step helped.", ordinal(state.stuck.gutters)),
         ),
-        ladder::Next::End => finish(EndReason::Stuck, "Circling, and nothing helped.".into()),
+        recovery::NextHelp::End => finish(EndReason::Stuck, "Stuck, and no recovery step helped.".into()),
     }
 }
 
 fn next_session(state: &RunState) -> Step {
     let settings = &state.spec.settings;
     let place = state.role_due();
-    let choice = choose(Field {
+    let choice = choose(SelectionInput {
         agents: &settings.agents,
         selection: settings.agent_selection,
         last: state.agents.last_agent.as_ref(),
@@ -180,7 +180,7 @@ fn next_session(state: &RunState) -> Step {
         now: state.now,
     });
     match choice {
-        Choice::Agent { name, skipped } => Step::Work {
+        AgentChoice::Agent { name, skipped } => Step::Work {
             iteration: state.iterations.count + 1,
             attempt: state.iterations.attempts + 1,
             model: state.model_for(&name).or_else(|| place.and_then(|role| role.model.clone())),
@@ -188,7 +188,7 @@ fn next_session(state: &RunState) -> Step {
             agent: name,
             skipped,
         },
-        Choice::AllCooling { name, until } => {
+        AgentChoice::AllCooling { name, until } => {
             let waited = Duration::from_millis(state.spending.totals.waited_ms);
             if waited >= settings.budgets.max_limit_wait {
                 return finish(
@@ -198,11 +198,11 @@ fn next_session(state: &RunState) -> Step {
             }
             let why = state.agents.cooldowns.get(&name).map_or("limit", |c| c.reason.as_str());
             Step::Wait {
-                reason: format!("every agent rests; {name} is back first ({why})"),
+                reason: format!("every agent is in cooldown; {name} is back first ({why})"),
                 until: Some(until),
             }
         }
-        Choice::Nobody => {
+        AgentChoice::Nobody => {
             let why: Vec<String> =
                 state.agents.dropped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
             finish(EndReason::Error, format!("No agent can work. {}", why.join("; ")))
@@ -352,7 +352,7 @@ fn success_summary(state: &RunState) -> String {
     format!("Proven after {}: {} passed {place}.{look}", iterations(state), checks.join(", "))
 }
 
-/// What only a person can mend, behind the reason of an end.
+/// What only a person can fix, behind the reason of an end.
 fn hint(state: &RunState) -> String {
     state
         .result

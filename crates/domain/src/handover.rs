@@ -128,7 +128,7 @@ pub fn farewell(state: &RunState, reason: EndReason) -> Option<Step> {
 }
 
 /// When a look at the code host is repeated: often at first, then less and less.
-pub fn next_look(gate: Gate, looks: u32, first: Option<Duration>) -> Duration {
+pub fn next_poll(gate: Gate, looks: u32, first: Option<Duration>) -> Duration {
     let (usual, longest) = match gate {
         Gate::Checks => (Duration::from_secs(10), Duration::from_secs(120)),
         Gate::Review => (Duration::from_secs(30), Duration::from_secs(600)),

@@ -17,9 +17,9 @@ pub struct Cooldown {
     pub observed_at: Timestamp,
 }
 
-/// The choice.
+/// Which agent works next, or why none can.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum AgentChoice {
     /// This one works; the others named were passed over for a reason.
     Agent {
         /// Who.
@@ -38,9 +38,9 @@ pub enum Choice {
     Nobody,
 }
 
-/// What the choice depends on.
+/// What the choice of an agent depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Field<'a> {
+pub struct SelectionInput<'a> {
     /// The agents in order of preference.
     pub agents: &'a [AgentConfig],
     /// How to choose.
@@ -62,7 +62,7 @@ pub struct Field<'a> {
 }
 
 /// Chooses the next agent.
-pub fn choose(field: Field<'_>) -> Choice {
+pub fn choose(field: SelectionInput<'_>) -> AgentChoice {
     let count = field.agents.len();
     let start = match field.selection {
         AgentSelection::Priority | AgentSelection::Roles => 0,
@@ -90,19 +90,19 @@ pub fn choose(field: Field<'_>) -> Choice {
             skipped.push(format!("{name}: skipped by a person"));
         } else if field.benched == Some(name) {
             passed_over.get_or_insert(name);
-            skipped.push(format!("{name}: sits out while the run circles"));
+            skipped.push(format!("{name}: left out while the run is stuck"));
         } else {
-            return Choice::Agent { name: name.clone(), skipped };
+            return AgentChoice::Agent { name: name.clone(), skipped };
         }
     }
     // Skipping the only agent that could work would end the run; a skip is a wish for this turn, not a ban.
     if let Some(name) = passed_over {
         skipped.retain(|line| !line.starts_with(&format!("{name}:")));
-        return Choice::Agent { name: name.clone(), skipped };
+        return AgentChoice::Agent { name: name.clone(), skipped };
     }
     match earliest {
-        Some((name, until)) => Choice::AllCooling { name: name.clone(), until },
-        None => Choice::Nobody,
+        Some((name, until)) => AgentChoice::AllCooling { name: name.clone(), until },
+        None => AgentChoice::Nobody,
     }
 }
 
@@ -138,9 +138,9 @@ mod tests {
             };
             self.cooldowns.insert(name.into(), rest);
         }
-        fn choose(&self, selection: AgentSelection, last: Option<&str>) -> Choice {
+        fn choose(&self, selection: AgentSelection, last: Option<&str>) -> AgentChoice {
             let last = last.map(AgentName::from);
-            choose(Field {
+            choose(SelectionInput {
                 agents: &self.agents,
                 selection,
                 last: last.as_ref(),
@@ -154,7 +154,7 @@ mod tests {
         }
         fn name(&self, selection: AgentSelection, last: Option<&str>) -> String {
             match self.choose(selection, last) {
-                Choice::Agent { name, .. } => name.to_string(),
+                AgentChoice::Agent { name, .. } => name.to_string(),
                 other => format!("{other:?}"),
             }
         }
@@ -173,7 +173,7 @@ mod tests {
     fn a_resting_agent_is_passed_over_with_the_reason_and_comes_back() {
         let mut s = setup();
         s.rest("b", 60);
-        let Choice::Agent { name, skipped } = s.choose(AgentSelection::RoundRobin, Some("a")) else {
+        let AgentChoice::Agent { name, skipped } = s.choose(AgentSelection::RoundRobin, Some("a")) else {
             panic!()
         };
         assert_eq!(name.as_str(), "c");
@@ -191,12 +191,12 @@ mod tests {
         let until = s.now + 30.seconds();
         assert_eq!(
             s.choose(AgentSelection::RoundRobin, None),
-            Choice::AllCooling { name: "b".into(), until }
+            AgentChoice::AllCooling { name: "b".into(), until }
         );
         for name in ["a", "b", "c"] {
             s.dropped.insert(name.into(), "not logged in".into());
         }
-        assert_eq!(s.choose(AgentSelection::RoundRobin, None), Choice::Nobody);
+        assert_eq!(s.choose(AgentSelection::RoundRobin, None), AgentChoice::Nobody);
     }
 
     #[test]

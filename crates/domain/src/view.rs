@@ -14,9 +14,9 @@ use ralph_protocol::view::{
 };
 use std::time::Duration;
 
-/// What the state cannot know of the moment.
+/// What a view needs beside the state: the time, and whether a process runs the run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Moment {
+pub struct ViewContext {
     /// The time; that of the last event where absent.
     pub now: Option<Timestamp>,
     /// Whether a process drives the run.
@@ -28,7 +28,7 @@ pub struct Moment {
 }
 
 /// The run as it stands.
-pub fn view(state: &RunState, moment: &Moment) -> RunView {
+pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
     let now = moment.now.unwrap_or(state.now);
     let spec = &state.spec;
     let orphaned = state.result.finished.is_none() && state.people.needs_human.is_none() && !moment.driven;
@@ -83,7 +83,7 @@ pub fn branch(state: &RunState) -> Option<String> {
     })
 }
 
-fn now_line(state: &RunState, moment: &Moment, now: Timestamp) -> String {
+fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
     if let Some(end) = &state.result.finished {
         return format!("{} ({})", end.summary.trim_end_matches('.'), ago(end.at, now));
     }
@@ -103,7 +103,7 @@ fn now_line(state: &RunState, moment: &Moment, now: Timestamp) -> String {
     work(state, moment, now)
 }
 
-fn work(state: &RunState, moment: &Moment, now: Timestamp) -> String {
+fn work(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
     match &state.iterations.current {
         Some(current) if current.stage == Stage::Working => {
             let mut text =
@@ -126,7 +126,7 @@ fn work(state: &RunState, moment: &Moment, now: Timestamp) -> String {
     }
 }
 
-fn next(state: &RunState, moment: &Moment) -> Option<String> {
+fn next(state: &RunState, moment: &ViewContext) -> Option<String> {
     let id = &state.spec.run_id;
     if let Some(end) = &state.result.finished {
         return Some(match (end.reason, end.reason.budget_option()) {
@@ -235,7 +235,7 @@ fn spent(state: &RunState) -> SpentView {
     }
 }
 
-fn agents(state: &RunState, moment: &Moment, now: Timestamp) -> Vec<AgentView> {
+fn agents(state: &RunState, moment: &ViewContext, now: Timestamp) -> Vec<AgentView> {
     let agents = state.spec.settings.agents.iter().map(|agent| &agent.name);
     agents
         .map(|name| {

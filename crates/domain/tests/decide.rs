@@ -12,7 +12,7 @@ use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::{Ask, Baseline, StopCause};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::{RunFacts, RunState};
 use ralph_domain::stuck::{Evidence, Signals};
 
@@ -33,7 +33,7 @@ impl Run {
             created_at: Timestamp::UNIX_EPOCH,
             task: Task::from_prompt("t", "PROMPT.md").unwrap(),
             settings: config.resolve(),
-            place: Place::InPlace,
+            place: WorkspaceKind::InPlace,
             workspace: "/w".into(),
             origin: "/w".into(),
             branch: None,

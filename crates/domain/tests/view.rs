@@ -6,10 +6,10 @@ use ralph_domain::config::{AgentConfig, ConfigFile, VerifierConfig};
 use ralph_domain::event::{Baseline, CheckResult, Event, EventBody};
 use ralph_domain::id::{Digest, RunId, Seq};
 use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
-use ralph_domain::view::{Moment, view};
+use ralph_domain::view::{ViewContext, view};
 use ralph_protocol::view::{AgentStanding, RunView};
 
 fn at(seconds: i64) -> Timestamp {
@@ -29,7 +29,7 @@ fn run() -> RunState {
         created_at: at(0),
         task: Task::from_prompt("# Do it", "PROMPT.md").unwrap(),
         settings: settings.resolve(),
-        place: Place::InPlace,
+        place: WorkspaceKind::InPlace,
         workspace: "/w".into(),
         origin: "/w".into(),
         branch: None,
@@ -43,7 +43,7 @@ fn fold(state: &mut RunState, seconds: i64, body: EventBody) {
 }
 
 fn seen(state: &RunState, seconds: i64, driven: bool) -> RunView {
-    view(state, &Moment { now: Some(at(seconds)), driven, ..Moment::default() })
+    view(state, &ViewContext { now: Some(at(seconds)), driven, ..ViewContext::default() })
 }
 
 fn prepared() -> RunState {
@@ -83,7 +83,7 @@ fn working() -> RunState {
 #[test]
 fn a_run_at_work_says_who_works_and_what_was_heard() {
     let state = working();
-    let moment = Moment {
+    let moment = ViewContext {
         now: Some(at(62)),
         driven: true,
         last_output: Some(at(58)),

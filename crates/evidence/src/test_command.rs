@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A definition in another file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedDefinition {
     /// Files that may hold it; the first that exists does.
     pub files: &'static [&'static str],
     /// The script or target.
@@ -38,13 +38,14 @@ pub fn simple_commands(argv: &[String]) -> Vec<Vec<String>> {
 }
 
 /// The definitions that a check runs.
-pub fn named_by(argv: &[String]) -> Vec<Named> {
+pub fn named_by(argv: &[String]) -> Vec<NamedDefinition> {
     let mut found = Vec::new();
     for command in simple_commands(argv) {
         let program = command[0].rsplit('/').next().unwrap_or_default();
         let words: Vec<&str> =
             command[1..].iter().map(String::as_str).filter(|w| !w.starts_with('-')).collect();
-        let named = |files: &'static [&'static str], name: &str| Named { files, name: name.to_owned() };
+        let named =
+            |files: &'static [&'static str], name: &str| NamedDefinition { files, name: name.to_owned() };
         match (program, words.as_slice()) {
             ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script", name, ..]) => {
                 found.push(named(PACKAGE, name))

@@ -6,7 +6,7 @@
 
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::{CheckpointRequest, Workspace};
-use ralph_git::{Git, GitWorkspace, Identity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, Git, GitWorkspace, Repo, WorkspaceOptions};
 use std::error::Error;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
 
     let repo = Repo::discover(&vars(), folder)?;
     let discover = mean(20, |_| Repo::discover(&vars(), folder).map(drop).map_err(Into::into))?;
-    let options = WorkspaceOptions::new(Identity::new("Ralph", "ralph@localhost"));
+    let options = WorkspaceOptions::new(CommitIdentity::new("Ralph", "ralph@localhost"));
     let mut workspace = GitWorkspace::new(repo, RunId::from("cost"), options)?;
     let began = Instant::now();
     workspace.begin(&[])?;

@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 use crate::history::{WorkCommit, message_with_trailers};
 use crate::object::commit_body;
 use crate::oid::{Oid, oid};
-use crate::record::{Move, Place};
-use crate::snapshot::State;
-use crate::work_tree::{Work, work_of};
+use crate::record::{PlannedMove, RefPosition};
+use crate::snapshot::FileStates;
+use crate::work_tree::{WorkChanges, work_of};
 use crate::workspace::GitWorkspace;
 use ralph_domain::event::FileChange;
 use ralph_domain::id::{CommitId, TreeId};
@@ -40,8 +40,8 @@ impl GitWorkspace {
     fn record_change(
         &mut self,
         request: &CheckpointRequest<'_>,
-        now: &State,
-        work: &Work,
+        now: &FileStates,
+        work: &WorkChanges,
         ready: Option<DiffReady>,
     ) -> Result<Checkpoint> {
         let iteration = request.iteration;
@@ -79,7 +79,7 @@ impl GitWorkspace {
     }
 
     /// Whether an earlier process made this very commit.
-    fn is_already_made(&self, iteration: u32, work_tree: &Oid, now: &State) -> Result<bool> {
+    fn is_already_made(&self, iteration: u32, work_tree: &Oid, now: &FileStates) -> Result<bool> {
         let session = self.session()?;
         Ok(session.chain.last().is_some_and(|tip| {
             let full = session.record.full_tree(&tip.id);
@@ -93,8 +93,8 @@ impl GitWorkspace {
     fn reuse(
         &mut self,
         request: &CheckpointRequest<'_>,
-        now: &State,
-        work: &Work,
+        now: &FileStates,
+        work: &WorkChanges,
         ready: Option<DiffReady>,
     ) -> Result<Checkpoint> {
         let session = self.session()?;
@@ -140,8 +140,8 @@ impl GitWorkspace {
     fn make(
         &mut self,
         request: &CheckpointRequest<'_>,
-        now: &State,
-        work: &Work,
+        now: &FileStates,
+        work: &WorkChanges,
         work_tree: &Oid,
         ready: Option<DiffReady>,
     ) -> Result<Checkpoint> {
@@ -189,13 +189,13 @@ impl GitWorkspace {
         if from.as_deref() == Some(to) {
             return Ok(());
         }
-        let place = Place { from: from.clone(), to: Some(to.to_owned()) };
-        session.record.note(&folder, Move::Work { place, full: full.map(str::to_owned) })?;
+        let place = RefPosition { from: from.clone(), to: Some(to.to_owned()) };
+        session.record.note(&folder, PlannedMove::Work { place, full: full.map(str::to_owned) })?;
         if let Err(error) = self.refs.update(&name, to, from.as_deref()) {
-            session.record.work = Place::at(from);
+            session.record.work = RefPosition::at(from);
             return Err(error);
         }
-        session.record.work = Place::at(Some(to.to_owned()));
+        session.record.work = RefPosition::at(Some(to.to_owned()));
         session.guard.own_move(&name, Some(to));
         Ok(())
     }
@@ -240,9 +240,9 @@ impl GitWorkspace {
         request: &CheckpointRequest<'_>,
         to: &str,
         parent: &str,
-        before: &State,
-        now: &State,
-        work: &Work,
+        before: &FileStates,
+        now: &FileStates,
+        work: &WorkChanges,
     ) -> Result<()> {
         let Some(branch) = self.options.branch.clone() else { return Ok(()) };
         let name = format!("refs/heads/{branch}");
@@ -252,10 +252,10 @@ impl GitWorkspace {
             self.options.own_tree && (self.refs.head()? != name || self.is_rewritten(actual.as_deref())?);
         let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
         if actual.as_deref() != Some(to) {
-            let place = Place { from: actual.clone(), to: Some(to.to_owned()) };
-            session.record.note(&folder, Move::Branch { place })?;
+            let place = RefPosition { from: actual.clone(), to: Some(to.to_owned()) };
+            session.record.note(&folder, PlannedMove::Branch { place })?;
             self.refs.update(&name, to, actual.as_deref())?;
-            session.record.branch = Some(Place::at(Some(to.to_owned())));
+            session.record.branch = Some(RefPosition::at(Some(to.to_owned())));
             session.guard.own_move(&name, Some(to));
             let why = format!("ralph: iteration {} of {}", request.iteration, self.run);
             let old = actual.clone().unwrap_or_else(|| "0".repeat(to.len()));
@@ -280,7 +280,12 @@ impl GitWorkspace {
         self.update_user_index(&paths, work)
     }
 
-    fn start_diff(&self, before: &State, now: &State, ready: Option<DiffReady>) -> Result<DiffInProgress> {
+    fn start_diff(
+        &self,
+        before: &FileStates,
+        now: &FileStates,
+        ready: Option<DiffReady>,
+    ) -> Result<DiffInProgress> {
         let ready = match ready {
             Some(ready) => ready,
             None => diff::prepare(&self.git)?,
@@ -290,7 +295,11 @@ impl GitWorkspace {
 }
 
 /// The list of changes with line counts, and the patch.
-fn collect(before: &State, now: &State, running: DiffInProgress) -> (Vec<FileChange>, Option<LastPatch>) {
+fn collect(
+    before: &FileStates,
+    now: &FileStates,
+    running: DiffInProgress,
+) -> (Vec<FileChange>, Option<LastPatch>) {
     let mut files: Vec<(Vec<u8>, FileChange)> =
         differences(&before.entries, &now.entries).iter().map(|d| (d.path.to_vec(), d.to_change())).collect();
     // The commit stands. Line counts are a service; a diff that fails must not undo it.
@@ -303,10 +312,10 @@ fn collect(before: &State, now: &State, running: DiffInProgress) -> (Vec<FileCha
 }
 
 fn checkpoint(
-    now: &State,
+    now: &FileStates,
     commit: Option<String>,
     files: Vec<FileChange>,
-    work: &Work,
+    work: &WorkChanges,
     reused: bool,
 ) -> Checkpoint {
     Checkpoint {

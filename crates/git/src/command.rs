@@ -5,7 +5,7 @@
 
 pub use crate::git_error::{GitError, GitFailure};
 use crate::git_error::{hint_for, tail};
-use crate::pump::{Ended, Pump};
+use crate::pump::{Pump, PumpEnd};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_domain::vars::Vars;
@@ -115,9 +115,9 @@ impl Git {
     }
 
     /// A command, to be completed and run.
-    pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call {
+    pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
-        Call {
+        GitCall {
             git: self.clone(),
             args,
             config: Vec::new(),
@@ -132,7 +132,7 @@ impl Git {
 /// One git command before it runs.
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Call {
+pub struct GitCall {
     git: Git,
     args: Vec<OsString>,
     config: Vec<String>,
@@ -142,7 +142,7 @@ pub struct Call {
     accepted: &'static [i32],
 }
 
-impl Call {
+impl GitCall {
     /// One more `-c key=value`. Never a secret: arguments are visible to every user of the machine.
     pub fn config(mut self, setting: impl Into<String>) -> Self {
         self.config.push(setting.into());
@@ -186,18 +186,18 @@ impl Call {
         self.spawn()?.finish()
     }
 
-    /// Starts it; [`Running::finish`] collects the output.
-    pub fn spawn(self) -> Result<Running, GitError> {
+    /// Starts it; [`RunningGit::finish`] collects the output.
+    pub fn spawn(self) -> Result<RunningGit, GitError> {
         let stdin = if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
         self.spawn_with(stdin)
     }
 
-    /// Starts it before its input is known: it waits for [`Running::feed`].
-    pub fn spawn_waiting(self) -> Result<Running, GitError> {
+    /// Starts it before its input is known: it waits for [`RunningGit::feed`].
+    pub fn spawn_waiting(self) -> Result<RunningGit, GitError> {
         self.spawn_with(Stdio::piped())
     }
 
-    fn spawn_with(self, stdin: Stdio) -> Result<Running, GitError> {
+    fn spawn_with(self, stdin: Stdio) -> Result<RunningGit, GitError> {
         let mut command = Command::new(program(&self.git.vars));
         for setting in CONFIG.iter().copied().chain(self.config.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
@@ -238,7 +238,7 @@ impl Call {
             args: shown.clone(),
             stderr: String::new(),
         })?;
-        Ok(Running {
+        Ok(RunningGit {
             child: Some(child),
             args: shown,
             stdin: self.stdin,
@@ -285,7 +285,7 @@ fn is_unwanted(key: &OsStr) -> bool {
 
 /// A git command that runs. Dropping it ends the command.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningGit {
     child: Option<Child>,
     args: String,
     stdin: Vec<u8>,
@@ -295,7 +295,7 @@ pub struct Running {
     deadline: Instant,
 }
 
-impl Running {
+impl RunningGit {
     /// Writes a few bytes, less than a pipe holds, and ends the input.
     pub fn feed(&mut self, bytes: &[u8]) {
         if let Some(mut stdin) = self.child.as_mut().and_then(|child| child.stdin.take()) {
@@ -320,16 +320,16 @@ impl Running {
         let mut pump = Pump::default();
         let pumped = match self.child.as_mut() {
             Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline),
-            None => Ok(Ended::Eof),
+            None => Ok(PumpEnd::Eof),
         };
         let (stdout, stderr) = (pump.stdout, tail(&pump.stderr));
         match pumped {
-            Ok(Ended::Eof) => {}
-            Ok(Ended::Full) => {
+            Ok(PumpEnd::Eof) => {}
+            Ok(PumpEnd::Full) => {
                 self.kill();
                 return Ok(Output { code: 0, stdout, stderr, truncated: true });
             }
-            Ok(Ended::TimedOut) => {
+            Ok(PumpEnd::TimedOut) => {
                 self.kill();
                 return Err(self.failed(GitFailure::TimedOut, stderr));
             }
@@ -371,7 +371,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGit {
     fn drop(&mut self) {
         self.kill();
     }

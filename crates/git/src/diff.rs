@@ -1,6 +1,6 @@
 //! Patches and line counts between two trees, from one process.
 
-use crate::command::{Git, GitError, Running};
+use crate::command::{Git, GitError, RunningGit};
 use crate::error::{Error, Result};
 use ralph_domain::event::FileChange;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ const PLAIN: &[&str] = &[
 
 /// A diff that git computes while we go on.
 #[derive(Debug)]
-pub(crate) struct DiffInProgress(Running);
+pub(crate) struct DiffInProgress(RunningGit);
 
 /// Line counts and patch.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Diff {
 
 /// A git that waits for the two trees: it starts up while another one still reads the files.
 #[derive(Debug)]
-pub(crate) struct DiffReady(Running);
+pub(crate) struct DiffReady(RunningGit);
 
 /// Starts a git that waits for two trees.
 pub(crate) fn prepare(git: &Git) -> Result<DiffReady, GitError> {

@@ -9,13 +9,13 @@ pub(crate) const MODE_GITLINK: u32 = 0o160_000;
 
 /// One file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TreeEntry {
     pub(crate) path: Vec<u8>,
     pub(crate) mode: u32,
     pub(crate) oid: Oid,
 }
 
-impl Entry {
+impl TreeEntry {
     pub(crate) fn same_file(&self, other: &Self) -> bool {
         self.mode == other.mode && self.oid == other.oid
     }
@@ -27,15 +27,15 @@ pub(crate) fn text(path: &[u8]) -> String {
 }
 
 /// The entry for `path` in a sorted list.
-pub(crate) fn find<'a>(entries: &'a [Entry], path: &[u8]) -> Option<&'a Entry> {
+pub(crate) fn find<'a>(entries: &'a [TreeEntry], path: &[u8]) -> Option<&'a TreeEntry> {
     entries.binary_search_by(|e| e.path.as_slice().cmp(path)).ok().and_then(|i| entries.get(i))
 }
 
 /// Walks two sorted lists at once and calls `visit` for every path, with what each list has there.
 pub(crate) fn walk_both<'a>(
-    old: &'a [Entry],
-    new: &'a [Entry],
-    mut visit: impl FnMut(Option<&'a Entry>, Option<&'a Entry>),
+    old: &'a [TreeEntry],
+    new: &'a [TreeEntry],
+    mut visit: impl FnMut(Option<&'a TreeEntry>, Option<&'a TreeEntry>),
 ) {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     loop {
@@ -56,8 +56,8 @@ pub(crate) fn walk_both<'a>(
 #[derive(Debug, Clone)]
 pub(crate) struct Difference<'a> {
     pub(crate) path: &'a [u8],
-    pub(crate) old: Option<&'a Entry>,
-    pub(crate) new: Option<&'a Entry>,
+    pub(crate) old: Option<&'a TreeEntry>,
+    pub(crate) new: Option<&'a TreeEntry>,
 }
 
 impl Difference<'_> {
@@ -79,7 +79,7 @@ impl Difference<'_> {
 }
 
 /// Where `new` differs from `old`, in path order.
-pub(crate) fn differences<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<Difference<'a>> {
+pub(crate) fn differences<'a>(old: &'a [TreeEntry], new: &'a [TreeEntry]) -> Vec<Difference<'a>> {
     let mut out = Vec::new();
     walk_both(old, new, |old, new| {
         let same = matches!((old, new), (Some(a), Some(b)) if a.same_file(b));
@@ -91,7 +91,7 @@ pub(crate) fn differences<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<Differe
 }
 
 /// Reads `git ls-tree -r -t -z`: the files, and the ids of all trees among them.
-pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<(Vec<Entry>, Vec<Oid>)> {
+pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<(Vec<TreeEntry>, Vec<Oid>)> {
     let (mut entries, mut trees) = (Vec::new(), Vec::new());
     for record in output.split(|b| *b == 0).filter(|r| !r.is_empty()) {
         let tab = record.iter().position(|b| *b == b'\t')?;
@@ -102,7 +102,7 @@ pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<(Vec<Entry>, Vec<Oid>)> {
         if kind == "tree" {
             trees.push(oid);
         } else {
-            entries.push(Entry { path: path.to_owned(), mode: u32::from_str_radix(mode, 8).ok()?, oid });
+            entries.push(TreeEntry { path: path.to_owned(), mode: u32::from_str_radix(mode, 8).ok()?, oid });
         }
     }
     // `ls-tree` writes trees in tree order; with the folders left out that is plain byte order of whole paths already,

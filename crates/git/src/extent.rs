@@ -52,7 +52,7 @@ pub fn sparse_folder(text: &str) -> Result<String> {
 }
 
 /// The arguments that limit a work tree to these folders.
-pub(crate) fn limit(git: &Git, folders: &[String]) -> crate::command::Call {
+pub(crate) fn limit(git: &Git, folders: &[String]) -> crate::command::GitCall {
     let head = ["sparse-checkout", "set", "--cone", "--no-sparse-index", "--"].map(str::to_owned);
     git.call(head.into_iter().chain(folders.iter().cloned()))
 }

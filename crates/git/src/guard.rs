@@ -36,7 +36,7 @@ impl RefGuard {
         branch: Option<&str>,
     ) -> Result<Self> {
         let mut guard = Self::new(folder, run, tree, branch, RefMap::new());
-        guard.accepted = guard.look(refs)?;
+        guard.accepted = guard.current_refs(refs)?;
         store::save(&guard.path, &guard.accepted)?;
         Ok(guard)
     }
@@ -68,7 +68,7 @@ impl RefGuard {
     }
 
     /// The refs that count, as they are now.
-    fn look(&self, refs: &Refs) -> Result<RefMap> {
+    fn current_refs(&self, refs: &Refs) -> Result<RefMap> {
         let mut now = RefMap::new();
         let head = refs.head()?;
         let on_branch = head.starts_with("refs/").then(|| head.clone());
@@ -83,7 +83,7 @@ impl RefGuard {
 
     /// What differs from the baseline. A move that needs nobody's word is the new baseline at once, so it is told once.
     pub(crate) fn moves(&mut self, refs: &Refs) -> Result<Vec<RefMove>> {
-        let now = self.look(refs)?;
+        let now = self.current_refs(refs)?;
         let own = self.own();
         let mut moves = Vec::new();
         for name in own.iter().filter(|name| self.accepted.get(*name) != now.get(*name)) {

@@ -1,21 +1,21 @@
-//! [`HandBack`]: the agent works on a twin of the user's tree, and what comes of it is handed back.
+//! [`HandBack`]: the agent works on a copy of the user's tree, and what comes of it is handed back.
 //!
 //! Three states of every file decide: what both sides last agreed on, what the agent has now, and what the user has now.
 //! Whoever has not changed a file gets the other's; what both have changed stays as it is on both sides, and is told. Every
 //! step looks at what is there, so that it can be repeated after a crash.
 
-use crate::entry::{Entry, MODE_GITLINK, differences, find};
+use crate::agent_copy::{CopyFolders, OBJECTS};
+use crate::agent_copy_refs::{Branch, TwoRepos};
+use crate::entry::{MODE_GITLINK, TreeEntry, differences, find};
 use crate::error::{Error, Result};
 use crate::left_over::is_secret;
-use crate::mirror::Mirror;
+use crate::mirror::RalphDirMirror;
 use crate::object::ObjectStore;
 use crate::oid::Oid;
-use crate::one_file::{Brought, bring, look};
+use crate::one_file::{CopyOutcome, bring, stat_of_file};
 use crate::repo::Repo;
 use crate::state_dir::PREFIX;
 use crate::store;
-use crate::twin::{Folders, OBJECTS};
-use crate::twin_refs::{Branch, Sides};
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// What both sides last agreed on, `handed.json` in the user's own git folder.
 /// Nothing of it is kept where an agent can reach it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Handed {
+struct AgreedState {
     /// Every file that is no longer what it was at the start, with its mode and id; without them where it is gone.
     files: Vec<(PathText, Option<(u32, String)>)>,
     /// Where the run's branch was left in the user's repo.
@@ -61,8 +61,8 @@ impl PathText {
     }
 }
 
-impl Handed {
-    fn new(start: &[Entry], agreed: &[Entry], branch: Option<String>) -> Self {
+impl AgreedState {
+    fn new(start: &[TreeEntry], agreed: &[TreeEntry], branch: Option<String>) -> Self {
         let files = differences(start, agreed)
             .iter()
             .map(|d| (PathText::new(d.path), d.new.map(|entry| (entry.mode, entry.oid.to_string()))))
@@ -70,11 +70,11 @@ impl Handed {
         Self { files, branch }
     }
 
-    fn agreed(&self, start: &[Entry]) -> Vec<Entry> {
+    fn agreed(&self, start: &[TreeEntry]) -> Vec<TreeEntry> {
         let changes = self.files.iter().map(|(path, file)| {
             let path = path.bytes().to_vec();
             let entry = file.as_ref().and_then(|(mode, oid)| {
-                Some(Entry { path: path.clone(), mode: *mode, oid: Oid::from_hex(oid.as_bytes())? })
+                Some(TreeEntry { path: path.clone(), mode: *mode, oid: Oid::from_hex(oid.as_bytes())? })
             });
             (path, entry)
         });
@@ -83,37 +83,37 @@ impl Handed {
 }
 
 /// A list of files with some of them replaced or gone.
-fn with(entries: &[Entry], changes: &BTreeMap<Vec<u8>, Option<Entry>>) -> Vec<Entry> {
+fn with(entries: &[TreeEntry], changes: &BTreeMap<Vec<u8>, Option<TreeEntry>>) -> Vec<TreeEntry> {
     let kept = entries.iter().filter(|entry| !changes.contains_key(&entry.path)).cloned();
-    let mut new: Vec<Entry> = kept.chain(changes.values().flatten().cloned()).collect();
+    let mut new: Vec<TreeEntry> = kept.chain(changes.values().flatten().cloned()).collect();
     new.sort_by(|a, b| a.path.cmp(&b.path));
     new
 }
 
-/// A run whose agent works on a twin of the user's tree.
+/// A run whose agent works on a copy of the user's tree.
 #[derive(Debug)]
 pub struct HandBack {
     agent: GitWorkspace,
     user: GitWorkspace,
-    mirror: Mirror,
-    agreed: Option<Arc<Vec<Entry>>>,
-    handed: Option<Handed>,
+    mirror: RalphDirMirror,
+    agreed: Option<Arc<Vec<TreeEntry>>>,
+    handed: Option<AgreedState>,
 }
 
-/// One path that changes sides.
-struct Way<'a> {
+/// One path that is copied from one side to the other.
+struct PathTransfer<'a> {
     path: &'a [u8],
-    to: Option<&'a Entry>,
+    to: Option<&'a TreeEntry>,
 }
 
 impl HandBack {
     /// Opens both sides of a run.
     pub fn new(
-        twin: Repo,
+        agent_copy: Repo,
         user: Repo,
         run: RunId,
         options: WorkspaceOptions,
-        folders: &Folders,
+        folders: &CopyFolders,
     ) -> Result<Self, WorkspaceError> {
         let own = WorkspaceOptions {
             state_top: Some(user.top.clone()),
@@ -123,17 +123,18 @@ impl HandBack {
         };
         let options = WorkspaceOptions { folder: folders.user.clone(), ..options };
         let mut user = GitWorkspace::new(user, run.clone(), options)?;
-        let mirror = Mirror::new(&user.repo.vars, &user.repo.top, &twin.top, &user.folder);
+        let mirror = RalphDirMirror::new(&user.repo.vars, &user.repo.top, &agent_copy.top, &user.folder);
         // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
         let objects = user.folder.join(OBJECTS);
-        crate::twin::borrow_objects(&user.repo, &objects).map_err(|e| e.during("open the workspace"))?;
+        crate::agent_copy::borrow_objects(&user.repo, &objects)
+            .map_err(|e| e.during("open the workspace"))?;
         user.snapshot.keep_objects_in(&objects);
         user.objects = ObjectStore::new(objects, user.repo.object_format);
-        Ok(Self { agent: GitWorkspace::new(twin, run, own)?, user, mirror, agreed: None, handed: None })
+        Ok(Self { agent: GitWorkspace::new(agent_copy, run, own)?, user, mirror, agreed: None, handed: None })
     }
 
     /// What both sides last agreed on: the start, where nothing was handed back yet.
-    fn agreed(&mut self) -> Result<Arc<Vec<Entry>>> {
+    fn agreed(&mut self) -> Result<Arc<Vec<TreeEntry>>> {
         if let Some(agreed) = &self.agreed {
             return Ok(Arc::clone(agreed));
         }
@@ -148,13 +149,13 @@ impl HandBack {
     }
 
     /// Remembers what both sides agree on now.
-    fn agree(&mut self, changes: BTreeMap<Vec<u8>, Option<Entry>>, branch: Option<String>) -> Result<()> {
+    fn agree(&mut self, changes: BTreeMap<Vec<u8>, Option<TreeEntry>>, branch: Option<String>) -> Result<()> {
         let old = self.agreed()?;
         if changes.is_empty() && self.handed.as_ref().is_some_and(|handed| handed.branch == branch) {
             return Ok(());
         }
         let new = with(&old, &changes);
-        let handed = Handed::new(&self.user.session()?.start.entries, &new, branch);
+        let handed = AgreedState::new(&self.user.session()?.start.entries, &new, branch);
         store::save(&self.user.folder.join("handed.json"), &handed)?;
         self.agreed = Some(Arc::new(new));
         self.handed = Some(handed);
@@ -191,16 +192,16 @@ impl HandBack {
             if same(ours, change.new) {
                 changes.insert(change.path.to_vec(), change.new.cloned());
             } else if same(ours, change.old) {
-                ways.push(Way { path: change.path, to: change.new });
+                ways.push(PathTransfer { path: change.path, to: change.new });
             }
         }
         let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
-        let seen: Vec<_> = ways.iter().map(|way| look(&agent, way.path)).collect();
+        let seen: Vec<_> = ways.iter().map(|way| stat_of_file(&agent, way.path)).collect();
         let room = self.agent.folder.join("room");
         let mut taken = Vec::new();
         for (way, seen) in in_order(&ways, &seen) {
             let hidden = seen.is_some() && find(&now.entries, way.path).is_none();
-            if !hidden && bring(way.path, way.to, (&user, &agent), seen, &room)? == Brought::Done {
+            if !hidden && bring(way.path, way.to, (&user, &agent), seen, &room)? == CopyOutcome::Done {
                 changes.insert(way.path.to_vec(), way.to.cloned());
                 taken.push(crate::entry::text(way.path));
             }
@@ -225,7 +226,7 @@ impl HandBack {
         if !wanted.is_empty() {
             // How the files look is taken first: what changes after git has read them is seen.
             let looks: BTreeMap<&[u8], _> =
-                wanted.iter().map(|change| (change.path, look(&user, change.path))).collect();
+                wanted.iter().map(|change| (change.path, stat_of_file(&user, change.path))).collect();
             let theirs = self.user.now()?;
             let mut ways = Vec::new();
             for change in &wanted {
@@ -234,7 +235,7 @@ impl HandBack {
                 if same(their, change.new) && !hidden {
                     changes.insert(change.path.to_vec(), change.new.cloned());
                 } else if same(their, change.old) && !hidden {
-                    ways.push(Way { path: change.path, to: change.new });
+                    ways.push(PathTransfer { path: change.path, to: change.new });
                 } else {
                     back.conflicts.push(crate::entry::text(change.path));
                 }
@@ -244,18 +245,18 @@ impl HandBack {
             for (way, seen) in in_order(&ways, &seen) {
                 let name = crate::entry::text(way.path);
                 match bring(way.path, way.to, (&agent, &user), seen, &room)? {
-                    Brought::Done => {
+                    CopyOutcome::Done => {
                         changes.insert(way.path.to_vec(), way.to.cloned());
                         back.written.push(name);
                     }
-                    Brought::InTheWay => back.conflicts.push(name),
+                    CopyOutcome::InTheWay => back.conflicts.push(name),
                 }
             }
             back.written.sort();
             back.conflicts.sort();
         }
         let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
-        let mut sides = Sides { agent: &self.agent, user: &mut self.user, left };
+        let mut sides = TwoRepos { agent: &self.agent, user: &mut self.user, left };
         let branch = sides.hand_refs(at)?;
         if let Branch::Kept(name) = &branch {
             back.branch_kept = Some(name.clone());
@@ -268,15 +269,18 @@ impl HandBack {
         Ok(back)
     }
 
-    /// Before git looks at the twin: nothing in its folder may make git run programs.
+    /// Before git looks at the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
-        crate::twin::seal(&self.agent.repo, &self.user.folder)
+        crate::agent_copy::seal(&self.agent.repo, &self.user.folder)
             .map_err(|e| e.during("look at the agent's files"))
     }
 }
 
 /// Removals first, so that a file can take the place of a folder and the other way round.
-fn in_order<'a, T: Copy>(ways: &'a [Way<'a>], seen: &'a [T]) -> impl Iterator<Item = (&'a Way<'a>, T)> {
+fn in_order<'a, T: Copy>(
+    ways: &'a [PathTransfer<'a>],
+    seen: &'a [T],
+) -> impl Iterator<Item = (&'a PathTransfer<'a>, T)> {
     let pick =
         |gone: bool| ways.iter().zip(seen.iter().copied()).filter(move |(way, _)| way.to.is_none() == gone);
     pick(true).chain(pick(false))
@@ -287,11 +291,11 @@ fn is_apart(path: &[u8]) -> bool {
     path.starts_with(PREFIX) || path == b".ralph"
 }
 
-fn is_nested(old: Option<&Entry>, new: Option<&Entry>) -> bool {
+fn is_nested(old: Option<&TreeEntry>, new: Option<&TreeEntry>) -> bool {
     [old, new].into_iter().flatten().any(|entry| entry.mode == MODE_GITLINK)
 }
 
-fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+fn same(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.same_file(b),
         (a, b) => a.is_none() && b.is_none(),

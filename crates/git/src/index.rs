@@ -1,7 +1,7 @@
 //! Reads git's index file (versions 2 and 3), the private one that `git add -A` has just written. Doing it here saves
 //! a process per checkpoint.
 
-use crate::entry::Entry;
+use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::oid::{ObjectFormat, Oid};
 use std::path::Path;
@@ -26,7 +26,7 @@ impl Stat {
 /// One file in the index.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexEntry {
-    pub(crate) entry: Entry,
+    pub(crate) entry: TreeEntry,
     pub(crate) stat: Stat,
     /// Git does not look at the file (sparse checkout, assume-unchanged).
     pub(crate) unwatched: bool,
@@ -97,7 +97,7 @@ fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Vec<IndexEntry>,
                 return None;
             }
             entries.push(IndexEntry {
-                entry: Entry {
+                entry: TreeEntry {
                     path: path.to_owned(),
                     mode,
                     oid: Oid::from_bytes(bytes.get(hash_at..flags_at)?),

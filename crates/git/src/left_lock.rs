@@ -29,12 +29,12 @@ pub(crate) struct LeftLocks {
 }
 
 /// Whether two looks saw the same lock: device, inode, size, time.
-type Identity = (u64, u64, u64, SystemTime);
+type LockIdentity = (u64, u64, u64, SystemTime);
 
 /// Watches one lock while it is waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
-    seen: Option<(Identity, Instant)>,
+pub(crate) struct WatchedLock {
+    seen: Option<(LockIdentity, Instant)>,
     looked: Option<Instant>,
 }
 
@@ -57,7 +57,7 @@ impl LeftLocks {
     }
 
     /// Whether `lock` was left behind, as far as the looks so far can tell.
-    pub(crate) fn is_left(&self, lock: &Path, watched: &mut Watched) -> bool {
+    pub(crate) fn is_left(&self, lock: &Path, watched: &mut WatchedLock) -> bool {
         let Some(now) = identity(lock) else { return false };
         let since = match watched.seen {
             Some((before, since)) if before == now => since,
@@ -80,7 +80,7 @@ impl LeftLocks {
     /// In a tree of the run's own it waits until it knows; the user's locks are given the time that they have had.
     pub(crate) fn sweep(&self, locks: &[PathBuf]) {
         for lock in locks {
-            let mut watched = Watched::default();
+            let mut watched = WatchedLock::default();
             let deadline = Instant::now() + self.rest + PAUSE * 2;
             while identity(lock).is_some() && Instant::now() < deadline {
                 if self.waits_for_user && !self.is_old(lock) {
@@ -100,7 +100,7 @@ impl LeftLocks {
     }
 }
 
-fn identity(lock: &Path) -> Option<Identity> {
+fn identity(lock: &Path) -> Option<LockIdentity> {
     let meta = fs::symlink_metadata(lock).ok()?;
     Some((meta.dev(), meta.ino(), meta.len(), meta.modified().ok()?))
 }
@@ -127,14 +127,14 @@ mod tests {
 
     /// A git of another test that ends at this very moment hides where it worked, and counts as one that may work here.
     fn is_left_soon(here: &Here) -> bool {
-        (0..1000).any(|_| here.locks.is_left(&here.lock, &mut Watched::default()))
+        (0..1000).any(|_| here.locks.is_left(&here.lock, &mut WatchedLock::default()))
     }
 
     #[test]
     fn a_lock_that_nobody_can_hold_is_left() {
         let here = here();
         assert!(is_left_soon(&here));
-        assert!(!here.locks.is_left(&here.folder.path().join("none.lock"), &mut Watched::default()));
+        assert!(!here.locks.is_left(&here.folder.path().join("none.lock"), &mut WatchedLock::default()));
     }
 
     #[test]
@@ -143,9 +143,9 @@ mod tests {
         let file = fs::File::options().write(true).open(&here.lock).unwrap();
         let begun = fs::metadata(here.folder.path().join("mark")).unwrap().modified().unwrap();
         file.set_modified(begun - Duration::from_secs(3600)).unwrap();
-        assert!(!here.locks.is_left(&here.lock, &mut Watched::default()));
+        assert!(!here.locks.is_left(&here.lock, &mut WatchedLock::default()));
         fs::remove_file(here.folder.path().join("mark")).unwrap();
-        assert!(!here.locks.is_left(&here.lock, &mut Watched::default()));
+        assert!(!here.locks.is_left(&here.lock, &mut WatchedLock::default()));
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             while !fs::read_to_string(format!("/proc/{}/comm", git.id())).unwrap().starts_with("git") {
                 std::thread::yield_now();
             }
-            assert!(!here.locks.is_left(&here.lock, &mut Watched::default()), "{cwd:?}");
+            assert!(!here.locks.is_left(&here.lock, &mut WatchedLock::default()), "{cwd:?}");
             drop(git.stdin.take());
             git.wait().unwrap();
             assert!(is_left_soon(&here), "{cwd:?}");
@@ -183,7 +183,7 @@ mod tests {
     fn a_lock_that_changes_is_in_use() {
         let mut here = here();
         here.locks.rest = Duration::from_secs(3600);
-        let mut watched = Watched::default();
+        let mut watched = WatchedLock::default();
         assert!(!here.locks.is_left(&here.lock, &mut watched));
         let first = watched.seen;
         fs::write(&here.lock, "more").unwrap();

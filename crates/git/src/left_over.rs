@@ -28,7 +28,7 @@ pub struct LeftOut {
 
 /// One thing to copy: a file, or a folder with all that is in it.
 #[derive(Debug)]
-struct Item {
+struct CopyItem {
     path: PathBuf,
     files: Vec<PathBuf>,
     bytes: u64,
@@ -38,11 +38,11 @@ struct Item {
 /// Copies `paths` from one tree into another, the small ones first.
 pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut> {
     let mut left = LeftOut::default();
-    let mut items: Vec<Item> = paths
+    let mut items: Vec<CopyItem> = paths
         .iter()
         .map(|path| {
             let path = PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
-            let mut item = Item { path: path.clone(), files: Vec::new(), bytes: 0, cut: false };
+            let mut item = CopyItem { path: path.clone(), files: Vec::new(), bytes: 0, cut: false };
             measure(from, &path, &mut item, &mut left.secrets);
             item
         })
@@ -66,7 +66,7 @@ pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut>
 }
 
 /// Collects the files below `path`, as long as they are not too many by themselves.
-fn measure(top: &Path, path: &Path, item: &mut Item, secrets: &mut Vec<PathBuf>) {
+fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathBuf>) {
     let full = top.join(path);
     let Ok(meta) = fs::symlink_metadata(&full) else { return };
     if item.cut || path.file_name().is_some_and(|name| name == ".git") {

@@ -2,7 +2,7 @@
 //!
 //! [`Git`] starts git without hooks, prompts or surprises. [`Repo`] finds the repo around a folder. [`GitWorkspace`] is the
 //! `Workspace` port: a start snapshot, one commit per iteration on `refs/ralph/<run>/work`, changes, moved refs, protected
-//! files, clean checkouts. [`place`] makes the branch, worktree or clone that a run works in, [`twin`] the agent's own copy
+//! files, clean checkouts. [`place`] makes the branch, worktree or clone that a run works in, [`agent_copy`] the agent's own copy
 //! of the user's tree, whose results [`HandBack`] hands back; [`restore`] brings the user's files back to the start.
 //!
 //! What must stay true: the user's index, stash, `HEAD`, branches and unfinished changes are never touched, unless the run
@@ -10,6 +10,8 @@
 //! unchanged tree starts no process (`watch`), a checkpoint of a changed one starts two. Trees, commits and refs are
 //! written in-process with git's own file formats and lock files. Every step can be repeated after a crash.
 
+pub mod agent_copy;
+mod agent_copy_refs;
 mod branch;
 mod checkpoint;
 mod clean;
@@ -48,8 +50,6 @@ mod state_dir;
 mod state_ref;
 mod store;
 mod survey;
-pub mod twin;
-mod twin_refs;
 mod user_index;
 mod watch;
 mod work_tree;
@@ -61,7 +61,7 @@ pub use error::Error;
 pub use extent::{Extent, sparse_folder};
 pub use hand_back::HandBack;
 pub use left_over::LeftOut;
-pub use object::Identity;
+pub use object::CommitIdentity;
 pub use oid::ObjectFormat;
 pub use push::{fetch, path_remote, remote_branches};
 pub use relocate::read_files;

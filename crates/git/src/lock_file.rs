@@ -6,7 +6,7 @@
 //! unless a killed session has left it ([`crate::left_lock`]).
 
 use crate::error::{Error, Result};
-use crate::left_lock::{LeftLocks, Watched};
+use crate::left_lock::{LeftLocks, WatchedLock};
 use crate::living::pause;
 use crate::oid::ObjectFormat;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long somebody else's lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Tries to link into a folder that others remove while it is empty.
 const TRIES: u32 = 20;
 
@@ -25,7 +25,7 @@ const TRIES: u32 = 20;
 #[derive(Debug, Clone)]
 pub(crate) struct LockFiles {
     folder: PathBuf,
-    patience: Duration,
+    timeout: Duration,
     left: Option<LeftLocks>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Flush {
 impl LockFiles {
     /// Locks whose content waits in `folder`, which must be on the file system of what is locked.
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, patience: PATIENCE, left: None }
+        Self { folder, timeout: TIMEOUT, left: None }
     }
 
     /// Locks that killed sessions have left are removed.
@@ -51,8 +51,8 @@ impl LockFiles {
     }
 
     #[cfg(test)]
-    fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -158,9 +158,9 @@ impl LockFiles {
     }
 
     fn take(&self, staged: &Path, content: &[u8], target: &Path, lock: &Path) -> Result<()> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let mut tries = 0;
-        let mut watched = Watched::default();
+        let mut watched = WatchedLock::default();
         loop {
             let error = match link(staged, content, lock) {
                 Ok(()) => return Ok(()),
@@ -254,7 +254,7 @@ mod tests {
 
     fn folder() -> Folder {
         let folder = tempfile::tempdir().unwrap();
-        let locks = LockFiles::new(folder.path().join("run")).with_patience(Duration::ZERO);
+        let locks = LockFiles::new(folder.path().join("run")).with_timeout(Duration::ZERO);
         let target = folder.path().join("refs/heads/a/b");
         Folder { _folder: folder, locks, target }
     }

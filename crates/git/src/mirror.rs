@@ -1,4 +1,4 @@
-//! The state files of `.ralph/` that both sides of a fence write: the agent and the engine on one, the user on the other.
+//! The state files of `.ralph/` that both sides of a sandbox write: the agent and the engine on one, the user on the other.
 
 use crate::command::Git;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Keeps the files of two `.ralph/` folders the same.
 #[derive(Debug)]
-pub(crate) struct Mirror {
+pub(crate) struct RalphDirMirror {
     vars: Vars,
     user: PathBuf,
     agent: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Mirror {
     base: PathBuf,
 }
 
-impl Mirror {
+impl RalphDirMirror {
     pub(crate) fn new(vars: &Vars, user: &Path, agent: &Path, folder: &Path) -> Self {
         let [user, agent] = [user, agent].map(|top| top.join(".ralph"));
         Self { vars: vars.clone(), user, agent, base: folder.join("state") }
@@ -105,7 +105,7 @@ mod tests {
         }
         #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
         let vars = std::env::vars_os().collect();
-        let mirror = Mirror::new(&vars, &user, &agent, &folder.path().join("memory"));
+        let mirror = RalphDirMirror::new(&vars, &user, &agent, &folder.path().join("memory"));
         let [user, agent] = [&user, &agent].map(|top| top.join(".ralph/notes.md"));
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         fs::write(&user, "a\n").unwrap();

@@ -1,6 +1,6 @@
 //! Writes trees and commits as loose objects, the way git does: compressed, to a temporary name, renamed.
 
-use crate::entry::Entry;
+use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::oid::{ObjectFormat, Oid};
 use flate2::Compression;
@@ -86,11 +86,11 @@ impl ObjectStore {
     }
 
     /// Writes the trees of a sorted list of files and returns the root's id.
-    pub(crate) fn write_tree(&mut self, entries: &[Entry]) -> Result<Oid> {
+    pub(crate) fn write_tree(&mut self, entries: &[TreeEntry]) -> Result<Oid> {
         self.write_level(entries, 0)
     }
 
-    fn write_level(&mut self, entries: &[Entry], depth: usize) -> Result<Oid> {
+    fn write_level(&mut self, entries: &[TreeEntry], depth: usize) -> Result<Oid> {
         let mut body = Vec::with_capacity(entries.len().min(256) * 40);
         let mut at = 0;
         while let Some(entry) = entries.get(at) {
@@ -119,14 +119,14 @@ fn push_entry(body: &mut Vec<u8>, mode: u32, name: &[u8], oid: &Oid) {
 
 /// Who makes a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct CommitIdentity {
     /// Name.
     pub name: String,
     /// Mail address.
     pub email: String,
 }
 
-impl Identity {
+impl CommitIdentity {
     /// An identity without the characters that would break a commit's header.
     pub fn new(name: &str, email: &str) -> Self {
         let clean = |text: &str| {
@@ -139,12 +139,18 @@ impl Identity {
 }
 
 /// The body of a commit object; `at` is seconds since 1970, written as UTC.
-pub(crate) fn commit_body(tree: &Oid, parents: &[Oid], who: &Identity, at: i64, message: &str) -> Vec<u8> {
+pub(crate) fn commit_body(
+    tree: &Oid,
+    parents: &[Oid],
+    who: &CommitIdentity,
+    at: i64,
+    message: &str,
+) -> Vec<u8> {
     let mut body = format!("tree {tree}\n");
     for parent in parents {
         body.push_str(&format!("parent {parent}\n"));
     }
-    let Identity { name, email } = who;
+    let CommitIdentity { name, email } = who;
     let at = at.max(0);
     body.push_str(&format!("author {name} <{email}> {at} +0000\ncommitter {name} <{email}> {at} +0000\n\n"));
     body.push_str(&message.replace('\0', " "));

@@ -1,7 +1,7 @@
 //! Where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each can be repeated: what is
 //! already there and ours is used again, and what was left half-made is made anew.
 
-use crate::command::{Call, Git};
+use crate::command::{Git, GitCall};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::folder::{rediscover, refuse_used, same_folder};
@@ -142,7 +142,7 @@ impl Source {
     }
 
     /// Hands the secret to git through the environment, which other users cannot read.
-    fn with_secret(&self, call: Call) -> Call {
+    fn with_secret(&self, call: GitCall) -> GitCall {
         let Some((user, password)) = &self.login else { return call };
         call.config(
             "credential.helper=!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$RALPH_GIT_USER\" \"$RALPH_GIT_PASSWORD\"; }; f",

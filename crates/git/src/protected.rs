@@ -1,6 +1,6 @@
 //! Protected files: compared with the start snapshot where git knows them, by content where it does not.
 
-use crate::entry::{Entry, differences, find};
+use crate::entry::{TreeEntry, differences, find};
 use crate::error::Result;
 use crate::snapshot::on_disk;
 use crate::store;
@@ -26,7 +26,7 @@ pub(crate) struct Protected {
 
 impl Protected {
     /// Takes the baseline at the start of a run, or keeps the one of an interrupted start with the same patterns.
-    pub(crate) fn begin(folder: &Path, top: &Path, patterns: &[String], start: &[Entry]) -> Result<Self> {
+    pub(crate) fn begin(folder: &Path, top: &Path, patterns: &[String], start: &[TreeEntry]) -> Result<Self> {
         if let Some(old) = Self::load(folder)?.filter(|old| old.patterns == patterns) {
             return Ok(old);
         }
@@ -55,7 +55,7 @@ impl Protected {
     }
 
     /// Protected paths that differ from the baseline.
-    pub(crate) fn changes(&self, top: &Path, start: &[Entry], now: &[Entry]) -> Vec<ProtectedChange> {
+    pub(crate) fn changes(&self, top: &Path, start: &[TreeEntry], now: &[TreeEntry]) -> Vec<ProtectedChange> {
         let mut found = BTreeMap::new();
         for change in differences(start, now) {
             let path = crate::entry::text(change.path);
@@ -82,7 +82,13 @@ impl Protected {
     }
 
     /// Takes one path as it is now.
-    pub(crate) fn accept(&mut self, top: &Path, path: &str, start: &[Entry], now: &[Entry]) -> Result<()> {
+    pub(crate) fn accept(
+        &mut self,
+        top: &Path,
+        path: &str,
+        start: &[TreeEntry],
+        now: &[TreeEntry],
+    ) -> Result<()> {
         let path = path.trim_start_matches("./");
         if let Some(baseline) = self.outside.get_mut(path) {
             *baseline = digest(top, path);
@@ -110,11 +116,11 @@ fn kind(before: bool, after: bool) -> ProtectedKind {
     }
 }
 
-fn value_of(entry: Option<&Entry>) -> Option<String> {
+fn value_of(entry: Option<&TreeEntry>) -> Option<String> {
     entry.map(|e| format!("{:o} {}", e.mode, e.oid))
 }
 
-fn has_below(entries: &[Entry], folder: &str) -> bool {
+fn has_below(entries: &[TreeEntry], folder: &str) -> bool {
     let prefix = format!("{folder}/").into_bytes();
     let at = entries.partition_point(|e| e.path < prefix);
     entries.get(at).is_some_and(|e| e.path.starts_with(&prefix))

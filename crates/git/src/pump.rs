@@ -10,7 +10,7 @@ use std::time::Instant;
 const MAX_STDERR: usize = 16 * 1024;
 
 /// Why the pumping stopped.
-pub(crate) enum Ended {
+pub(crate) enum PumpEnd {
     Eof,
     Full,
     TimedOut,
@@ -31,7 +31,7 @@ impl Pump {
         input: &[u8],
         max: usize,
         deadline: Instant,
-    ) -> std::io::Result<Ended> {
+    ) -> std::io::Result<PumpEnd> {
         let mut stdin = child.stdin.take();
         let mut stdout = child.stdout.take();
         let mut stderr = child.stderr.take();
@@ -43,7 +43,7 @@ impl Pump {
         while stdout.is_some() || stderr.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Ended::TimedOut);
+                return Ok(PumpEnd::TimedOut);
             }
             let wait = PollTimeout::try_from(left.as_millis().clamp(1, 60_000) as i32)
                 .unwrap_or(PollTimeout::from(1000_u16));
@@ -64,7 +64,7 @@ impl Pump {
             if out_ready && read_some(&mut stdout, &mut buffer, &mut self.stdout)? && self.stdout.len() > max
             {
                 self.stdout.truncate(max);
-                return Ok(Ended::Full);
+                return Ok(PumpEnd::Full);
             }
             if err_ready && read_some(&mut stderr, &mut buffer, &mut self.stderr)? {
                 let excess = self.stderr.len().saturating_sub(MAX_STDERR);
@@ -82,7 +82,7 @@ impl Pump {
                 }
             }
         }
-        Ok(Ended::Eof)
+        Ok(PumpEnd::Eof)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pushing: from a room of its own, so that nothing an agent wrote into `.git/config` (another address for a host, a program
 //! for credentials, a proxy) has a say in where the work and the token go.
 
-use crate::command::{Call, Git, GitError, GitFailure};
+use crate::command::{Git, GitCall, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::oid::ObjectFormat;
 use crate::refs::Refs;
@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 const ROOM: &str = "ralph-push-";
 
 /// An empty bare repo that borrows the objects of another, gone when dropped.
-struct Room {
+struct ScratchRepo {
     path: PathBuf,
     vars: Vars,
 }
 
-impl Room {
+impl ScratchRepo {
     fn empty(vars: &Vars, format: ObjectFormat) -> Result<Self> {
         let base = vars.temp_dir();
         remove_left(&base);
@@ -71,14 +71,14 @@ fn remove_left(base: &Path) {
     }
 }
 
-impl Drop for Room {
+impl Drop for ScratchRepo {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
 /// Hands a login to git through the environment, for the host of the remote and no other.
-pub(crate) fn with_login(call: Call, remote: &GitRemote) -> Call {
+pub(crate) fn with_login(call: GitCall, remote: &GitRemote) -> GitCall {
     // Without a login of its own, a remote is reached as the user's own settings say.
     let Some((user, secret)) = &remote.login else { return call };
     let call = call.config("credential.helper=");
@@ -93,7 +93,7 @@ pub(crate) fn with_login(call: Call, remote: &GitRemote) -> Call {
 
 /// Pushes refs, all or none.
 pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd> {
-    let room = Room::over(repo)?;
+    let room = ScratchRepo::over(repo)?;
     let mut args: Vec<String> =
         ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]
             .map(String::from)
@@ -163,11 +163,11 @@ pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> 
 /// What a ref names on the remote.
 pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
     // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
-    let room = Room::empty(vars, ObjectFormat::Sha1)?;
+    let room = ScratchRepo::empty(vars, ObjectFormat::Sha1)?;
     Ok(remote_refs(&room, remote, &[name])?.remove(name))
 }
 
-fn remote_refs(room: &Room, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
+fn remote_refs(room: &ScratchRepo, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
     let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
     let output = with_login(room.git().call(args), remote).run()?.text();
     // A name matches the end of longer ones, too; whoever asks takes the whole name.
@@ -176,7 +176,7 @@ fn remote_refs(room: &Room, remote: &GitRemote, names: &[&str]) -> Result<BTreeM
 }
 
 /// Whether every ref names on the remote what it is to name.
-fn is_there(room: &Room, remote: &GitRemote, pushes: &[Push]) -> bool {
+fn is_there(room: &ScratchRepo, remote: &GitRemote, pushes: &[Push]) -> bool {
     let names: Vec<&str> = pushes.iter().map(|push| push.name.as_str()).collect();
     remote_refs(room, remote, &names)
         .is_ok_and(|found| pushes.iter().all(|push| found.get(&push.name) == Some(&push.commit)))
@@ -184,7 +184,7 @@ fn is_there(room: &Room, remote: &GitRemote, pushes: &[Push]) -> bool {
 
 /// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
 pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
-    let room = Room::over(repo)?;
+    let room = ScratchRepo::over(repo)?;
     let objects = repo.common_dir.join("objects");
     let refs = |git: Git| -> Result<String> {
         let call = git.call(["for-each-ref", "--format=%(objectname) %(refname)"]);

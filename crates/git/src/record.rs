@@ -18,12 +18,12 @@ const TREES_MAX: usize = 200;
 /// Where a ref was left, and where it stood before. It is written *before* the ref moves, so after a crash the ref is at
 /// one of the two; anything else was somebody else.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct RefPosition {
     pub(crate) from: Option<String>,
     pub(crate) to: Option<String>,
 }
 
-impl Place {
+impl RefPosition {
     pub(crate) fn at(id: Option<String>) -> Self {
         Self { from: id.clone(), to: id }
     }
@@ -38,12 +38,12 @@ impl Place {
 /// The run's memory: `record.json`, and the moves since it was written in `moves.jsonl`. Appending a line costs a
 /// checkpoint next to nothing; replacing a file makes some file systems write it out at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct RefRecord {
     pub(crate) baseline: Baseline,
-    pub(crate) work: Place,
+    pub(crate) work: RefPosition,
     /// The branch that the run commits on.
     #[serde(default)]
-    pub(crate) branch: Option<Place>,
+    pub(crate) branch: Option<RefPosition>,
     /// Commit and full tree, where it is not the commit's own tree.
     #[serde(default)]
     pub(crate) trees: Vec<(String, String)>,
@@ -54,32 +54,32 @@ pub(crate) struct Record {
 
 /// One line of `moves.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct MoveLine {
     generation: u64,
     #[serde(flatten)]
-    step: Move,
+    step: PlannedMove,
 }
 
-/// A move that is about to be made.
+/// A move of a ref that is about to be made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "ref", rename_all = "snake_case")]
-pub(crate) enum Move {
+pub(crate) enum PlannedMove {
     /// The work ref, with the full tree behind the commit where it is another one than the commit's.
-    Work { place: Place, full: Option<String> },
+    Work { place: RefPosition, full: Option<String> },
     /// The run's branch.
-    Branch { place: Place },
+    Branch { place: RefPosition },
 }
 
-impl Record {
-    pub(crate) fn new(baseline: Baseline, work: Option<String>, branch: Option<Place>) -> Self {
-        Self { baseline, work: Place::at(work), branch, trees: Vec::new(), generation: 0 }
+impl RefRecord {
+    pub(crate) fn new(baseline: Baseline, work: Option<String>, branch: Option<RefPosition>) -> Self {
+        Self { baseline, work: RefPosition::at(work), branch, trees: Vec::new(), generation: 0 }
     }
 
     pub(crate) fn load(folder: &Path) -> Result<Option<Self>> {
         let Some(mut record) = store::load::<Self>(&folder.join("record.json"))? else { return Ok(None) };
         let lines = fs::read_to_string(folder.join(MOVES)).unwrap_or_default();
         // A torn last line was never followed by its move.
-        for line in lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()) {
+        for line in lines.lines().filter_map(|line| serde_json::from_str::<MoveLine>(line).ok()) {
             if line.generation == record.generation {
                 record.apply(line.step);
             }
@@ -96,9 +96,9 @@ impl Record {
     }
 
     /// Notes a move, on the disk first.
-    pub(crate) fn note(&mut self, folder: &Path, step: Move) -> Result<()> {
+    pub(crate) fn note(&mut self, folder: &Path, step: PlannedMove) -> Result<()> {
         let path = folder.join(MOVES);
-        let line = Line { generation: self.generation, step };
+        let line = MoveLine { generation: self.generation, step };
         let append = || {
             let mut text = serde_json::to_vec(&line)?;
             // A line break on both sides: a torn line before it must not swallow this one.
@@ -111,9 +111,9 @@ impl Record {
         Ok(())
     }
 
-    fn apply(&mut self, step: Move) {
+    fn apply(&mut self, step: PlannedMove) {
         match step {
-            Move::Work { place, full } => {
+            PlannedMove::Work { place, full } => {
                 if let (Some(commit), Some(full)) = (&place.to, full) {
                     self.trees.push((commit.clone(), full));
                     let excess = self.trees.len().saturating_sub(TREES_MAX);
@@ -121,7 +121,7 @@ impl Record {
                 }
                 self.work = place;
             }
-            Move::Branch { place } => self.branch = Some(place),
+            PlannedMove::Branch { place } => self.branch = Some(place),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::left_lock::LeftLocks;
 use crate::lock_file::{Flush, LockFiles};
-use crate::object::Identity;
+use crate::object::CommitIdentity;
 use crate::repo::{RefFormat, Repo};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -131,7 +131,15 @@ impl Refs {
 
     /// Notes a move of a branch in the logs that git keeps of it, so that `git reflog` can undo it. Git does this itself
     /// where it moves the ref.
-    pub(crate) fn log_move(&self, name: &str, old: &str, new: &str, who: &Identity, at: i64, why: &str) {
+    pub(crate) fn log_move(
+        &self,
+        name: &str,
+        old: &str,
+        new: &str,
+        who: &CommitIdentity,
+        at: i64,
+        why: &str,
+    ) {
         if self.format == RefFormat::Other {
             return;
         }

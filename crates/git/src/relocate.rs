@@ -5,7 +5,7 @@ use crate::history;
 use crate::object::commit_body;
 use crate::oid::oid;
 use crate::protected::Protected;
-use crate::record::{Place, Record};
+use crate::record::{RefPosition, RefRecord};
 use crate::snapshot::read_tree;
 use crate::workspace::GitWorkspace;
 use ralph_domain::id::{CommitId, TreeId};
@@ -77,8 +77,8 @@ impl GitWorkspace {
                 self.refs.update(&name, target, now.as_deref())?;
             }
         }
-        let branch = self.options.branch.as_ref().map(|_| Place::at(Some(at.to_owned())));
-        Record::new(baseline.clone(), work.map(ToString::to_string), branch).save(&self.folder)?;
+        let branch = self.options.branch.as_ref().map(|_| RefPosition::at(Some(at.to_owned())));
+        RefRecord::new(baseline.clone(), work.map(ToString::to_string), branch).save(&self.folder)?;
         Protected::begin(&self.folder, &self.repo.top, protected, &entries)?;
         self.accept_guard()?;
         Ok(baseline)

@@ -2,7 +2,7 @@
 
 use crate::command::{Git, GitError, GitFailure};
 use crate::error::{Error, Result};
-use crate::object::Identity;
+use crate::object::CommitIdentity;
 use crate::oid::ObjectFormat;
 use ralph_domain::vars::Vars;
 use std::fs;
@@ -200,7 +200,7 @@ impl Repo {
     }
 
     /// Who signs the run's commits: the arguments, else `GIT_AUTHOR_*`, else the user's git identity, else Ralph.
-    pub fn identity(&self, name: Option<&str>, email: Option<&str>) -> Identity {
+    pub fn identity(&self, name: Option<&str>, email: Option<&str>) -> CommitIdentity {
         let given = |text: Option<&str>| text.map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
         let (mut name, mut email) = (given(name), given(email));
         if name.is_none() || email.is_none() {
@@ -214,6 +214,6 @@ impl Repo {
                 email = email.or_else(|| given(Some(address)));
             }
         }
-        Identity::new(name.as_deref().unwrap_or("Ralph"), email.as_deref().unwrap_or("ralph@localhost"))
+        CommitIdentity::new(name.as_deref().unwrap_or("Ralph"), email.as_deref().unwrap_or("ralph@localhost"))
     }
 }

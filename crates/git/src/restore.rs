@@ -2,15 +2,15 @@
 //! and the user's index are not touched.
 
 use crate::command::Git;
-use crate::entry::{Entry, MODE_GITLINK, differences};
+use crate::entry::{MODE_GITLINK, TreeEntry, differences};
 use crate::error::{Error, Result};
-use crate::object::{Identity, ObjectStore, commit_body};
+use crate::object::{CommitIdentity, ObjectStore, commit_body};
 use crate::oid::oid;
 use crate::record::EXCLUDE_AT_START;
-use crate::record::Record;
+use crate::record::RefRecord;
 use crate::refs::Refs;
 use crate::repo::Repo;
-use crate::snapshot::{Snapshot, State, on_disk, read_tree};
+use crate::snapshot::{FileStates, Snapshot, on_disk, read_tree};
 use crate::survey::parent;
 use crate::watch::{clock_of, stat_of};
 use crate::workspace::LARGE_FILE_LIMIT;
@@ -81,7 +81,7 @@ struct Restore<'a> {
     git: Git,
     folder: PathBuf,
     start: String,
-    now: State,
+    now: FileStates,
     objects: ObjectStore,
     plan: RestorePlan,
 }
@@ -110,8 +110,8 @@ impl<'a> Restore<'a> {
         Ok(restore)
     }
 
-    fn make_plan(&mut self, start: &[Entry]) -> Result<()> {
-        let record = Record::load(&self.folder)?;
+    fn make_plan(&mut self, start: &[TreeEntry]) -> Result<()> {
+        let record = RefRecord::load(&self.folder)?;
         let left_out: HashSet<String> =
             record.map(|r| r.baseline.left_out.into_iter().collect()).unwrap_or_default();
         let now = self.now.clone();
@@ -143,7 +143,7 @@ impl<'a> Restore<'a> {
 
     /// Which of these paths the ignore rules of the start ignore. An agent that edits `.gitignore` could otherwise make a
     /// user's private file look like one that was created during the run.
-    fn ignored_at_start(&self, start: &[Entry], paths: &[&[u8]]) -> Result<HashSet<Vec<u8>>> {
+    fn ignored_at_start(&self, start: &[TreeEntry], paths: &[&[u8]]) -> Result<HashSet<Vec<u8>>> {
         if paths.is_empty() {
             return Ok(HashSet::new());
         }
@@ -193,7 +193,7 @@ impl<'a> Restore<'a> {
         let earlier = refs.read(&name)?;
         let parent = oid(earlier.as_deref().unwrap_or(&self.start))?;
         let at = stat_of(&clock_of(self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
-        let who = Identity::new("Ralph", "ralph@localhost");
+        let who = CommitIdentity::new("Ralph", "ralph@localhost");
         let message = format!("ralph: state before the restore\n\nRalph-Run: {}\n", self.run);
         let body = commit_body(&self.now.tree, &[parent], &who, at, &message);
         let commit = self.objects.write("commit", &body)?.to_string();

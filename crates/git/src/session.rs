@@ -1,7 +1,7 @@
 //! Beginning a run, and going on with one after its process ended.
 
 use crate::clean::Settings;
-use crate::entry::{Entry, differences};
+use crate::entry::{TreeEntry, differences};
 use crate::error::{Error, Result};
 use crate::guard::RefGuard;
 use crate::history::{self, WorkCommit};
@@ -9,16 +9,16 @@ use crate::lock_file::lock_of;
 use crate::object::commit_body;
 use crate::oid::oid;
 use crate::protected::Protected;
-use crate::record::{EXCLUDE_AT_START, Place, Record};
-use crate::snapshot::{State, read_tree};
+use crate::record::{EXCLUDE_AT_START, RefPosition, RefRecord};
+use crate::snapshot::{FileStates, read_tree};
 use crate::watch::{clock_of, stat_of};
 use crate::work_tree::full_of;
-use crate::workspace::{GitWorkspace, Session};
+use crate::workspace::{GitWorkspace, RunSession};
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::Baseline;
 use std::sync::Arc;
 
-type Entries = Arc<Vec<Entry>>;
+type Entries = Arc<Vec<TreeEntry>>;
 
 /// The list of dirty files in a baseline is cut here.
 const DIRTY_MAX: usize = 200;
@@ -77,7 +77,7 @@ impl GitWorkspace {
     }
 
     /// Records the user's files as they are, before anything has touched them.
-    fn take_start(&mut self) -> Result<(Baseline, State, Entries)> {
+    fn take_start(&mut self) -> Result<(Baseline, FileStates, Entries)> {
         let (head, branch) = self.current_head()?;
         let head_entries = self.read_state(&head)?.entries;
         let state = self.snapshot.refresh(&mut self.objects, &head_entries)?;
@@ -89,7 +89,7 @@ impl GitWorkspace {
         let start = self.objects.write("commit", &body)?.to_string();
         let baseline = self.describe(&head, branch, &start, &state, &head_entries);
         let branch_at = match &self.options.branch {
-            Some(name) => Some(Place::at(self.refs.read(&format!("refs/heads/{name}"))?)),
+            Some(name) => Some(RefPosition::at(self.refs.read(&format!("refs/heads/{name}"))?)),
             None => None,
         };
         let work = self.refs.read(&self.own_ref("work"))?;
@@ -98,7 +98,7 @@ impl GitWorkspace {
         crate::store::write_atomically(&self.folder.join(EXCLUDE_AT_START), &exclude)?;
         Settings::begin(&self.repo, &self.folder)?;
         // First the record, then the ref: a start ref always has its record.
-        Record::new(baseline.clone(), work, branch_at).save(&self.folder)?;
+        RefRecord::new(baseline.clone(), work, branch_at).save(&self.folder)?;
         self.refs.update(&self.own_ref("start"), &start, None)?;
         Ok((baseline, state, head_entries))
     }
@@ -108,8 +108,8 @@ impl GitWorkspace {
         head: &str,
         branch: Option<String>,
         start: &str,
-        state: &State,
-        head_entries: &[Entry],
+        state: &FileStates,
+        head_entries: &[TreeEntry],
     ) -> Baseline {
         let dirt = differences(head_entries, &state.entries);
         Baseline {
@@ -124,9 +124,9 @@ impl GitWorkspace {
     }
 
     /// The baseline behind an existing start ref: recorded, or else read from the commit.
-    fn baseline_of(&mut self, start: &str) -> Result<(Baseline, State, Entries)> {
+    fn baseline_of(&mut self, start: &str) -> Result<(Baseline, FileStates, Entries)> {
         let state = self.read_state(start)?;
-        if let Some(record) = Record::load(&self.folder)?
+        if let Some(record) = RefRecord::load(&self.folder)?
             && record.baseline.start.as_str() == start
         {
             let head = self.read_state(record.baseline.head.as_str())?.entries;
@@ -138,10 +138,10 @@ impl GitWorkspace {
         let baseline = self.describe(&head, branch, start, &state, &head_entries);
         let work = self.refs.read(&self.own_ref("work"))?;
         let branch_at = match &self.options.branch {
-            Some(name) => Some(Place::at(self.refs.read(&format!("refs/heads/{name}"))?)),
+            Some(name) => Some(RefPosition::at(self.refs.read(&format!("refs/heads/{name}"))?)),
             None => None,
         };
-        Record::new(baseline.clone(), work, branch_at).save(&self.folder)?;
+        RefRecord::new(baseline.clone(), work, branch_at).save(&self.folder)?;
         Ok((baseline, state, head_entries))
     }
 
@@ -149,7 +149,7 @@ impl GitWorkspace {
     fn resume(
         &mut self,
         baseline: &Baseline,
-        start: State,
+        start: FileStates,
         head: Entries,
         guard: Option<RefGuard>,
     ) -> Result<()> {
@@ -160,7 +160,7 @@ impl GitWorkspace {
             )
         };
         let mut record =
-            Record::load(&self.folder)?.filter(|r| r.baseline.start == baseline.start).ok_or_else(gone)?;
+            RefRecord::load(&self.folder)?.filter(|r| r.baseline.start == baseline.start).ok_or_else(gone)?;
         let mut guard = match guard {
             Some(guard) => guard,
             None => self.load_guard()?.ok_or_else(gone)?,
@@ -179,14 +179,18 @@ impl GitWorkspace {
             None => Vec::new(),
         };
         let mut session =
-            Session { record, head, last: start.clone(), start, chain, guard, protected, patch: None };
+            RunSession { record, head, last: start.clone(), start, chain, guard, protected, patch: None };
         session.last = self.state_at(&session, session.chain.last())?;
         self.session = Some(session);
         Ok(())
     }
 
     /// The full state of the workspace when a work commit was made; the start where there is none.
-    pub(crate) fn state_at(&mut self, session: &Session, commit: Option<&WorkCommit>) -> Result<State> {
+    pub(crate) fn state_at(
+        &mut self,
+        session: &RunSession,
+        commit: Option<&WorkCommit>,
+    ) -> Result<FileStates> {
         let Some(commit) = commit else { return Ok(session.start.clone()) };
         if let Some(tree) = session.record.full_tree(&commit.id) {
             // It hangs on no ref, so a `git gc --prune=now` may have taken it.
@@ -200,15 +204,15 @@ impl GitWorkspace {
         }
         let entries = full_of(&session.head, &session.start.entries, &work.entries);
         let tree = self.objects.write_tree(&entries)?;
-        Ok(State { entries: Arc::new(entries), tree })
+        Ok(FileStates { entries: Arc::new(entries), tree })
     }
 
-    pub(crate) fn read_state(&mut self, tree: &str) -> Result<State> {
+    pub(crate) fn read_state(&mut self, tree: &str) -> Result<FileStates> {
         let (entries, trees) = read_tree(&self.git, tree)?;
         self.objects.know(trees);
         // The root is not among the trees that git lists; writing it again finds it there.
         let tree = self.objects.write_tree(&entries)?;
-        Ok(State { entries: Arc::new(entries), tree })
+        Ok(FileStates { entries: Arc::new(entries), tree })
     }
 
     /// The commit and branch that `HEAD` names now.
@@ -239,8 +243,8 @@ impl GitWorkspace {
         };
         let folder = self.folder.clone();
         let session = self.session_mut()?;
-        session.record.work = Place::at(work);
-        session.record.branch = branch.map(|name| Place::at(guard.get(&name).map(str::to_owned)));
+        session.record.work = RefPosition::at(work);
+        session.record.branch = branch.map(|name| RefPosition::at(guard.get(&name).map(str::to_owned)));
         session.record.save(&folder)?;
         session.guard = guard;
         if let Some(chain) = chain {

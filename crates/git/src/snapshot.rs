@@ -2,15 +2,15 @@
 //! only ever read.
 
 use crate::command::{Git, GitError};
-use crate::entry::{Entry, find};
+use crate::entry::{TreeEntry, find};
 use crate::error::{Error, Result};
 use crate::index::{self, Index};
 use crate::lock_file::lock_of;
 use crate::object::ObjectStore;
 use crate::oid::{ObjectFormat, Oid};
 use crate::repo::Repo;
-use crate::survey::{Rules, join};
-use crate::watch::{Changes, Watch, clock_of, list};
+use crate::survey::{SurveyRules, join};
+use crate::watch::{Changes, WatchedFiles, clock_of, list};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
@@ -23,10 +23,10 @@ use std::sync::Arc;
 const WALK_MAX: usize = 2_000;
 const THREADS_FROM: usize = 20_000;
 
-/// A recorded state of all files.
+/// The state of all files at one snapshot.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
-    pub(crate) entries: Arc<Vec<Entry>>,
+pub(crate) struct FileStates {
+    pub(crate) entries: Arc<Vec<TreeEntry>>,
     pub(crate) tree: Oid,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Snapshot {
     user_index: PathBuf,
     pub(crate) index: PathBuf,
     limit: u64,
-    watch: Watch,
-    rules: Rules,
-    state: Option<State>,
+    watch: WatchedFiles,
+    rules: SurveyRules,
+    state: Option<FileStates>,
     /// Files too large to be taken, sorted.
     pub(crate) left_out: Vec<Vec<u8>>,
 }
@@ -52,8 +52,8 @@ impl Snapshot {
         let index = adopt_index(folder, name)?;
         let git = repo.git();
         let mut snapshot = Self {
-            watch: Watch::open(&repo.top, &clock_of(repo, folder))?,
-            rules: Rules {
+            watch: WatchedFiles::open(&repo.top, &clock_of(repo, folder))?,
+            rules: SurveyRules {
                 git: git.clone(),
                 index: index.clone(),
                 exclude: repo.common_dir.join("info/exclude"),
@@ -113,7 +113,7 @@ impl Snapshot {
     /// Brings the snapshot up to date. Without a change since the last call this starts no process.
     ///
     /// `tracked` are the files of `HEAD` at the start: those are taken whatever their size.
-    pub(crate) fn refresh(&mut self, objects: &mut ObjectStore, tracked: &[Entry]) -> Result<State> {
+    pub(crate) fn refresh(&mut self, objects: &mut ObjectStore, tracked: &[TreeEntry]) -> Result<FileStates> {
         self.refresh_then(objects, tracked, || ())
     }
 
@@ -121,10 +121,10 @@ impl Snapshot {
     pub(crate) fn refresh_then(
         &mut self,
         objects: &mut ObjectStore,
-        tracked: &[Entry],
+        tracked: &[TreeEntry],
         meanwhile: impl FnOnce(),
-    ) -> Result<State> {
-        let changes = self.watch.look()?;
+    ) -> Result<FileStates> {
+        let changes = self.watch.scan()?;
         if let (true, Some(state)) = (changes.is_empty(), &self.state) {
             return Ok(state.clone());
         }
@@ -135,12 +135,12 @@ impl Snapshot {
         self.add_all()?;
         let index = self.read_index()?;
         self.rules.survey(&mut self.watch, &index, &changes, &self.left_out, began)?;
-        let entries: Vec<Entry> = index.entries.into_iter().map(|e| e.entry).collect();
+        let entries: Vec<TreeEntry> = index.entries.into_iter().map(|e| e.entry).collect();
         if let Some(state) = self.state.as_ref().filter(|state| *state.entries == entries) {
             return Ok(state.clone());
         }
         let tree = objects.write_tree(&entries)?;
-        let state = State { entries: Arc::new(entries), tree };
+        let state = FileStates { entries: Arc::new(entries), tree };
         self.state = Some(state.clone());
         Ok(state)
     }
@@ -159,7 +159,7 @@ impl Snapshot {
         }
     }
 
-    fn add_call(&self) -> crate::command::Call {
+    fn add_call(&self) -> crate::command::GitCall {
         let mut args = vec!["add", "-A", "--ignore-errors", "--sparse"];
         let mut input = Vec::new();
         if !self.left_out.is_empty() {
@@ -196,7 +196,7 @@ impl Snapshot {
     }
 
     /// Files above the limit that git would now take in for the first time, or grown ones that `HEAD` does not have.
-    fn oversized(&self, changes: &Changes, tracked: &[Entry], seen_before: bool) -> Result<Vec<Vec<u8>>> {
+    fn oversized(&self, changes: &Changes, tracked: &[TreeEntry], seen_before: bool) -> Result<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
         out.extend(self.left_out.iter().filter(|path| too_large(path)).cloned());
@@ -294,7 +294,7 @@ pub(crate) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
 }
 
 /// All files of a commit or tree, and the ids of its trees.
-pub(crate) fn read_tree(git: &Git, tree: &str) -> Result<(Vec<Entry>, Vec<Oid>)> {
+pub(crate) fn read_tree(git: &Git, tree: &str) -> Result<(Vec<TreeEntry>, Vec<Oid>)> {
     let output = git.call(["ls-tree", "-r", "-t", "-z", "--full-tree", tree]).run()?;
     crate::entry::parse_ls_tree(&output.stdout)
         .ok_or_else(|| Error::unreadable(format!("the tree {tree}"), "git printed something unexpected"))

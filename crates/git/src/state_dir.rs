@@ -3,10 +3,10 @@
 //! It is never part of the tree that checks judge: the engine writes to it all the time, and a journal that grows must
 //! not look like work.
 
-use crate::entry::Entry;
+use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::object::ObjectStore;
-use crate::work_tree::Work;
+use crate::work_tree::WorkChanges;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,12 +23,12 @@ const PASSING: &[&str] =
 /// The work with the state folder added as it is now. The run's `record` lies elsewhere and is shown by a link: of that run
 /// the record itself is added, of others nothing.
 pub(crate) fn with_state(
-    work: &Work,
+    work: &WorkChanges,
     top: &Path,
     record: Option<&Path>,
     objects: &mut ObjectStore,
-) -> Result<Work> {
-    let mut entries: Vec<Entry> =
+) -> Result<WorkChanges> {
+    let mut entries: Vec<TreeEntry> =
         work.entries.iter().filter(|e| !e.path.starts_with(PREFIX)).cloned().collect();
     let mut changed = work.changed.clone();
     let mut found = Vec::new();
@@ -40,10 +40,10 @@ pub(crate) fn with_state(
     changed.extend(found.iter().map(|e| e.path.clone()));
     entries.extend(found);
     entries.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(Work { entries, changed, dirty_touched: work.dirty_touched.clone() })
+    Ok(WorkChanges { entries, changed, dirty_touched: work.dirty_touched.clone() })
 }
 
-fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Vec<Entry>) -> Result<()> {
+fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Vec<TreeEntry>) -> Result<()> {
     let Ok(listing) = fs::read_dir(folder) else { return Ok(()) };
     for item in listing.flatten() {
         let path = item.path();
@@ -70,7 +70,7 @@ fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Ve
         } else {
             continue;
         };
-        found.push(Entry { path: inside, mode, oid: objects.write("blob", &body)? });
+        found.push(TreeEntry { path: inside, mode, oid: objects.write("blob", &body)? });
     }
     Ok(())
 }

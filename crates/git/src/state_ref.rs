@@ -1,6 +1,6 @@
 //! `refs/ralph/<run>/state`: the engine's own files as commits, so that a run can go on on another machine.
 
-use crate::entry::Entry;
+use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::object::commit_body;
 use crate::oid::Oid;
@@ -13,7 +13,7 @@ impl GitWorkspace {
         let mut entries = Vec::with_capacity(files.len());
         for file in files {
             let oid = self.objects.write("blob", &file.bytes)?;
-            entries.push(Entry { path: file.path.clone().into_bytes(), mode: 0o100_644, oid });
+            entries.push(TreeEntry { path: file.path.clone().into_bytes(), mode: 0o100_644, oid });
         }
         // Git sorts a folder as if its name ended in `/`; whole paths compare just so.
         entries.sort_by(|a, b| a.path.cmp(&b.path));

@@ -1,4 +1,4 @@
-//! After git has read the tree: decides which files and folders the [`Watch`] looks at from now on.
+//! After git has read the tree: decides which files and folders the [`WatchedFiles`] looks at from now on.
 //!
 //! Folders that git ignores must not be watched (a build would make every look slow), and empty folders must (a file may
 //! appear there). Only git knows its ignore rules, so folders that hold no known file are asked about once, in bulk.
@@ -7,7 +7,9 @@ use crate::command::Git;
 use crate::entry::MODE_GITLINK;
 use crate::error::Result;
 use crate::index::{Index, Stat};
-use crate::watch::{Changes, Tick, Watch, WatchedDir, WatchedFile, content_hash, hash_names, list, stat_of};
+use crate::watch::{
+    Changes, FileTime, WatchedDir, WatchedFile, WatchedFiles, content_hash, hash_names, list, stat_of,
+};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// What stays the same between two surveys.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct SurveyRules {
     pub(crate) git: Git,
     pub(crate) index: PathBuf,
     /// `info/exclude`.
@@ -26,15 +28,15 @@ pub(crate) struct Rules {
     pub(crate) ignored: HashSet<Vec<u8>>,
 }
 
-impl Rules {
+impl SurveyRules {
     /// Rebuilds the watch. `began` is the file system's time before git read the tree.
     pub(crate) fn survey(
         &mut self,
-        watch: &mut Watch,
+        watch: &mut WatchedFiles,
         index: &Index,
         changes: &Changes,
         left_out: &[Vec<u8>],
-        began: Tick,
+        began: FileTime,
     ) -> Result<()> {
         if changes.touches_rules() {
             self.ignored.clear();
@@ -59,11 +61,11 @@ impl Rules {
 
     fn folders(
         &mut self,
-        watch: &mut Watch,
+        watch: &mut WatchedFiles,
         index: &Index,
         changes: &Changes,
         links: &[&[u8]],
-        began: Tick,
+        began: FileTime,
     ) -> Result<()> {
         let known = known_folders(index);
         let mut old = std::mem::take(&mut watch.dirs);
@@ -105,7 +107,7 @@ impl Rules {
     /// Reports subfolders, and watches what steers git in this folder without being a known file.
     fn look_at_names(
         &self,
-        watch: &mut Watch,
+        watch: &mut WatchedFiles,
         index: &Index,
         dir: &[u8],
         names: &[(Vec<u8>, bool)],
@@ -156,11 +158,11 @@ impl Rules {
 }
 
 fn files(
-    watch: &Watch,
+    watch: &WatchedFiles,
     index: &Index,
     changes: &Changes,
     left_out: &[Vec<u8>],
-    began: Tick,
+    began: FileTime,
 ) -> Vec<WatchedFile> {
     let mut out = Vec::with_capacity(index.entries.len());
     let mut old = watch.files.iter().peekable();

@@ -7,7 +7,7 @@
 use crate::entry::find;
 use crate::error::{Error, Result};
 use crate::lock_file::{Flush, LockFiles};
-use crate::work_tree::Work;
+use crate::work_tree::WorkChanges;
 use crate::workspace::GitWorkspace;
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ impl GitWorkspace {
     }
 
     /// Makes the entries of exactly these paths what the work commit has.
-    pub(crate) fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &Work) -> Result<()> {
+    pub(crate) fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &WorkChanges) -> Result<()> {
         if paths.is_empty() {
             return Ok(());
         }

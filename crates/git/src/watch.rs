@@ -29,11 +29,11 @@ pub(crate) fn clock_of(repo: &Repo, folder: &Path) -> PathBuf {
 }
 
 /// Seconds and nanoseconds of a file system's clock.
-pub(crate) type Tick = (u32, u32);
+pub(crate) type FileTime = (u32, u32);
 
 /// How far a stat can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum StatTrust {
     /// An equal stat means an equal file.
     Settled,
     /// Changed in the snapshot's own tick: compare this hash too.
@@ -46,13 +46,13 @@ pub(crate) enum Trust {
 pub(crate) struct WatchedFile {
     pub(crate) path: CString,
     pub(crate) stat: Stat,
-    pub(crate) trust: Trust,
+    pub(crate) trust: StatTrust,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WatchedDir {
     pub(crate) stat: Stat,
-    pub(crate) trust: Trust,
+    pub(crate) trust: StatTrust,
 }
 
 /// What a look at the files has found.
@@ -76,9 +76,9 @@ impl Changes {
     }
 }
 
-/// Everything that is looked at.
+/// All files and folders whose changes are looked for.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct WatchedFiles {
     root: File,
     pub(crate) top: PathBuf,
     clock: File,
@@ -90,7 +90,7 @@ pub(crate) struct Watch {
     pub(crate) others: BTreeMap<PathBuf, Option<Stat>>,
 }
 
-impl Watch {
+impl WatchedFiles {
     pub(crate) fn open(top: &Path, clock: &Path) -> Result<Self> {
         let root = File::open(top).map_err(|e| Error::file("open", top, e))?;
         if let Some(folder) = clock.parent() {
@@ -113,7 +113,7 @@ impl Watch {
     }
 
     /// The file system's time now. Whatever changes from here on has this ctime or a later one.
-    pub(crate) fn now(&self) -> Result<Tick> {
+    pub(crate) fn now(&self) -> Result<FileTime> {
         let read = || {
             self.clock.write_all_at(b".", 0)?;
             self.clock.metadata()
@@ -123,9 +123,9 @@ impl Watch {
     }
 
     /// Looks at everything once.
-    pub(crate) fn look(&mut self) -> Result<Changes> {
+    pub(crate) fn scan(&mut self) -> Result<Changes> {
         let mut changes = Changes::default();
-        let fresh = |trust: &Trust| *trust != Trust::Settled;
+        let fresh = |trust: &StatTrust| *trust != StatTrust::Settled;
         let any_fresh =
             self.files.iter().any(|f| fresh(&f.trust)) || self.dirs.values().any(|d| fresh(&d.trust));
         // The clock is read before the hashes: what it has passed cannot change unseen any more.
@@ -152,10 +152,15 @@ impl Watch {
     }
 
     /// A stat with the trust it deserves when the snapshot began at `began`.
-    pub(crate) fn trust(&self, stat: &Stat, began: Tick, hash: impl FnOnce() -> Option<Oid>) -> Trust {
+    pub(crate) fn trust(
+        &self,
+        stat: &Stat,
+        began: FileTime,
+        hash: impl FnOnce() -> Option<Oid>,
+    ) -> StatTrust {
         match stat.ctime < began {
-            true => Trust::Settled,
-            false => hash().map_or(Trust::Unknown, Trust::Fresh),
+            true => StatTrust::Settled,
+            false => hash().map_or(StatTrust::Unknown, StatTrust::Fresh),
         }
     }
 
@@ -169,14 +174,19 @@ impl Watch {
 }
 
 /// Whether something with an unchanged stat is unchanged, and whether from now on the stat alone will do.
-fn still(trust: &mut Trust, stat: Stat, now: Option<Tick>, hash: impl FnOnce() -> Option<Oid>) -> bool {
+fn still(
+    trust: &mut StatTrust,
+    stat: Stat,
+    now: Option<FileTime>,
+    hash: impl FnOnce() -> Option<Oid>,
+) -> bool {
     match *trust {
-        Trust::Settled => true,
-        Trust::Unknown => false,
-        Trust::Fresh(known) => {
+        StatTrust::Settled => true,
+        StatTrust::Unknown => false,
+        StatTrust::Fresh(known) => {
             let same = hash() == Some(known);
             if same && now.is_some_and(|now| stat.ctime < now) {
-                *trust = Trust::Settled;
+                *trust = StatTrust::Settled;
             }
             same
         }

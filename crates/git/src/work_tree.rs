@@ -3,14 +3,14 @@
 //! The work tree of a commit is `HEAD` at the start, with exactly the paths replaced that differ between the start
 //! snapshot and now. What the user had changed before and nobody has touched since stays as `HEAD` has it.
 
-use crate::entry::{Entry, differences, find, walk_both};
+use crate::entry::{TreeEntry, differences, find, walk_both};
 use std::collections::BTreeSet;
 
 /// What the run has changed.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct WorkChanges {
     /// The files of the work commit.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<TreeEntry>,
     /// Paths that differ from the start snapshot.
     pub(crate) changed: Vec<Vec<u8>>,
     /// Those of them that the user had already changed before the start.
@@ -18,9 +18,9 @@ pub(crate) struct Work {
 }
 
 /// Computes the work tree from the three states.
-pub(crate) fn work_of(head: &[Entry], start: &[Entry], now: &[Entry]) -> Work {
+pub(crate) fn work_of(head: &[TreeEntry], start: &[TreeEntry], now: &[TreeEntry]) -> WorkChanges {
     let changes = differences(start, now);
-    let same = |a: Option<&Entry>, b: Option<&Entry>| match (a, b) {
+    let same = |a: Option<&TreeEntry>, b: Option<&TreeEntry>| match (a, b) {
         (Some(a), Some(b)) => a.same_file(b),
         (a, b) => a.is_none() && b.is_none(),
     };
@@ -33,7 +33,7 @@ pub(crate) fn work_of(head: &[Entry], start: &[Entry], now: &[Entry]) -> Work {
     for change in changes.iter().filter(|change| change.new.is_some()) {
         blocked.extend(in_the_way(head, change.path));
     }
-    let put: Vec<Entry> = changes.iter().filter_map(|change| change.new.cloned()).collect();
+    let put: Vec<TreeEntry> = changes.iter().filter_map(|change| change.new.cloned()).collect();
     let gone: BTreeSet<&[u8]> = changes.iter().filter(|c| c.new.is_none()).map(|c| c.path).collect();
     let mut entries = Vec::with_capacity(head.len() + put.len());
     walk_both(head, &put, |old, new| match (old, new) {
@@ -43,12 +43,12 @@ pub(crate) fn work_of(head: &[Entry], start: &[Entry], now: &[Entry]) -> Work {
         }
         _ => {}
     });
-    Work { entries, changed: changes.iter().map(|c| c.path.to_vec()).collect(), dirty_touched }
+    WorkChanges { entries, changed: changes.iter().map(|c| c.path.to_vec()).collect(), dirty_touched }
 }
 
 /// Files of `HEAD` that cannot stand beside `path`: a file where it needs a folder, or files below it. They are there
 /// only if the user had removed them before the start.
-fn in_the_way<'a>(head: &'a [Entry], path: &[u8]) -> Vec<&'a [u8]> {
+fn in_the_way<'a>(head: &'a [TreeEntry], path: &[u8]) -> Vec<&'a [u8]> {
     let mut found = Vec::new();
     for (at, _) in path.iter().enumerate().filter(|(_, b)| **b == b'/') {
         found.extend(find(head, &path[..at]).map(|e| e.path.as_slice()));
@@ -60,7 +60,7 @@ fn in_the_way<'a>(head: &'a [Entry], path: &[u8]) -> Vec<&'a [u8]> {
 }
 
 /// The full state behind a work commit, where no record of it is left: the start snapshot with the commit's own changes.
-pub(crate) fn full_of(head: &[Entry], start: &[Entry], work: &[Entry]) -> Vec<Entry> {
+pub(crate) fn full_of(head: &[TreeEntry], start: &[TreeEntry], work: &[TreeEntry]) -> Vec<TreeEntry> {
     work_of(start, head, work).entries
 }
 
@@ -69,10 +69,10 @@ mod tests {
     use super::*;
     use crate::oid::ObjectFormat;
 
-    fn files(list: &[(&str, &str)]) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = list
+    fn files(list: &[(&str, &str)]) -> Vec<TreeEntry> {
+        let mut entries: Vec<TreeEntry> = list
             .iter()
-            .map(|(path, text)| Entry {
+            .map(|(path, text)| TreeEntry {
                 path: path.as_bytes().to_vec(),
                 mode: 0o100_644,
                 oid: ObjectFormat::Sha1.id_of("blob", text.as_bytes()),

@@ -3,17 +3,17 @@
 use crate::clean;
 use crate::command::Git;
 use crate::diff::LastPatch;
-use crate::entry::Entry;
+use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::guard::RefGuard;
 use crate::history::WorkCommit;
 use crate::left_lock::LeftLocks;
-use crate::object::{Identity, ObjectStore};
+use crate::object::{CommitIdentity, ObjectStore};
 use crate::protected::Protected;
-use crate::record::{EXCLUDE_AT_START, Record};
+use crate::record::{EXCLUDE_AT_START, RefRecord};
 use crate::refs::Refs;
 use crate::repo::{Repo, Tree};
-use crate::snapshot::{Snapshot, State};
+use crate::snapshot::{FileStates, Snapshot};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::WorkspaceError;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
     /// Who signs the commits.
-    pub identity: Identity,
+    pub identity: CommitIdentity,
     /// The branch that the run commits on, where it does.
     pub branch: Option<String>,
     /// Whether commits that the agent makes itself on the current branch are its way of handing over.
@@ -48,7 +48,7 @@ pub struct WorkspaceOptions {
 
 impl WorkspaceOptions {
     /// The usual: no branch, no agent commits, state not committed.
-    pub fn new(identity: Identity) -> Self {
+    pub fn new(identity: CommitIdentity) -> Self {
         Self {
             identity,
             branch: None,
@@ -67,16 +67,16 @@ impl WorkspaceOptions {
     }
 }
 
-/// What is known once a run has begun or was reopened.
+/// What a workspace knows of its run once that has begun or was reopened.
 #[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) record: Record,
+pub(crate) struct RunSession {
+    pub(crate) record: RefRecord,
     /// Files of `HEAD` at the start.
-    pub(crate) head: Arc<Vec<Entry>>,
+    pub(crate) head: Arc<Vec<TreeEntry>>,
     /// Files of the start snapshot.
-    pub(crate) start: State,
+    pub(crate) start: FileStates,
     /// The previous checkpoint.
-    pub(crate) last: State,
+    pub(crate) last: FileStates,
     /// The run's commits, oldest first.
     pub(crate) chain: Vec<WorkCommit>,
     pub(crate) guard: RefGuard,
@@ -96,7 +96,7 @@ pub struct GitWorkspace {
     pub(crate) left_locks: LeftLocks,
     pub(crate) objects: ObjectStore,
     pub(crate) snapshot: Snapshot,
-    pub(crate) session: Option<Session>,
+    pub(crate) session: Option<RunSession>,
     /// What clean checkouts take over from the repo.
     pub(crate) settings: clean::Settings,
 }
@@ -145,7 +145,7 @@ impl GitWorkspace {
     }
 
     /// The files as they are now.
-    pub(crate) fn now(&mut self) -> Result<State> {
+    pub(crate) fn now(&mut self) -> Result<FileStates> {
         let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
         self.snapshot.refresh(&mut self.objects, &head)
     }
@@ -155,11 +155,11 @@ impl GitWorkspace {
         self.options.state_top.clone().unwrap_or_else(|| self.repo.top.clone())
     }
 
-    pub(crate) fn session(&self) -> Result<&Session> {
+    pub(crate) fn session(&self) -> Result<&RunSession> {
         self.session.as_ref().ok_or_else(not_begun)
     }
 
-    pub(crate) fn session_mut(&mut self) -> Result<&mut Session> {
+    pub(crate) fn session_mut(&mut self) -> Result<&mut RunSession> {
         self.session.as_mut().ok_or_else(not_begun)
     }
 }

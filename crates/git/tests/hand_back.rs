@@ -1,12 +1,12 @@
-//! The twin of a user's tree, and handing back what an agent did on it.
+//! The copy of a user's tree, and handing back what an agent did on it.
 #![allow(clippy::unwrap_used, reason = "helpers beside the tests fail them, too")]
 
 mod support;
 
 use jiff::Timestamp;
 use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace};
-use ralph_git::twin::{self, Folders};
-use ralph_git::{HandBack, Identity, Repo, WorkspaceOptions};
+use ralph_git::agent_copy::{self, CopyFolders};
+use ralph_git::{CommitIdentity, HandBack, Repo, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,14 +14,14 @@ use std::path::PathBuf;
 use support::{Fixture, WORK, git, run};
 
 /// The record of a run lies apart from both trees.
-fn folders(user: &Fixture) -> Folders {
+fn folders(user: &Fixture) -> CopyFolders {
     let record = user.dir.path().canonicalize().unwrap().join("record");
-    Folders { user: Some(record.join("git")), agent: Some(record.join("copy-git")) }
+    CopyFolders { user: Some(record.join("git")), agent: Some(record.join("copy-git")) }
 }
 
 struct Pair {
     user: Fixture,
-    twin: PathBuf,
+    agent_copy: PathBuf,
     branch: Option<String>,
 }
 
@@ -29,15 +29,15 @@ impl Pair {
     fn of(user: Fixture, branch: Option<&str>) -> Self {
         let top = user.dir.path().canonicalize().unwrap().join("twin");
         let branch = branch.map(str::to_owned);
-        let made = twin::make(&user.repo(), &run(), branch.clone(), &top, &folders(&user)).unwrap();
+        let made = agent_copy::make(&user.repo(), &run(), branch.clone(), &top, &folders(&user)).unwrap();
         assert_eq!(made.repo.top, top);
-        Self { user, twin: top, branch }
+        Self { user, agent_copy: top, branch }
     }
     fn open(&self) -> HandBack {
-        let identity = Identity::new("Ralph", "ralph@localhost");
+        let identity = CommitIdentity::new("Ralph", "ralph@localhost");
         let options = WorkspaceOptions { branch: self.branch.clone(), ..WorkspaceOptions::new(identity) };
-        let twin = Repo::discover(&support::vars(), &self.twin).unwrap();
-        HandBack::new(twin, self.user.repo(), run(), options, &folders(&self.user)).unwrap()
+        let agent_copy = Repo::discover(&support::vars(), &self.agent_copy).unwrap();
+        HandBack::new(agent_copy, self.user.repo(), run(), options, &folders(&self.user)).unwrap()
     }
     fn begun(&self) -> (HandBack, Baseline) {
         let mut both = self.open();
@@ -45,7 +45,7 @@ impl Pair {
         (both, baseline)
     }
     fn agent(&self, path: &str, text: &str) {
-        let path = self.twin.join(path);
+        let path = self.agent_copy.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
@@ -62,7 +62,7 @@ fn iteration(both: &mut HandBack, iteration: u32, on_branch: bool) -> Checkpoint
 }
 
 #[test]
-fn the_twin_knows_the_same_start_as_the_users_repo() {
+fn the_copy_knows_the_same_start_as_the_users_repo() {
     let user = Fixture::new();
     user.write("a.txt", "dirty\n");
     user.write("mine", "new\n");
@@ -76,10 +76,10 @@ fn the_twin_knows_the_same_start_as_the_users_repo() {
     assert_eq!(baseline.dirty, ["a.txt", "b.txt", "mine"]);
     assert_eq!(baseline.start.as_str(), pair.user.git(&["rev-parse", support::START]));
     assert_eq!(both.tree().unwrap(), baseline.tree, "nothing looks like the agent's doing");
-    let config = fs::read_to_string(pair.twin.join(".git/config")).unwrap();
+    let config = fs::read_to_string(pair.agent_copy.join(".git/config")).unwrap();
     assert!(config.contains("https://example.com/x.git"), "{config}");
     assert!(!config.contains("secret") && !config.contains("evil"), "{config}");
-    assert_eq!(git(&pair.twin, &["describe", "--tags"]), "v1");
+    assert_eq!(git(&pair.agent_copy, &["describe", "--tags"]), "v1");
     // Only the agent's own change is committed.
     pair.agent("src/lib.rs", "fn new() {}\n");
     iteration(&mut both, 1, false);
@@ -96,7 +96,7 @@ fn whoever_has_not_changed_a_file_gets_the_others() {
     pair.user.write("a.txt", "user\n");
     pair.user.write("b.txt", "user\n");
     assert_eq!(both.take_in().unwrap(), ["b.txt"]);
-    assert_eq!(fs::read_to_string(pair.twin.join("b.txt")).unwrap(), "user\n");
+    assert_eq!(fs::read_to_string(pair.agent_copy.join("b.txt")).unwrap(), "user\n");
     let first = back(&mut both);
     assert_eq!((first.written, first.conflicts), (vec![], vec!["a.txt".to_owned()]));
     assert_eq!(pair.user.read("a.txt"), "user\n");
@@ -119,12 +119,12 @@ fn whoever_has_not_changed_a_file_gets_the_others() {
 fn files_become_folders_and_folders_files_and_names_need_not_be_text() {
     let pair = Pair::of(Fixture::new(), None);
     let (mut both, baseline) = pair.begun();
-    fs::remove_file(pair.twin.join("a.txt")).unwrap();
+    fs::remove_file(pair.agent_copy.join("a.txt")).unwrap();
     pair.agent("a.txt/inside", "x\n");
-    fs::remove_dir_all(pair.twin.join("src")).unwrap();
+    fs::remove_dir_all(pair.agent_copy.join("src")).unwrap();
     pair.agent("src", "a file now\n");
     let odd = OsStr::from_bytes(b"odd\xff\n");
-    fs::write(pair.twin.join(odd), "odd\n").unwrap();
+    fs::write(pair.agent_copy.join(odd), "odd\n").unwrap();
     let done = back(&mut both);
     assert_eq!((done.written.len(), done.conflicts.len()), (6, 0), "{done:?}");
     assert_eq!(pair.user.read("a.txt/inside"), "x\n");
@@ -132,7 +132,7 @@ fn files_become_folders_and_folders_files_and_names_need_not_be_text() {
     drop(both);
     let mut both = pair.open();
     both.reopen(&baseline).unwrap();
-    fs::remove_file(pair.twin.join(odd)).unwrap();
+    fs::remove_file(pair.agent_copy.join(odd)).unwrap();
     assert_eq!(back(&mut both).written.len(), 1);
     assert!(!pair.user.top.join(odd).exists());
 }
@@ -147,7 +147,7 @@ fn what_git_does_not_know_is_never_overwritten() {
     // The rules that hid it are gone, and something stands in its place.
     pair.agent(".gitignore", "");
     pair.agent("secret.log", "agent\n");
-    fs::remove_dir_all(pair.twin.join("target")).unwrap();
+    fs::remove_dir_all(pair.agent_copy.join("target")).unwrap();
     pair.agent("target", "a file\n");
     let done = back(&mut both);
     assert!(done.conflicts.contains(&"secret.log".to_owned()), "{done:?}");
@@ -164,17 +164,17 @@ fn an_agent_that_unhides_a_secret_does_not_get_it() {
     user.write(".env", "TOKEN=start\n");
     let pair = Pair::of(user, None);
     let (mut both, _) = pair.begun();
-    assert!(!pair.twin.join(".env").exists());
+    assert!(!pair.agent_copy.join(".env").exists());
     pair.agent(".gitignore", "!.env\n");
     assert_eq!(back(&mut both).written, [".gitignore"]);
     pair.user.write("deep/.env", "TOKEN=later\n");
     pair.user.write("open.txt", "open\n");
     assert_eq!(both.take_in().unwrap(), ["open.txt"]);
     back(&mut both);
-    assert!(!pair.twin.join(".env").exists() && !pair.twin.join("deep").exists());
-    // Neither through the objects that the twin can read.
-    let all = git(&pair.twin, &["cat-file", "--batch-all-objects", "--batch"]);
-    assert!(all.contains("hello") || all.contains("fn lib"), "the twin reads the user's objects");
+    assert!(!pair.agent_copy.join(".env").exists() && !pair.agent_copy.join("deep").exists());
+    // Neither through the objects that the copy can read.
+    let all = git(&pair.agent_copy, &["cat-file", "--batch-all-objects", "--batch"]);
+    assert!(all.contains("hello") || all.contains("fn lib"), "the copy reads the user's objects");
     assert!(!all.contains("TOKEN"), "{all}");
     assert_eq!(pair.user.git(&["fsck", "--no-dangling", "--no-progress"]), "");
 }
@@ -214,11 +214,11 @@ fn a_branch_follows_by_compare_and_swap_with_its_index() {
     let mut both = pair.open();
     both.reopen(&baseline).unwrap();
     assert_eq!(back(&mut both), HandedBack::default());
-    // What an agent moves in its twin goes nowhere.
-    git(&pair.twin, &["commit", "-q", "--allow-empty", "-m", "agent's own"]);
+    // What an agent moves in its copy goes nowhere.
+    git(&pair.agent_copy, &["commit", "-q", "--allow-empty", "-m", "agent's own"]);
     assert_eq!(back(&mut both), HandedBack::default());
     assert_eq!(pair.user.git(&["log", "--format=%s", "-1", "fix"]), "work");
-    git(&pair.twin, &["reset", "-q", "--soft", "HEAD^"]);
+    git(&pair.agent_copy, &["reset", "-q", "--soft", "HEAD^"]);
     pair.user.git(&["commit", "-qm", "the user's"]);
     pair.agent("a.txt", "2\n");
     iteration(&mut both, 2, true);
@@ -229,7 +229,7 @@ fn a_branch_follows_by_compare_and_swap_with_its_index() {
 }
 
 #[test]
-fn a_twin_answers_what_a_proof_asks() {
+fn a_copy_answers_what_a_proof_asks() {
     let user = Fixture::new();
     user.write(".gitignore", "secret\n");
     let pair = Pair::of(user, None);
@@ -247,16 +247,16 @@ fn a_twin_answers_what_a_proof_asks() {
     fs::write(into.join("new.txt"), "forged\n").unwrap();
     assert_ne!(both.verify_checkout(&commit, &into).unwrap(), Vec::<String>::new());
     assert_eq!(both.damage(), None);
-    fs::remove_dir_all(pair.twin.join(".git")).unwrap();
+    fs::remove_dir_all(pair.agent_copy.join(".git")).unwrap();
     assert!(both.damage().is_some());
 }
 
 #[test]
-fn a_twin_whose_git_folder_was_replaced_is_not_looked_at() {
+fn a_copy_whose_git_folder_was_replaced_is_not_looked_at() {
     let pair = Pair::of(Fixture::new(), None);
     let (mut both, _) = pair.begun();
-    fs::rename(pair.twin.join(".git"), pair.twin.join("git")).unwrap();
-    std::os::unix::fs::symlink("git", pair.twin.join(".git")).unwrap();
+    fs::rename(pair.agent_copy.join(".git"), pair.agent_copy.join("git")).unwrap();
+    std::os::unix::fs::symlink("git", pair.agent_copy.join(".git")).unwrap();
     let error = both.tree().unwrap_err();
     assert!(error.reason.contains("the agent has replaced it"), "{error}");
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use ralph_domain::ports::{Lease, Publisher as _, Push, PushEnd, Workspace};
-use ralph_git::{Extent, GitWorkspace, Identity, Repo, WorkspaceOptions, path_remote, place};
+use ralph_git::{CommitIdentity, Extent, GitWorkspace, Repo, WorkspaceOptions, path_remote, place};
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::{Fixture, checkpoint, commit_of, git, listed, run};
@@ -43,7 +43,7 @@ fn extent(depth: Option<u32>, sparse: &[&str]) -> Extent {
 }
 
 fn workspace(repo: &Repo, extent: &Extent) -> GitWorkspace {
-    let mut options = WorkspaceOptions::new(Identity::new("Ralph", "ralph@localhost"));
+    let mut options = WorkspaceOptions::new(CommitIdentity::new("Ralph", "ralph@localhost"));
     options.sparse.clone_from(&extent.sparse);
     GitWorkspace::new(repo.clone(), run(), options).unwrap()
 }

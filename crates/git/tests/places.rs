@@ -136,7 +136,7 @@ fn a_run_works_in_a_linked_worktree() {
     assert!(error.to_string().contains("is not ours"), "{error}");
     let options = ralph_git::WorkspaceOptions {
         branch: Some("ralph/w".to_owned()),
-        ..ralph_git::WorkspaceOptions::new(ralph_git::Identity::new("Ralph", "ralph@localhost"))
+        ..ralph_git::WorkspaceOptions::new(ralph_git::CommitIdentity::new("Ralph", "ralph@localhost"))
     };
     let mut workspace = ralph_git::GitWorkspace::new(repo, run(), options).unwrap();
     let baseline = workspace.begin(&[]).unwrap();

@@ -43,10 +43,10 @@ pub fn send_as(run: &RunDir, id: &str, from: &str, control: Control) -> Result<L
 }
 
 /// A line of the inbox: a letter, or why it is none; and the place after it.
-pub type Line = (Result<Letter, String>, u64);
+pub type InboxLine = (Result<Letter, String>, u64);
 
 /// What an inbox holds from byte `from` on: letters with the place after each, and lines that are no letters.
-pub fn read(run: &RunDir, from: u64) -> Result<Vec<Line>, JournalError> {
+pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
     let path = run.inbox();
     let Ok(mut file) = File::open(&path) else { return Ok(Vec::new()) };
     let length = file.metadata().map_err(|e| JournalError::file("read", &path, e))?.len();

@@ -42,13 +42,13 @@ pub struct Journal {
 }
 
 /// Where a journal ends.
-struct Head {
+struct JournalEnd {
     seq: Seq,
     last_at: Timestamp,
     bytes: u64,
 }
 
-impl Default for Head {
+impl Default for JournalEnd {
     fn default() -> Self {
         Self { seq: Seq(0), last_at: Timestamp::UNIX_EPOCH, bytes: 0 }
     }
@@ -56,7 +56,7 @@ impl Default for Head {
 
 /// What was found when a journal was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Opened {
+pub struct OpenedJournal {
     /// Bytes of a torn last line, set aside.
     pub torn_bytes: u64,
     /// Bytes that the sealed copy had and the journal had lost.
@@ -89,7 +89,7 @@ impl Journal {
     ) -> Result<Self, JournalError> {
         places.dir.create()?;
         let file = open_append(&places.dir.events())?;
-        Self::begin(places, file, seal, redactor, Head::default())
+        Self::begin(places, file, seal, redactor, JournalEnd::default())
     }
 
     /// Opens the journal of an earlier process, sealed in the file that its places name: heals it from there, sets a torn
@@ -98,7 +98,7 @@ impl Journal {
         places: Places,
         redactor: Arc<Redactor>,
         each: &mut dyn FnMut(&Event),
-    ) -> Result<(Self, Opened), JournalError> {
+    ) -> Result<(Self, OpenedJournal), JournalError> {
         let seal = places.file_seal();
         Self::open_sealed(places, seal, redactor, each)
     }
@@ -109,7 +109,7 @@ impl Journal {
         seal: Option<Box<dyn Seal>>,
         redactor: Arc<Redactor>,
         each: &mut dyn FnMut(&Event),
-    ) -> Result<(Self, Opened), JournalError> {
+    ) -> Result<(Self, OpenedJournal), JournalError> {
         let path = places.dir.events();
         relink_missing(&places);
         if !path.is_file() && seal.as_ref().is_some_and(|seal| seal.head().is_ok_and(|head| head.is_some())) {
@@ -120,14 +120,14 @@ impl Journal {
         if !path.is_file() {
             return Err(JournalError::NoRun(places.dir.path().to_owned()));
         }
-        let mut opened = Opened::default();
+        let mut opened = OpenedJournal::default();
         if let Some(seal) = &seal {
             // One that cannot be looked at is done without, as one that cannot be written.
             let head = seal.head().ok().flatten();
             opened.healed_bytes = head.map_or(Ok(0), |head| heal(&path, &**seal, head))?;
         }
         let mut file = open_append(&path)?;
-        let Head { mut seq, mut last_at, mut bytes } = Head::default();
+        let JournalEnd { mut seq, mut last_at, mut bytes } = JournalEnd::default();
         let mut line_number = 0u64;
         let mut marks = String::new();
         let mut reader = BufReader::with_capacity(64 * 1024, &file);
@@ -170,7 +170,7 @@ impl Journal {
             file.seek(SeekFrom::End(0)).map_err(|e| JournalError::file("repair", &path, e))?;
         }
         let seal = seal.and_then(|mut seal| catch_up(&mut *seal, &path, bytes).is_ok().then_some(seal));
-        let journal = Self::begin(places, file, seal, redactor, Head { seq, last_at, bytes })?;
+        let journal = Self::begin(places, file, seal, redactor, JournalEnd { seq, last_at, bytes })?;
         Ok((journal, opened))
     }
 
@@ -179,9 +179,9 @@ impl Journal {
         file: File,
         seal: Option<Box<dyn Seal>>,
         redactor: Arc<Redactor>,
-        head: Head,
+        head: JournalEnd,
     ) -> Result<Self, JournalError> {
-        let Head { seq, last_at, bytes } = head;
+        let JournalEnd { seq, last_at, bytes } = head;
         // A copy that cannot be made ready is none.
         let (seal, settle) = match seal.map(|mut seal| (seal.settle(), seal)) {
             Some((Ok(settle), seal)) => (Some(seal), Some(settle)),

@@ -1,7 +1,7 @@
 //! The record of a run on disk.
 //!
 //! `$XDG_STATE_HOME/ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. No agent
-//! behind a fence can write there; for one without a fence each event goes to a sealed copy ([`seal::Seal`]) first, so that
+//! in a sandbox can write there; for one without a sandbox each event goes to a sealed copy ([`seal::Seal`]) first, so that
 //! an edit is noticed and nothing that is erased is lost. [`shown`] lets people and agents see the record in `.ralph/runs/<id>`. [`stream::RunStream`] gives events and live output of a run of any process, from any point and without loss;
 //! [`snapshot`] keeps `state.json` so that readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
 //! any folder, and [`artifacts`] writes everything an event may name by its digest.

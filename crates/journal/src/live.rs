@@ -21,9 +21,9 @@ const RECORD_MAX: usize = 4 * 1024;
 /// Bytes that are written at once; the rest of a flood is counted and left out.
 const BURST_MAX: usize = 32 * 1024;
 
-/// Where in a run something is shown.
+/// When and where in a run a live record was written: time, last event, iteration.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct LivePosition {
     /// The time.
     pub at: Timestamp,
     /// A monotonic reading of the same clock.
@@ -34,9 +34,9 @@ pub struct Moment {
     pub iteration: u32,
 }
 
-/// A text that comes in pieces.
+/// One stream of live text: the agent's words, its stderr, or a check's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Voice {
+pub enum LiveStream {
     /// The agent's words.
     Agent,
     /// Its stderr.
@@ -45,7 +45,7 @@ pub enum Voice {
     Check(String),
 }
 
-impl Voice {
+impl LiveStream {
     fn says(&self, text: String) -> LiveBody {
         match self {
             Self::Agent => LiveBody::Text { text },
@@ -64,9 +64,9 @@ pub struct LiveLog {
     /// Whole records on their way.
     pending: Vec<u8>,
     /// A text that still grows.
-    open: Option<(Voice, Moment, Vec<u8>)>,
+    open: Option<(LiveStream, LivePosition, Vec<u8>)>,
     /// Bytes of a flood that are not written, and since when.
-    left_out: Option<(Moment, u64)>,
+    left_out: Option<(LivePosition, u64)>,
     written_at: Duration,
 }
 
@@ -84,7 +84,7 @@ impl LiveLog {
     }
 
     /// The next piece of a text, without secrets.
-    pub fn text(&mut self, now: Moment, voice: &Voice, bytes: &[u8]) {
+    pub fn text(&mut self, now: LivePosition, stream: &LiveStream, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.pending.len() >= BURST_MAX {
@@ -93,11 +93,11 @@ impl LiveLog {
                 break;
             }
             let same =
-                self.open.as_ref().is_some_and(|(open, since, _)| open == voice && since.seq == now.seq);
+                self.open.as_ref().is_some_and(|(open, since, _)| open == stream && since.seq == now.seq);
             if !same {
                 self.close();
             }
-            let (_, _, text) = self.open.get_or_insert_with(|| (voice.clone(), now, Vec::new()));
+            let (_, _, text) = self.open.get_or_insert_with(|| (stream.clone(), now, Vec::new()));
             let (piece, more) = rest.split_at(rest.len().min(RECORD_MAX.saturating_sub(text.len()).max(1)));
             text.extend_from_slice(piece);
             rest = more;
@@ -109,7 +109,7 @@ impl LiveLog {
     }
 
     /// Something that is whole at once, without secrets and in bounds.
-    pub fn note(&mut self, now: Moment, body: &LiveBody) {
+    pub fn note(&mut self, now: LivePosition, body: &LiveBody) {
         self.close();
         if self.pending.len() < BURST_MAX {
             self.put(now, body);
@@ -145,26 +145,26 @@ impl LiveLog {
 
     /// The growing text becomes a record; an unfinished character at its end begins the next one.
     fn cut(&mut self) {
-        let Some((voice, since, mut text)) = self.open.take() else { return };
+        let Some((stream, since, mut text)) = self.open.take() else { return };
         let whole = whole_characters(&text);
         let rest = text.split_off(whole);
-        self.put(since, &voice.says(String::from_utf8_lossy(&text).into_owned()));
+        self.put(since, &stream.says(String::from_utf8_lossy(&text).into_owned()));
         if !rest.is_empty() {
-            self.open = Some((voice, since, rest));
+            self.open = Some((stream, since, rest));
         }
     }
 
     /// The growing text is over.
     fn close(&mut self) {
-        if let Some((voice, since, text)) = self.open.take() {
-            self.put(since, &voice.says(String::from_utf8_lossy(&text).into_owned()));
+        if let Some((stream, since, text)) = self.open.take() {
+            self.put(since, &stream.says(String::from_utf8_lossy(&text).into_owned()));
         }
     }
 
-    fn put(&mut self, now: Moment, body: &LiveBody) {
+    fn put(&mut self, now: LivePosition, body: &LiveBody) {
         let n = self.n.unwrap_or_else(|| live_read::last_number(&self.run)) + 1;
         self.n = Some(n);
-        let Moment { at, seq, iteration, .. } = now;
+        let LivePosition { at, seq, iteration, .. } = now;
         let record = LiveRecord { n, at, seq, iteration, body: body.clone() };
         if serde_json::to_writer(&mut self.pending, &record).is_ok() {
             self.pending.push(b'\n');

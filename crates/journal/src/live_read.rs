@@ -27,7 +27,7 @@ pub(crate) struct LiveReader {
 
 /// Records, and how many were put away before they could be read.
 #[derive(Debug, Default)]
-pub(crate) struct Read {
+pub(crate) struct LiveRecords {
     pub(crate) records: Vec<LiveRecord>,
     /// Records lost before the first of these.
     pub(crate) missed: u64,
@@ -49,8 +49,8 @@ impl LiveReader {
     }
 
     /// What has come since the last call, as much as is read at a time. A file that cannot be read has nothing to show.
-    pub(crate) fn poll(&mut self) -> Read {
-        let mut read = Read { to_end: true, ..Read::default() };
+    pub(crate) fn poll(&mut self) -> LiveRecords {
+        let mut read = LiveRecords { to_end: true, ..LiveRecords::default() };
         let Ok(file) = plain::read(&self.run.live()) else { return read };
         let Ok(meta) = file.metadata() else { return read };
         if self.inode != meta.ino() || meta.len() < self.at {
@@ -70,7 +70,7 @@ impl LiveReader {
     }
 
     /// Another file stands there: what is left of the one before comes first, then the new one from its beginning.
-    fn change_file(&mut self, new: &File, inode: u64, read: &mut Read) {
+    fn change_file(&mut self, new: &File, inode: u64, read: &mut LiveRecords) {
         let restarted = last_record(new).is_some_and(|r| r.n < self.last);
         if restarted {
             // The files were removed, and a new process counts from 1 again.
@@ -85,7 +85,7 @@ impl LiveReader {
         (self.inode, self.at) = (inode, 0);
     }
 
-    fn advance(&mut self, file: &File, read: &mut Read) {
+    fn advance(&mut self, file: &File, read: &mut LiveRecords) {
         read.to_end = self.chunk(file, &mut read.records);
     }
 
@@ -109,7 +109,7 @@ impl LiveReader {
         read < CHUNK
     }
 
-    fn hand_out(&mut self, read: &mut Read) {
+    fn hand_out(&mut self, read: &mut LiveRecords) {
         if let Some(first) = read.records.first()
             && self.begun
         {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Who holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LockHolder {
     /// Process id.
     pub pid: u32,
     /// The run it drives.
@@ -27,7 +27,7 @@ pub struct Holder {
     pub lease: DriverLease,
 }
 
-impl Holder {
+impl LockHolder {
     /// A process that takes the lock now, before any driver has started.
     pub fn new(pid: u32, run_id: RunId, since: Timestamp) -> Self {
         Self { pid, run_id, since, lease: DriverLease::default() }
@@ -38,28 +38,29 @@ impl Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Somebody else drives.
-    #[error("`{}` is held by {}", path.display(), who(holder.as_deref()))]
+    #[error("{}", already_working(path, holder.as_deref()))]
     Held {
         /// The lock file.
         path: PathBuf,
         /// Who, where the file says so.
-        holder: Option<Box<Holder>>,
+        holder: Option<Box<LockHolder>>,
     },
     /// The lock file cannot be used.
     #[error(transparent)]
     File(#[from] JournalError),
 }
 
-fn who(holder: Option<&Holder>) -> String {
-    match holder {
-        Some(h) => format!(
-            "process {} (run {}) since {}",
-            h.pid,
-            h.run_id,
-            h.since.strftime("%Y-%m-%d %H:%M:%S UTC")
-        ),
-        None => "another process".into(),
-    }
+fn already_working(path: &Path, holder: Option<&LockHolder>) -> String {
+    let Some(holder) = holder else {
+        return format!("another process is already working in this folder (lock `{}`)", path.display());
+    };
+    let since = holder.since.strftime("%Y-%m-%d %H:%M:%S UTC");
+    // `ralph archive` takes the lock under its own name.
+    let who = match holder.run_id.as_str() {
+        "archive" => "`ralph archive`".to_owned(),
+        run => format!("run {run}"),
+    };
+    format!("{who} is already working in this folder (process {}, since {since})", holder.pid)
 }
 
 /// A held lock; given back when dropped and when every inherited copy is closed.
@@ -67,13 +68,13 @@ fn who(holder: Option<&Holder>) -> String {
 pub struct RunLock {
     lock: Flock<File>,
     path: PathBuf,
-    holder: Holder,
+    holder: LockHolder,
 }
 
 impl RunLock {
-    /// Takes the lock. Where the holder is dead but its guard is still ending what it left behind, waits for up to `patience`.
-    pub fn take(path: &Path, holder: &Holder, patience: Duration) -> Result<Self, LockError> {
-        let deadline = Instant::now() + patience;
+    /// Takes the lock. Where the holder is dead but its guard is still ending what it left behind, waits for up to `timeout`.
+    pub fn take(path: &Path, holder: &LockHolder, timeout: Duration) -> Result<Self, LockError> {
+        let deadline = Instant::now() + timeout;
         loop {
             match Self::try_take(path, holder) {
                 Err(LockError::Held { holder: Some(found), .. })
@@ -89,7 +90,7 @@ impl RunLock {
         }
     }
 
-    fn try_take(path: &Path, holder: &Holder) -> Result<Self, LockError> {
+    fn try_take(path: &Path, holder: &LockHolder) -> Result<Self, LockError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| JournalError::file("make the folder", parent, e))?;
         }
@@ -117,7 +118,7 @@ impl RunLock {
     }
 
     /// Writes down the hold of the driver that has started under this lock.
-    pub fn tell(&mut self, lease: &DriverLease) -> Result<(), JournalError> {
+    pub fn record_driver(&mut self, lease: &DriverLease) -> Result<(), JournalError> {
         self.holder.lease.clone_from(lease);
         self.write()
     }
@@ -144,7 +145,7 @@ impl RunLock {
 }
 
 /// Who holds the lock now; `None` where it is free.
-pub fn holder(path: &Path) -> Option<Holder> {
+pub fn holder(path: &Path) -> Option<LockHolder> {
     let file = OpenOptions::new().read(true).open(path).ok()?;
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
         Ok(_) => None,

@@ -8,7 +8,7 @@ use crate::error::JournalError;
 use crate::layout::RunDir;
 use crate::live::LiveRecord;
 use crate::live_read::LiveReader;
-use crate::tail::{Line, Tail};
+use crate::tail::{JournalLine, Tail};
 use crate::wake::pause;
 use ralph_domain::id::Seq;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(15), Duration::from_m
 
 /// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum StreamStart {
     /// With the first event, and everything shown that is still kept.
     Beginning,
     /// With the event of this number, and what was shown since the one before it.
@@ -47,7 +47,7 @@ pub struct Cursor {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
     /// Something happened.
-    Event(Box<Line>),
+    Event(Box<JournalLine>),
     /// Something was shown.
     Live(LiveRecord),
     /// So many live records were put away before they were read. Events are never missed.
@@ -60,8 +60,8 @@ pub struct RunStream {
     events: Tail,
     live: Option<LiveReader>,
     /// Read, but not yet handed out.
-    lines: VecDeque<Line>,
-    shown: VecDeque<Shown>,
+    lines: VecDeque<JournalLine>,
+    shown: VecDeque<PendingLive>,
     /// Whether everything that was shown before the newest of `lines` has been read.
     caught_up: bool,
     seen: Cursor,
@@ -71,30 +71,30 @@ pub struct RunStream {
 
 /// A live record, or how many are missing, and the event after which it is due.
 #[derive(Debug)]
-struct Shown {
+struct PendingLive {
     after: Seq,
     item: StreamItem,
 }
 
 impl RunStream {
     /// Opens the stream of a run. A run whose journal does not exist yet has nothing to tell so far.
-    pub fn open(run: &RunDir, start: Start) -> Result<Self, JournalError> {
+    pub fn open(run: &RunDir, start: StreamStart) -> Result<Self, JournalError> {
         let journal = run.events();
         // Where the live log is comes first: what is shown meanwhile belongs to what comes.
         let live = match start {
-            Start::Tail => LiveReader::new(run, None),
-            Start::After(cursor) => LiveReader::new(run, Some(cursor.live)),
-            Start::Beginning | Start::From(_) => LiveReader::new(run, Some(0)),
+            StreamStart::Tail => LiveReader::new(run, None),
+            StreamStart::After(cursor) => LiveReader::new(run, Some(cursor.live)),
+            StreamStart::Beginning | StreamStart::From(_) => LiveReader::new(run, Some(0)),
         };
         let events = match start {
-            Start::Beginning => Tail::new(&journal, Seq(1)),
-            Start::From(seq) => Tail::new(&journal, seq),
-            Start::After(cursor) => Tail::new(&journal, cursor.seq.next()),
-            Start::Tail => Tail::at_end(&journal)?,
+            StreamStart::Beginning => Tail::new(&journal, Seq(1)),
+            StreamStart::From(seq) => Tail::new(&journal, seq),
+            StreamStart::After(cursor) => Tail::new(&journal, cursor.seq.next()),
+            StreamStart::Tail => Tail::at_end(&journal)?,
         };
         let seen = Cursor { seq: events.last(), live: live.last() };
         let not_before = match start {
-            Start::From(_) => events.last(),
+            StreamStart::From(_) => events.last(),
             _ => Seq(0),
         };
         let (lines, shown) = (VecDeque::new(), VecDeque::new());
@@ -107,7 +107,7 @@ impl RunStream {
         self
     }
 
-    /// What was handed out so far; [`Start::After`] goes on from here.
+    /// What was handed out so far; [`StreamStart::After`] goes on from here.
     pub fn cursor(&self) -> Cursor {
         self.seen
     }
@@ -187,9 +187,9 @@ impl RunStream {
             self.shown.iter_mut().rev().take_while(|s| s.after > after).for_each(|s| s.after = after);
             if missed > 0 {
                 let item = StreamItem::Missed(std::mem::take(&mut missed));
-                self.shown.push_back(Shown { after, item });
+                self.shown.push_back(PendingLive { after, item });
             }
-            self.shown.push_back(Shown { after, item: StreamItem::Live(record) });
+            self.shown.push_back(PendingLive { after, item: StreamItem::Live(record) });
         }
     }
 }

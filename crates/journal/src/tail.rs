@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct JournalLine {
     /// As it stands in the file, without the line end: an event of a newer version keeps its words.
     pub text: String,
     /// What it says.
@@ -30,9 +30,9 @@ pub(crate) struct Tail {
 }
 
 /// What one look at a line gave.
-enum Look {
+enum LineRead {
     /// An event that was not handed out yet.
-    New(Box<Line>),
+    New(Box<JournalLine>),
     /// One that was.
     Seen,
     /// Not what should stand here: the file is another one than we took it for.
@@ -58,7 +58,11 @@ impl Tail {
     }
 
     /// Hands over what has come since the last call, at most `most` events, complete lines only.
-    pub(crate) fn poll(&mut self, most: usize, each: &mut dyn FnMut(Line)) -> Result<(), JournalError> {
+    pub(crate) fn poll(
+        &mut self,
+        most: usize,
+        each: &mut dyn FnMut(JournalLine),
+    ) -> Result<(), JournalError> {
         // Gone for a moment (an agent's `git clean`); it will be back.
         let Ok(meta) = std::fs::metadata(&self.path) else { return Ok(()) };
         let other = self.inode.is_some_and(|inode| inode != meta.ino());
@@ -86,7 +90,11 @@ impl Tail {
     }
 
     /// Reads on from `at`; says what is wrong where the file is not what it was.
-    fn read(&mut self, most: usize, each: &mut dyn FnMut(Line)) -> Result<Option<String>, JournalError> {
+    fn read(
+        &mut self,
+        most: usize,
+        each: &mut dyn FnMut(JournalLine),
+    ) -> Result<Option<String>, JournalError> {
         let fail = |e| JournalError::file("read", &self.path, e);
         let mut file = File::open(&self.path).map_err(fail)?;
         file.seek(SeekFrom::Start(self.at)).map_err(fail)?;
@@ -99,16 +107,16 @@ impl Tail {
             if read == 0 || !bytes.ends_with(b"\n") {
                 return Ok(None);
             }
-            match look(&bytes, self.last) {
-                Look::New(line) => {
+            match read_line(&bytes, self.last) {
+                LineRead::New(line) => {
                     self.last = line.event.seq;
                     given += 1;
                     each(*line);
                 }
-                Look::Seen => {}
+                LineRead::Seen => {}
                 // A torn last line is not yet an event.
-                Look::Foreign(_) if reader.fill_buf().map_err(fail)?.is_empty() => return Ok(None),
-                Look::Foreign(reason) => return Ok(Some(reason)),
+                LineRead::Foreign(_) if reader.fill_buf().map_err(fail)?.is_empty() => return Ok(None),
+                LineRead::Foreign(reason) => return Ok(Some(reason)),
             }
             self.at += read as u64;
         }
@@ -120,17 +128,17 @@ impl Tail {
     }
 }
 
-fn look(bytes: &[u8], last: Seq) -> Look {
+fn read_line(bytes: &[u8], last: Seq) -> LineRead {
     // What was seen needs no second reading.
     if seq_of(bytes).is_some_and(|seq| seq <= last) {
-        return Look::Seen;
+        return LineRead::Seen;
     }
     let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
     match serde_json::from_str::<Event>(&text) {
-        Ok(event) if event.seq <= last => Look::Seen,
-        Ok(event) if event.seq == last.next() => Look::New(Box::new(Line { text, event })),
-        Ok(event) => Look::Foreign(format!("its seq is {}, but {} was expected", event.seq, last.next())),
-        Err(error) => Look::Foreign(error.to_string()),
+        Ok(event) if event.seq <= last => LineRead::Seen,
+        Ok(event) if event.seq == last.next() => LineRead::New(Box::new(JournalLine { text, event })),
+        Ok(event) => LineRead::Foreign(format!("its seq is {}, but {} was expected", event.seq, last.next())),
+        Err(error) => LineRead::Foreign(error.to_string()),
     }
 }
 

@@ -9,13 +9,13 @@ use ralph_domain::id::{RunId, Seq};
 use ralph_domain::lease::{DriverLease, Epoch};
 use ralph_domain::ports::Stream;
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_journal::artifacts::{self, LOG_HEAD, LOG_TAIL, OutputLog};
 use ralph_journal::follow::Follower;
 use ralph_journal::journal::{Integrity, Journal, Places};
 use ralph_journal::layout::RalphDir;
-use ralph_journal::lock::{self, Holder, LockError, RunLock};
+use ralph_journal::lock::{self, LockError, LockHolder, RunLock};
 use ralph_journal::{JournalError, inbox, snapshot};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn spec(path: &Path) -> RunSpec {
         created_at: Timestamp::UNIX_EPOCH,
         task: Task::from_prompt("t", "PROMPT.md").unwrap(),
         settings: ConfigFile::default().resolve(),
-        place: Place::InPlace,
+        place: WorkspaceKind::InPlace,
         workspace: path.join("repo"),
         origin: path.join("repo"),
         branch: None,
@@ -74,7 +74,7 @@ fn write(places: &Places, count: usize) -> Journal {
     journal
 }
 
-fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_journal::journal::Opened) {
+fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_journal::journal::OpenedJournal) {
     let mut events = Vec::new();
     let (journal, opened) =
         Journal::open(places.clone(), redactor(), &mut |e| events.push(e.clone())).unwrap();
@@ -317,7 +317,7 @@ fn letters_arrive_in_order_with_their_places_and_nonsense_is_told() {
 #[test]
 fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
     let f = folder();
-    let me = Holder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
+    let me = LockHolder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
     let path = f.dir.lock();
     assert_eq!(lock::holder(&path), None);
     let held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
@@ -335,7 +335,7 @@ fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
 #[test]
 fn a_lock_tells_of_its_driver_and_one_of_an_older_version_is_read() {
     let f = folder();
-    let me = Holder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
+    let me = LockHolder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
     let path = f.dir.lock();
     let mut held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
     let bare =
@@ -343,11 +343,11 @@ fn a_lock_tells_of_its_driver_and_one_of_an_older_version_is_read() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing is told before a driver has started");
     let lease =
         DriverLease { machine: Some("m1".into()), epoch: Some(Epoch(3)), version: Some("0.1.0".into()) };
-    held.tell(&lease).unwrap();
-    assert_eq!(lock::holder(&path), Some(Holder { lease, ..me.clone() }));
-    held.tell(&DriverLease::default()).unwrap();
+    held.record_driver(&lease).unwrap();
+    assert_eq!(lock::holder(&path), Some(LockHolder { lease, ..me.clone() }));
+    held.record_driver(&DriverLease::default()).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing of the longer text is left");
-    assert_eq!(serde_json::from_str::<Holder>(&bare).unwrap(), me);
+    assert_eq!(serde_json::from_str::<LockHolder>(&bare).unwrap(), me);
 }
 
 #[test]

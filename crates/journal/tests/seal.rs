@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use ralph_domain::event::EventBody;
 use ralph_domain::redact::Redactor;
 use ralph_journal::JournalError;
-use ralph_journal::journal::{Integrity, Journal, Opened, Places};
+use ralph_journal::journal::{Integrity, Journal, OpenedJournal, Places};
 use ralph_journal::layout::RalphDir;
 use ralph_journal::seal::{FileSeal, Seal, Settle};
 use std::io::{self, Cursor, Read};
@@ -71,7 +71,7 @@ impl Folder {
     fn create(&self) -> Journal {
         Journal::create_sealed(self.places.clone(), Some(Box::new(self.seal.clone())), redactor()).unwrap()
     }
-    fn open(&self) -> Result<(Opened, usize), JournalError> {
+    fn open(&self) -> Result<(OpenedJournal, usize), JournalError> {
         let mut events = 0;
         let seal: Box<dyn Seal> = Box::new(self.seal.clone());
         let (_, opened) =
@@ -173,7 +173,7 @@ fn a_file_that_cannot_be_made_is_done_without() {
     drop(journal);
     let (journal, opened) = Journal::open(places, redactor(), &mut |_| {}).unwrap();
     assert!(!journal.is_sealed());
-    assert_eq!(opened, Opened::default());
+    assert_eq!(opened, OpenedJournal::default());
     let mut seal = FileSeal::at(std::path::Path::new("/dev/null/no/seal.jsonl"));
     assert!(seal.append(b"x", 0).is_err());
 }

@@ -10,8 +10,8 @@ use ralph_domain::id::Seq;
 use ralph_domain::redact::Redactor;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RunDir;
-use ralph_journal::live::{LIVE_MAX, LiveBody, LiveLog, Moment, Voice};
-use ralph_journal::stream::{Cursor, RunStream, Start, StreamItem};
+use ralph_journal::live::{LIVE_MAX, LiveBody, LiveLog, LivePosition, LiveStream};
+use ralph_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_journal::wake::{Waker, poke};
 use ralph_journal::{inbox, index};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn run_in(folder: &Path) -> RunDir {
     let run = RunDir::at(folder);
@@ -38,8 +38,8 @@ fn append(journal: &mut Journal, count: usize) {
     }
 }
 
-fn moment(seq: u64) -> Moment {
-    Moment { at: Timestamp::UNIX_EPOCH, elapsed: Duration::ZERO, seq: Seq(seq), iteration: 1 }
+fn moment(seq: u64) -> LivePosition {
+    LivePosition { at: Timestamp::UNIX_EPOCH, elapsed: Duration::ZERO, seq: Seq(seq), iteration: 1 }
 }
 
 /// Everything there is, in short: events as numbers, text as it stands.
@@ -69,32 +69,35 @@ fn short(item: &StreamItem) -> String {
 fn what_was_shown_stands_between_the_events_it_came_between() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
-    let mut stream = RunStream::open(&run, Start::Beginning).unwrap();
+    let mut stream = RunStream::open(&run, StreamStart::Beginning).unwrap();
     assert_eq!(all(&mut stream), [""; 0], "there is no journal yet");
     let mut journal = journal(&run);
     let mut live = LiveLog::new(&run);
     append(&mut journal, 1);
-    live.text(moment(1), &Voice::Agent, b"hel");
-    live.text(moment(1), &Voice::Agent, b"lo");
+    live.text(moment(1), &LiveStream::Agent, b"hel");
+    live.text(moment(1), &LiveStream::Agent, b"lo");
     live.note(moment(1), &LiveBody::ToolCall { name: "edit".into(), what: "a.rs".into() });
     live.flush();
     append(&mut journal, 2);
-    live.text(moment(3), &Voice::Check("tests".into()), b"ok");
+    live.text(moment(3), &LiveStream::Check("tests".into()), b"ok");
     live.flush();
     append(&mut journal, 1);
     let whole = ["1", "hello", "\"tool_call\"", "2", "3", "\"check_output\"", "4"];
     assert_eq!(all(&mut stream), whole);
-    assert_eq!(all(&mut RunStream::open(&run, Start::Beginning).unwrap()), whole);
-    assert_eq!(all(&mut RunStream::open(&run, Start::From(Seq(3))).unwrap()), ["3", "\"check_output\"", "4"]);
-    let half = Start::After(Cursor { seq: Seq(1), live: 1 });
+    assert_eq!(all(&mut RunStream::open(&run, StreamStart::Beginning).unwrap()), whole);
+    assert_eq!(
+        all(&mut RunStream::open(&run, StreamStart::From(Seq(3))).unwrap()),
+        ["3", "\"check_output\"", "4"]
+    );
+    let half = StreamStart::After(Cursor { seq: Seq(1), live: 1 });
     assert_eq!(all(&mut RunStream::open(&run, half).unwrap()), whole[2..]);
     assert_eq!(
-        all(&mut RunStream::open(&run, Start::Beginning).unwrap().events_only()),
+        all(&mut RunStream::open(&run, StreamStart::Beginning).unwrap().events_only()),
         ["1", "2", "3", "4"]
     );
-    let mut tail = RunStream::open(&run, Start::Tail).unwrap();
+    let mut tail = RunStream::open(&run, StreamStart::Tail).unwrap();
     assert_eq!(all(&mut tail), [""; 0]);
-    live.text(moment(4), &Voice::Agent, b"new");
+    live.text(moment(4), &LiveStream::Agent, b"new");
     live.flush();
     append(&mut journal, 1);
     assert_eq!(all(&mut tail), ["new", "5"]);
@@ -118,11 +121,15 @@ fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
     damaged[..20].fill(b'x');
     std::fs::write(run.events(), &damaged).unwrap();
     let expected: Vec<String> = (600..=700).map(|n: u64| n.to_string()).collect();
-    assert_eq!(all(&mut RunStream::open(&run, Start::From(Seq(600))).unwrap()), expected);
+    assert_eq!(all(&mut RunStream::open(&run, StreamStart::From(Seq(600))).unwrap()), expected);
     std::fs::write(run.events(), &whole).unwrap();
     for lie in ["513 7\n", "513 999999999\n", "600 0\n", "no marks\n", ""] {
         std::fs::write(run.index(), lie).unwrap();
-        assert_eq!(all(&mut RunStream::open(&run, Start::From(Seq(600))).unwrap()), expected, "{lie:?}");
+        assert_eq!(
+            all(&mut RunStream::open(&run, StreamStart::From(Seq(600))).unwrap()),
+            expected,
+            "{lie:?}"
+        );
     }
     // Whoever opens the journal to go on makes the marks again.
     let places = Places { dir: run.clone(), seal: None, spare: None };
@@ -140,14 +147,14 @@ fn a_live_log_is_bounded_and_a_slow_reader_is_told_what_it_missed() {
     let mut journal = journal(&run);
     append(&mut journal, 1);
     let piece = "x".repeat(4096);
-    let mut fast = RunStream::open(&run, Start::Beginning).unwrap();
+    let mut fast = RunStream::open(&run, StreamStart::Beginning).unwrap();
     let mut read = 0;
-    let mut slow = RunStream::open(&run, Start::Beginning).unwrap();
-    live.text(moment(1), &Voice::Agent, b"first");
+    let mut slow = RunStream::open(&run, StreamStart::Beginning).unwrap();
+    live.text(moment(1), &LiveStream::Agent, b"first");
     live.flush();
     assert_eq!(all(&mut slow), ["1", "first"]);
     for _ in 0..2 * LIVE_MAX / 4096 + 300 {
-        live.text(moment(1), &Voice::Agent, piece.as_bytes());
+        live.text(moment(1), &LiveStream::Agent, piece.as_bytes());
         live.flush();
         read += all(&mut fast).iter().filter(|told| **told == piece).count() as u64;
     }
@@ -159,7 +166,7 @@ fn a_live_log_is_bounded_and_a_slow_reader_is_told_what_it_missed() {
     let missed: u64 = told[0]["missed ".len()..].parse().unwrap();
     assert_eq!(missed + told.len() as u64 - 1, read);
     // A flood between two writes is cut, and that is said.
-    live.text(moment(1), &Voice::Agent, "y".repeat(1 << 20).as_bytes());
+    live.text(moment(1), &LiveStream::Agent, "y".repeat(1 << 20).as_bytes());
     live.flush();
     assert!(all(&mut slow).contains(&"\"left_out\"".to_owned()));
 }
@@ -169,24 +176,24 @@ fn numbers_go_on_over_a_new_process_a_torn_line_and_a_character_in_two_pieces() 
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
     append(&mut journal(&run), 1);
-    let mut stream = RunStream::open(&run, Start::Beginning).unwrap();
+    let mut stream = RunStream::open(&run, StreamStart::Beginning).unwrap();
     let mut live = LiveLog::new(&run);
-    live.text(moment(1), &Voice::Agent, "a".repeat(4095).as_bytes());
-    live.text(moment(1), &Voice::Agent, "é".as_bytes());
+    live.text(moment(1), &LiveStream::Agent, "a".repeat(4095).as_bytes());
+    live.text(moment(1), &LiveStream::Agent, "é".as_bytes());
     drop(live);
     let text: String = all(&mut stream)[1..].concat();
     assert!(text.ends_with("aé"), "{}", &text[4090..]);
     let mut file = std::fs::OpenOptions::new().append(true).open(run.live()).unwrap();
     file.write_all(b"{\"n\":3,\"at\":\"20").unwrap();
     let mut live = LiveLog::new(&run);
-    live.text(moment(1), &Voice::Agent, b"second");
+    live.text(moment(1), &LiveStream::Agent, b"second");
     drop(live);
     assert_eq!(all(&mut stream), ["second"]);
     assert_eq!(stream.cursor().live, 3);
     // Somebody removes it all, and another process begins anew.
     std::fs::remove_file(run.live()).unwrap();
     let mut live = LiveLog::new(&run);
-    live.text(moment(1), &Voice::Agent, b"third");
+    live.text(moment(1), &LiveStream::Agent, b"third");
     drop(live);
     assert_eq!(all(&mut stream), ["third"]);
     // A link is not followed, by writer and reader.
@@ -194,7 +201,7 @@ fn numbers_go_on_over_a_new_process_a_torn_line_and_a_character_in_two_pieces() 
     std::fs::write(&other, "").unwrap();
     std::fs::remove_file(run.live()).unwrap();
     std::os::unix::fs::symlink(&other, run.live()).unwrap();
-    LiveLog::new(&run).text(moment(1), &Voice::Agent, b"fourth");
+    LiveLog::new(&run).text(moment(1), &LiveStream::Agent, b"fourth");
     assert_eq!(std::fs::read(&other).unwrap(), b"");
     assert_eq!(all(&mut stream), [""; 0]);
 }
@@ -208,13 +215,13 @@ fn a_letter_wakes_whoever_drives_and_a_stale_socket_harms_nobody() {
         poke(&run);
         let waker = Waker::listen(&run).unwrap();
         inbox::send(&run, "ana", Control::Pause).unwrap();
-        waker.wait(PATIENCE);
+        waker.wait(TIMEOUT);
         waker.wait(Duration::from_millis(1));
         // A driver that was killed leaves its socket; the next one takes its place.
         std::mem::forget(waker);
         let next = Waker::listen(&run).unwrap();
         poke(&run);
-        next.wait(PATIENCE);
+        next.wait(TIMEOUT);
         drop(next);
         assert!(!run.wake().exists());
         inbox::send(&run, "ana", Control::Resume).unwrap();
@@ -230,7 +237,7 @@ fn writes_as_another_process() {
     let mut live = LiveLog::new(&run);
     for n in 1..=600 {
         append(&mut journal, 1);
-        live.text(moment(n), &Voice::Agent, format!("after {n}").as_bytes());
+        live.text(moment(n), &LiveStream::Agent, format!("after {n}").as_bytes());
         live.flush();
     }
 }
@@ -239,7 +246,7 @@ fn writes_as_another_process() {
 fn another_process_is_followed_while_it_writes() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
-    let mut stream = RunStream::open(&run, Start::Tail).unwrap();
+    let mut stream = RunStream::open(&run, StreamStart::Tail).unwrap();
     let mut writer = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "writes_as_another_process"])
         .env("RALPH_TEST_WRITER", folder.path())
@@ -248,7 +255,7 @@ fn another_process_is_followed_while_it_writes() {
         .unwrap();
     let mut told: Vec<String> = Vec::new();
     while told.len() < 1200 {
-        let items = stream.wait(PATIENCE).unwrap();
+        let items = stream.wait(TIMEOUT).unwrap();
         assert!(!items.is_empty(), "{} told", told.len());
         told.extend(items.iter().map(short));
     }
@@ -390,12 +397,13 @@ impl Story {
             Happening::Poll => self.poll(),
             Happening::Reopen => {
                 let cursor = self.stream.cursor();
-                self.stream = RunStream::open(&self.run, Start::After(cursor)).unwrap();
+                self.stream = RunStream::open(&self.run, StreamStart::After(cursor)).unwrap();
             }
             Happening::ReopenFrom => {
                 self.poll();
                 let from = self.seq / 2 + 1;
-                let mut part = RunStream::open(&self.run, Start::From(Seq(from))).unwrap().events_only();
+                let mut part =
+                    RunStream::open(&self.run, StreamStart::From(Seq(from))).unwrap().events_only();
                 let expected: Vec<String> = (from..=self.seq).map(|n| n.to_string()).collect();
                 assert_eq!(all(&mut part), expected);
             }
@@ -411,7 +419,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let run = run_in(folder.path());
-        let stream = RunStream::open(&run, Start::Beginning).unwrap();
+        let stream = RunStream::open(&run, StreamStart::Beginning).unwrap();
         let live = LiveLog::new(&run);
         let mut teller = Story {
             run, text: Vec::new(), seq: 0, shown: 0, live, stream, events: Vec::new(), texts: Vec::new(),

@@ -3,8 +3,8 @@
 use crate::process;
 use crate::way::Way;
 use ralph_domain::config::NotifyConfig;
+use ralph_domain::notify::heading;
 use ralph_domain::ports::Notification;
-use ralph_domain::tell::heading;
 use ralph_domain::vars::Vars;
 
 pub(crate) struct Command {

@@ -2,8 +2,8 @@
 
 use crate::process;
 use crate::way::Way;
+use ralph_domain::notify::{body, heading};
 use ralph_domain::ports::{Notification, Occasion};
-use ralph_domain::tell::{body, heading};
 use ralph_domain::vars::Vars;
 
 pub(crate) struct Desktop {

@@ -3,8 +3,8 @@
 use crate::http::Post;
 use crate::way::{Way, variable};
 use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
+use ralph_domain::notify::{body, heading};
 use ralph_domain::ports::Notification;
-use ralph_domain::tell::{body, heading};
 use ralph_domain::vars::Vars;
 
 pub(crate) struct Slack {

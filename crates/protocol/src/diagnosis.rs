@@ -90,7 +90,7 @@ pub struct ModelSuggestion {
 const TEXT_MAX: usize = 2000;
 
 impl Report {
-    /// Reads a model's answer; the error says what is wrong, for the model to mend.
+    /// Reads a model's answer; the error says what is wrong, for the model to fix.
     pub fn parse(answer: &str) -> Result<Self, String> {
         let json = match (answer.find('{'), answer.rfind('}')) {
             (Some(from), Some(to)) if from < to => &answer[from..=to],

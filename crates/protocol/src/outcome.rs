@@ -22,7 +22,7 @@ pub enum EndReason {
     MaxTokens,
     /// Time used up, or the deadline reached.
     Timeout,
-    /// Circling, and nothing helped.
+    /// Stuck, and no recovery step helped.
     Stuck,
     /// Waits for a person.
     NeedsHuman,
@@ -94,7 +94,7 @@ impl EndReason {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum HumanReason {
-    /// The run circles and the ladder is used up.
+    /// The run is stuck, and every recovery step was tried.
     Stuck,
     /// Refs moved.
     RefsMoved,

@@ -44,7 +44,7 @@ pub struct Proof {
     pub weakened: Vec<Finding>,
     /// What did not hold.
     pub failed: Vec<String>,
-    /// What only a person can mend, where that is why it failed.
+    /// What only a person can fix, where that is why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Finished iterations.

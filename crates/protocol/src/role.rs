@@ -12,7 +12,7 @@ pub enum Role {
     Builder,
     /// Reads it and says what is wrong; changes nothing.
     Reviewer,
-    /// Adds and mends tests.
+    /// Adds and fixes tests.
     Tester,
     /// Keeps the documentation true.
     #[serde(alias = "doc", alias = "documenter")]
@@ -39,11 +39,11 @@ impl Role {
             Self::Reviewer => {
                 "You are the reviewer of this session: read what has changed and compare it with the task. Change no \
                  file. Your final message is a list of findings, the most serious first, each with its file and line and \
-                 what to do; it becomes the builder's next input. Say `no findings` where there is nothing to mend."
+                 what to do; it becomes the builder's next input. Say `no findings` where there is nothing to fix."
             }
             Self::Tester => {
                 "You are the tester of this session: look for what is not tested and for tests that cannot fail. Add or \
-                 mend tests; do not change the code they test. Your final message lists what fails and why; it becomes \
+                 fix tests; do not change the code they test. Your final message lists what fails and why; it becomes \
                  the builder's next input."
             }
             Self::Docs => {

@@ -1,6 +1,6 @@
 //! The helper processes of sandboxes, and which program plays them.
 //!
-//! The guard and what stands between it and a fenced command are small processes of their own. A program that owns
+//! The guard and what stands between it and a sandboxed command are small processes of their own. A program that owns
 //! sandboxes plays them itself when it is started again with a helper's arguments ([`init`]), or names another program
 //! that does ([`crate::LocalOptions::guard_exe`]; `ralph` is one). It is never started again on the mere hope that it would.
 
@@ -20,7 +20,7 @@ pub fn init() {
 }
 
 /// Plays the part of a helper process where the arguments (without the program) name one: `__guard <fd>` watches over a
-/// run's commands, `__fence …` and `__inside …` put one behind its fence. Returns the exit code.
+/// run's commands, `__fence …` and `__inside …` put one in its sandbox. Returns the exit code.
 ///
 /// Like [`init`], for a program that ends itself. It is called before anything else is set up, so that helpers stay small.
 pub fn helper(args: impl Iterator<Item = OsString>) -> Option<i32> {
@@ -35,9 +35,9 @@ fn play(mut args: impl Iterator<Item = OsString>) -> Option<i32> {
     match args.next()?.to_str()? {
         "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
         "__forward" => Some(local::egress::forward_main(args)),
-        "__fence" => Some(local::fence::launch_main(args)),
+        "__fence" => Some(local::isolation::launch_main(args)),
         "__try" => Some(local::escapes::try_main(args)),
-        "__inside" => Some(local::fence::inside_main(args)),
+        "__inside" => Some(local::isolation::inside_main(args)),
         _ => None,
     }
 }

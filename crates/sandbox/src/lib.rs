@@ -32,7 +32,7 @@ mod shell;
 mod sweep;
 mod wire;
 
-pub use local::fence::{self, Fence, FenceSpec};
+pub use local::isolation::{self, IsolationSpec, LocalIsolation};
 pub use local::{LocalManaged, LocalOptions, LocalProvider, LocalSandbox};
 pub use local::{egress, escapes};
 pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemorySandbox, MemoryWorkspace};

@@ -101,7 +101,7 @@ fn a_folder_of_this_machine_as_the_workspace_passes_too() {
 #[test]
 fn a_container_is_fenced() {
     let Some(options) = engine() else { return };
-    let mut spec = spec("fenced");
+    let mut spec = spec("sandboxed");
     spec.resources.memory_gib = Some(0.25);
     spec.resources.vcpu = Some(0.5);
     spec.env.insert("OF_THE_RUN".to_owned(), "yes".to_owned());

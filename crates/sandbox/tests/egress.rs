@@ -1,4 +1,4 @@
-//! The way into the network from behind the fence, and the way back.
+//! The way into the network from inside the sandbox, and the way back.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
 mod common;
@@ -6,9 +6,9 @@ mod common;
 use common::{Output, PROBE, Sink, run, sh};
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{Sandbox as _, StopCause};
-use ralph_sandbox::egress::{EgressPolicy, Endpoint, HostRule, Refusal};
-use ralph_sandbox::fence::detect;
-use ralph_sandbox::{FenceSpec, LocalOptions, LocalSandbox};
+use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule};
+use ralph_sandbox::isolation::detect;
+use ralph_sandbox::{IsolationSpec, LocalOptions, LocalSandbox};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -41,11 +41,11 @@ fn server() -> SocketAddr {
 struct Net {
     _dir: tempfile::TempDir,
     sandbox: LocalSandbox,
-    refusals: Arc<Mutex<Vec<Refusal>>>,
+    refusals: Arc<Mutex<Vec<EgressRefusal>>>,
     dialled: Arc<Mutex<Vec<SocketAddr>>>,
 }
 
-/// A fenced sandbox whose listed names lead to `to`, and whose every connection goes to `really`.
+/// A sandboxed sandbox whose listed names lead to `to`, and whose every connection goes to `really`.
 fn net(
     isolation: Isolation,
     allow: &[&str],
@@ -56,7 +56,7 @@ fn net(
     let dir = tempfile::tempdir().unwrap();
     let work = dir.path().join("work");
     std::fs::create_dir(&work).unwrap();
-    let refusals: Arc<Mutex<Vec<Refusal>>> = Arc::default();
+    let refusals: Arc<Mutex<Vec<EgressRefusal>>> = Arc::default();
     let dialled: Arc<Mutex<Vec<SocketAddr>>> = Arc::default();
     let mut policy =
         EgressPolicy::new(allow.iter().map(|rule| HostRule::parse(rule).unwrap()).collect(), endpoints);
@@ -68,10 +68,10 @@ fn net(
     });
     let told = Arc::clone(&refusals);
     policy.on_refusal = Some(Arc::new(move |refusal| told.lock().unwrap().push(refusal.clone())));
-    let mut spec = FenceSpec::new(dir.path().join("run"));
+    let mut spec = IsolationSpec::new(dir.path().join("run"));
     spec.egress = Some(policy);
-    let fence = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
-        Ok(fence) => fence,
+    let isolation = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
+        Ok(isolation) => isolation,
         Err(why) => {
             println!("skipped: {why}");
             return None;
@@ -79,7 +79,7 @@ fn net(
     };
     let options = LocalOptions {
         guard_exe: Some(PathBuf::from(PROBE)),
-        fence,
+        isolation,
         ..LocalOptions::new("egress", &ralph_testkit::vars())
     };
     let sandbox = LocalSandbox::start(&work, options).unwrap();

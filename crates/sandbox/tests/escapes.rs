@@ -1,11 +1,11 @@
-//! Every way out that is known, tried by a program behind the fence.
+//! Every way out that is known, tried by a program in the sandbox.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
 mod common;
 
 use ralph_domain::config::Isolation;
-use ralph_sandbox::escapes::{self, Seen};
-use ralph_sandbox::fence::detect;
+use ralph_sandbox::escapes::{self, AttemptResult};
+use ralph_sandbox::isolation::detect;
 
 fn holds(isolation: Isolation, name: &str) {
     let report = detect(&ralph_testkit::vars());
@@ -33,7 +33,7 @@ fn holds(isolation: Isolation, name: &str) {
     }
     let wrong: Vec<&str> = rows.iter().filter(|row| !row.ok()).map(|row| row.name).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
-    let controls = rows.iter().filter(|row| row.without == Seen::Escaped).count();
+    let controls = rows.iter().filter(|row| row.without == AttemptResult::Escaped).count();
     assert!(controls >= 10, "{controls} controls");
 }
 

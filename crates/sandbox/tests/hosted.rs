@@ -12,14 +12,14 @@ use ralph_domain::ports::{
     WriteMode,
 };
 use ralph_sandbox::LocalProvider;
-use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Keeper, Logins, Maker, is_of_run};
+use ralph_sandbox::hosted::{HostedKeeper, HostedOptions, HostedSandbox, Logins, ProviderFactory, is_of_run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 struct Folders(PathBuf);
 
-impl Maker for Folders {
+impl ProviderFactory for Folders {
     fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
         Ok(Box::new(LocalProvider::new(&self.0, &ralph_testkit::vars()).with_guard(PROBE.into())))
     }
@@ -31,7 +31,7 @@ impl Maker for Folders {
 struct Bench {
     dir: tempfile::TempDir,
     sandbox: HostedSandbox,
-    keeper: Keeper,
+    keeper: HostedKeeper,
 }
 
 impl Bench {

@@ -1,8 +1,8 @@
 //! Prints what reading large tasks costs: `cargo run --release -p ralph-task --example parse_cost`.
 #![allow(clippy::print_stdout, reason = "an example that prints its measurements")]
 
-use ralph_task::dialect::{Dialect, Files, checkbox, parse, plan_edit};
-use ralph_task::lint::{Facts, lint};
+use ralph_task::dialect::{Dialect, TaskTexts, checkbox, parse, plan_edit};
+use ralph_task::lint::{LintFacts, lint};
 use std::time::Instant;
 
 fn main() {
@@ -13,9 +13,9 @@ fn main() {
         ("PROMPT.md", Dialect::PromptMd, format!("# Task\n{}", "word ".repeat(200_000))),
     ] {
         let size = text.len() as f64 / 1e6;
-        let files = Files::new(name, text);
+        let files = TaskTexts::new(name, text);
         let parsed = time(|| parse(dialect, &files).is_ok());
-        let linted = time(|| !lint(dialect, &files, &Facts::default()).refuses());
+        let linted = time(|| !lint(dialect, &files, &LintFacts::default()).refuses());
         println!("{name:14} {size:.2} MB   parse {parsed}   lint {linted}");
     }
     let (md, json) = (task_md(), tasks_json());

@@ -2,7 +2,7 @@
 //! both frozen into one [`spec::RunSpec`].
 //!
 //! Reading never opens a file: texts come in, values and diagnostics with their places go out. What cannot be read
-//! unambiguously is an error that says what mends it.
+//! unambiguously is an error that says what fixes it.
 
 pub mod budget;
 pub mod command_line;

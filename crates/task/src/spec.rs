@@ -123,11 +123,11 @@ impl Task {
     }
 }
 
-/// Where the agent's tree is.
+/// The kind of workspace a run has: in place, a worktree or a clone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
-pub enum Place {
-    /// The user's own working tree; behind a fence on a twin of it.
+pub enum WorkspaceKind {
+    /// The user's own working tree; in a sandbox on a copy of it.
     InPlace,
     /// A linked worktree of the user's repo.
     Worktree,
@@ -141,7 +141,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl WorkspaceKind {
     /// The word used in files and messages.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -168,7 +168,7 @@ pub struct RunSpec {
     /// How.
     pub settings: Settings,
     /// Where.
-    pub place: Place,
+    pub place: WorkspaceKind,
     /// The folder of the agent's tree.
     pub workspace: PathBuf,
     /// The user's folder that the run was started from.
@@ -196,14 +196,14 @@ impl RunSpec {
     pub fn commits_on_branch(&self) -> bool {
         self.branch.is_some()
     }
-    /// Whether the agent works on a twin of the user's tree, whose files are handed back.
+    /// Whether the agent works on a copy of the user's tree, whose files are handed back.
     pub fn hands_back(&self) -> bool {
-        self.place == Place::InPlace && self.workspace != self.origin
+        self.place == WorkspaceKind::InPlace && self.workspace != self.origin
     }
     /// The folder that the run belongs to, with its run folder in `.ralph/`: the user's own for a run in place, wherever
     /// the agent works.
     pub fn home(&self) -> &Path {
-        if self.place == Place::InPlace { &self.origin } else { &self.workspace }
+        if self.place == WorkspaceKind::InPlace { &self.origin } else { &self.workspace }
     }
 }
 

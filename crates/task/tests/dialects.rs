@@ -4,8 +4,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ralph_task::dialect::plan_edit::{changed_illegally, set_passes};
-use ralph_task::dialect::{Dialect, Files, checkbox, detect_text, frontmatter, parse, template};
-use ralph_task::lint::{Facts, apply_fixes, lint, prompt_sections};
+use ralph_task::dialect::{Dialect, TaskTexts, checkbox, detect_text, frontmatter, parse, template};
+use ralph_task::lint::{LintFacts, apply_fixes, lint, prompt_sections};
 
 /// Text out of the pieces that the readers look for, in any order: far more of it reaches their corners than of
 /// random text.
@@ -78,11 +78,12 @@ fn read_everything(text: &str) {
     let _ = (template::open_names(text), template::unknown_names(text), prompt_sections(text));
     let _ = detect_text("x", text);
     for dialect in Dialect::ALL {
-        let files =
-            Files::new(dialect.main_file(), text).with("ralph/prd.md", text).with("ralph/prompt.md", text);
-        let report = lint(dialect, &files, &Facts::default());
+        let files = TaskTexts::new(dialect.main_file(), text)
+            .with("ralph/prd.md", text)
+            .with("ralph/prompt.md", text);
+        let report = lint(dialect, &files, &LintFacts::default());
         assert!(report.task.is_some() || report.refuses(), "no task, no reason");
-        let again = lint(dialect, &files, &Facts::default());
+        let again = lint(dialect, &files, &LintFacts::default());
         assert_eq!(report, again, "the same text, the same findings");
         let _ = apply_fixes(text, &report.diagnostics);
         assert_eq!(parse(dialect, &files).is_err(), {
@@ -144,7 +145,7 @@ proptest! {
         let mut text = with_section(&text);
         let mut left = Vec::new();
         for _ in 0..6 {
-            let report = lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", text.as_str()), &Facts::default());
+            let report = lint(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", text.as_str()), &LintFacts::default());
             left = report.diagnostics.into_iter().filter(|d| d.edit.is_some()).collect();
             text = apply_fixes(&text, &left);
         }
@@ -162,7 +163,7 @@ proptest! {
         let text = format!("\u{feff}{{\"userStories\":{blank}[{}]{blank}}}{blank}", stories.join(","));
         let id = format!("S{at}");
         let changed = set_passes(&text, &id, !flags[at]).unwrap();
-        let task = parse(Dialect::Plan, &Files::new("tasks.json", changed.as_str())).unwrap();
+        let task = parse(Dialect::Plan, &TaskTexts::new("tasks.json", changed.as_str())).unwrap();
         for (i, story) in task.stories.iter().enumerate() {
             prop_assert_eq!(story.passes, flags[i] != (i == at));
         }
@@ -194,7 +195,7 @@ fn hostile_files_are_read_or_refused_in_bounded_time() {
         (Dialect::RalphTaskMd, "x".repeat(10_000_000)),
         (Dialect::PromptMd, "x".repeat(10_000_000)),
     ] {
-        let report = lint(dialect, &Files::new("task", text), &Facts::default());
+        let report = lint(dialect, &TaskTexts::new("task", text), &LintFacts::default());
         assert!(report.refuses());
     }
 }
@@ -203,7 +204,7 @@ fn hostile_files_are_read_or_refused_in_bounded_time() {
 #[test]
 fn a_bad_task_is_explained_line_by_line() {
     let text = "---\r\nmax_iterations: 5\r\nsandbox_provider: dokcer\r\n---\r\n# Task: Bad\r\n\r\n## Context\r\n- [ ] not here\r\n\r\n## Success criteria\r\n- [ ] M1.1 It works correctly\r\n- [ ] Ünï\r\n  - verify: `a` or `b`\r\n- [] M1.3 almost\r\n- [ ] M1.1 again\r\n  - verify: `npm test`\r\n";
-    let report = lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", text), &Facts::default());
+    let report = lint(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", text), &LintFacts::default());
     let shown: Vec<String> = report
         .diagnostics
         .iter()

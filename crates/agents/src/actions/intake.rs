@@ -1,4 +1,4 @@
-//! From a model's text to the contract: strict, and with words that let the model mend its answer.
+//! From a model's text to the contract: strict, and with words that let the model fix its answer.
 
 use super::contract::{
     ACTIONS_MAX, Action, COMMAND_SECONDS, COMMAND_SECONDS_MAX, Claims, Contract, OnError, WORDS_MAX,

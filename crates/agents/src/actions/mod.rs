@@ -1,5 +1,5 @@
 //! Agents of kind `actions`: one model call per session, which answers with a strict JSON contract of actions. An answer that
-//! breaks it may be mended a bounded number of times; what is then still wrong is recorded as a failure.
+//! breaks it may be fixed a bounded number of times; what is then still wrong is recorded as a failure.
 
 mod contract;
 pub mod intake;
@@ -14,9 +14,9 @@ use crate::bounded::{RESPONSE_MAX, value};
 use crate::session::call::{Caller, choose};
 use crate::session::deadline::Deadline;
 use crate::session::prompt::split;
-use crate::session::spend::{Pricing, Spend};
+use crate::session::spend::{Pricing, SpendCounter};
 use intake::IntakeError;
-use perform::{Performed, Performer};
+use perform::{ActionResults, Performer};
 use ralph_domain::config::{AgentConfig, Models};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
@@ -24,7 +24,7 @@ use ralph_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ReplyPart, StopReason, TextPart, UserPart,
 };
 use ralph_domain::ports::{
-    Agent, FINAL_MESSAGE_MAX, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Agent, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
     Stream,
 };
 use ralph_domain::redact::Redactor;
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 const REPAIR: &str = include_str!("templates/repair.md");
-/// How much of an answer that broke the contract is sent back to be mended.
+/// How much of an answer that broke the contract is sent back to be fixed.
 const SENT_BACK_MAX: usize = 64 * 1024;
 /// Claims of one session.
 const CLAIMS_MAX: usize = 500;
@@ -86,17 +86,17 @@ impl Agent for ActionsAgent {
         let deadline = Deadline::of(request);
         let choice = match choose(&self.models, &self.config, request.model) {
             Ok(choice) => choice,
-            Err(end) => return Ok(Told::default().report(end, &Spend::default(), deadline)),
+            Err(end) => return Ok(SessionSummary::default().report(end, &SpendCounter::default(), deadline)),
         };
         let mut caller = Caller {
             client: &*self.client,
             pricing: &self.prices,
             request,
             choice,
-            spend: Spend::default(),
+            spend: SpendCounter::default(),
             deadline,
         };
-        let mut told = Told::default();
+        let mut told = SessionSummary::default();
         let answer = self.answer(&mut caller, &mut told, sink);
         told.profile = caller.choice.profile.name.clone();
         told.model = caller.choice.profile.litellm_model.clone();
@@ -110,7 +110,7 @@ impl Agent for ActionsAgent {
                     sink,
                     redactor: &self.redactor,
                     deadline,
-                    done: Performed::default(),
+                    done: ActionResults::default(),
                 };
                 let end = performer.perform(&contract.actions, &inputs);
                 told.done = performer.done;
@@ -127,15 +127,15 @@ impl Agent for ActionsAgent {
     }
 
     /// Nothing of it lives between its sessions.
-    fn put_away(&self, _: PutAway) {}
+    fn release_resources(&self, _: ReleaseWhen) {}
 }
 
 impl ActionsAgent {
-    /// The model's answer, mended where that is needed and allowed.
+    /// The model's answer, fixed where that is needed and allowed.
     fn answer(
         &self,
         caller: &mut Caller<'_>,
-        told: &mut Told,
+        told: &mut SessionSummary,
         sink: &mut dyn SessionSink,
     ) -> Result<Contract, SessionEnd> {
         let prompt = split(caller.request.prompt, caller.request.stable);
@@ -160,7 +160,7 @@ impl ActionsAgent {
                     return Ok(contract);
                 }
                 Err(Unreadable::End(end)) if told.repairs == 0 => return Err(end),
-                Err(Unreadable::End(_)) => "the model gave no answer when it was asked to mend it".to_owned(),
+                Err(Unreadable::End(_)) => "the model gave no answer when it was asked to fix it".to_owned(),
                 Err(Unreadable::Problem(problem)) => problem.to_string(),
             };
             told.answer = Value::String(said.clone());
@@ -193,7 +193,7 @@ impl ActionsAgent {
 }
 
 enum Unreadable {
-    /// There is nothing to mend.
+    /// There is nothing to fix.
     End(SessionEnd),
     Problem(IntakeError),
 }
@@ -225,19 +225,19 @@ fn claims(contract: &Contract) -> Vec<String> {
     ids
 }
 
-/// What a session has to tell at its end.
+/// What a session leaves for its report: model, answer, repairs, the results of its actions.
 #[derive(Debug, Default)]
-struct Told {
+struct SessionSummary {
     profile: String,
     model: String,
     /// The contract, or the text that was none.
     answer: Value,
     repairs: u32,
     summary: String,
-    done: Performed,
+    done: ActionResults,
 }
 
-impl Told {
+impl SessionSummary {
     /// The summary, and what failed. A failure is told on the same line: a promise alone on a line would count.
     fn final_message(&self) -> String {
         let Some(failure) = &self.done.failure else {
@@ -250,7 +250,7 @@ impl Told {
         format!("{} But {failure}{rest}", text::one_line(&self.summary, 8000))
     }
 
-    fn report(self, end: SessionEnd, spend: &Spend, deadline: Deadline) -> SessionReport {
+    fn report(self, end: SessionEnd, spend: &SpendCounter, deadline: Deadline) -> SessionReport {
         let final_message = self.final_message();
         let response = json!({
             "format": "actions",

@@ -4,12 +4,12 @@ use super::contract::{Action, OnError};
 use super::patch::{self, Patched};
 use crate::bounded::{ACTION_INPUT_MAX, value};
 use crate::session::capture::Capture;
-use crate::session::confine::{self, Change};
+use crate::session::confine::{self, FileOperation};
 use crate::session::deadline::Deadline;
 use ralph_domain::event::SessionEnd;
 use ralph_domain::ports::{
-    ActionEnd, ActionStart, Ask, ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SessionRequest,
-    SessionSink, StopCause, Stream, Wishes, WriteMode,
+    ActionEnd, ActionStart, AgentRequests, Ask, ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError,
+    SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
 use ralph_domain::text;
@@ -32,25 +32,25 @@ pub(super) struct Performer<'a> {
     pub(super) sink: &'a mut dyn SessionSink,
     pub(super) redactor: &'a Redactor,
     pub(super) deadline: Deadline,
-    pub(super) done: Performed,
+    pub(super) done: ActionResults,
 }
 
-/// What came of the actions.
+/// The results of all actions of one reply.
 #[derive(Debug, Default)]
-pub(super) struct Performed {
+pub(super) struct ActionResults {
     /// One for each action, in order.
     pub(super) results: Vec<Value>,
     /// What the first failing action said, in one line.
     pub(super) failure: Option<String>,
     /// Actions that were not run.
     pub(super) skipped: usize,
-    pub(super) wishes: Wishes,
+    pub(super) wishes: AgentRequests,
     /// Processes that commands had left behind.
     pub(super) survivors: u32,
 }
 
-/// What came of one action.
-struct Came {
+/// The result of one action.
+struct ActionOutcome {
     ok: bool,
     /// Short, with the output of a command below it.
     result: String,
@@ -61,7 +61,7 @@ struct Came {
     end: Option<SessionEnd>,
 }
 
-impl Came {
+impl ActionOutcome {
     fn well(result: impl Into<String>) -> Self {
         Self { ok: true, result: result.into(), exit_code: None, file: None, end: None }
     }
@@ -115,7 +115,7 @@ impl Performer<'_> {
     }
 
     /// One action with its two events, its line for people and its record.
-    fn one(&mut self, number: u32, action: &Action, input: Value) -> Came {
+    fn one(&mut self, number: u32, action: &Action, input: Value) -> ActionOutcome {
         let what = text::one_line(action.what(), SHOWN_MAX);
         let line = match action {
             Action::Run { .. } => format!("running `{what}`"),
@@ -171,14 +171,14 @@ impl Performer<'_> {
         self.done.results.push(record);
     }
 
-    fn act(&mut self, number: u32, action: &Action) -> Came {
+    fn act(&mut self, number: u32, action: &Action) -> ActionOutcome {
         match action {
             Action::Run { command, cwd, timeout, .. } => self.run(number, command, cwd.as_deref(), *timeout),
             Action::Patch { path, patch, .. } => self.patch(path, patch),
             Action::Write { path, content, append, .. } => self.write(path, content, *append),
             Action::Commit { message, paths } => {
                 self.done.wishes.commit_message = Some(message.clone());
-                Came::well(match paths.len() {
+                ActionOutcome::well(match paths.len() {
                     0 => "noted; the engine commits".to_owned(),
                     many => {
                         format!(
@@ -192,25 +192,25 @@ impl Performer<'_> {
             Action::Pause { reason } => self.ask(Ask::Pause { reason: reason.clone() }),
             Action::StopFailure { reason } => self.ask(Ask::GiveUp { reason: reason.clone() }),
             Action::StopSuccess { .. } if self.done.failure.is_some() => {
-                Came::badly("does not count, as an action before it failed")
+                ActionOutcome::badly("does not count, as an action before it failed")
             }
             Action::StopSuccess { .. } => {
                 self.done.wishes.done = true;
-                Came::well("noted; the engine checks")
+                ActionOutcome::well("noted; the engine checks")
             }
         }
     }
 
-    fn ask(&mut self, ask: Ask) -> Came {
+    fn ask(&mut self, ask: Ask) -> ActionOutcome {
         self.done.wishes.ask = Some(ask);
-        Came::well("noted; the engine decides")
+        ActionOutcome::well("noted; the engine decides")
     }
 
-    fn run(&mut self, number: u32, command: &str, cwd: Option<&str>, timeout: Duration) -> Came {
+    fn run(&mut self, number: u32, command: &str, cwd: Option<&str>, timeout: Duration) -> ActionOutcome {
         let cwd = match cwd.map(confine::folder) {
             None => self.request.cwd.to_owned(),
             Some(Ok(folder)) => folder,
-            Some(Err(refusal)) => return Came::badly(refusal),
+            Some(Err(refusal)) => return ActionOutcome::badly(refusal),
         };
         let left = self.deadline.left();
         let argv = ["sh", "-c", command].map(str::to_owned).to_vec();
@@ -223,9 +223,9 @@ impl Performer<'_> {
             attempt => format!("action-{number}-try-{attempt}.log"),
         };
         let capture = Capture::new(self.request.folder, &name, self.redactor);
-        let mut ears = ExecEars { sink: &mut *self.sink, capture };
-        let outcome = self.sandbox.exec(&exec, &mut ears);
-        let excerpt = ears.capture.finish();
+        let mut sink = ActionExecSink { sink: &mut *self.sink, capture };
+        let outcome = self.sandbox.exec(&exec, &mut sink);
+        let excerpt = sink.capture.finish();
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return self.broken(&error),
@@ -250,20 +250,20 @@ impl Performer<'_> {
             result.push('\n');
             result.push_str(&excerpt.text);
         }
-        Came { ok, result, exit_code: outcome.end.code(), file: excerpt.file, end }
+        ActionOutcome { ok, result, exit_code: outcome.end.code(), file: excerpt.file, end }
     }
 
-    fn patch(&mut self, path: &str, patch: &str) -> Came {
-        let path = match confine::file(path, Change::Edit, self.request.protected) {
+    fn patch(&mut self, path: &str, patch: &str) -> ActionOutcome {
+        let path = match confine::file(path, FileOperation::Edit, self.request.protected) {
             Ok(path) => path,
-            Err(refusal) => return Came::badly(refusal),
+            Err(refusal) => return ActionOutcome::badly(refusal),
         };
         let content = match self.sandbox.read(&path) {
             Ok(content) => content,
             Err(error) => return self.broken(&error),
         };
         match patch::apply(&path, patch, content.as_deref()) {
-            Err(error) => Came::badly(error),
+            Err(error) => ActionOutcome::badly(error),
             Ok(Patched::Removed) => self.did(self.sandbox.remove(&path), || "removed".to_owned()),
             Ok(Patched::Content(bytes, hunks)) => {
                 let made = content.is_none();
@@ -276,13 +276,13 @@ impl Performer<'_> {
         }
     }
 
-    fn write(&mut self, path: &str, content: &str, append: bool) -> Came {
+    fn write(&mut self, path: &str, content: &str, append: bool) -> ActionOutcome {
         let (change, mode) = match append {
-            true => (Change::Append, WriteMode::Append),
-            false => (Change::Edit, WriteMode::Replace),
+            true => (FileOperation::Append, WriteMode::Append),
+            false => (FileOperation::Edit, WriteMode::Replace),
         };
         match confine::file(path, change, self.request.protected) {
-            Err(refusal) => Came::badly(refusal),
+            Err(refusal) => ActionOutcome::badly(refusal),
             Ok(path) => {
                 let written = self.sandbox.write(Path::new(&path), content.as_bytes(), mode);
                 let bytes = text::count(content.len(), "byte");
@@ -294,29 +294,29 @@ impl Performer<'_> {
         }
     }
 
-    fn did(&self, done: Result<(), SandboxError>, said: impl FnOnce() -> String) -> Came {
+    fn did(&self, done: Result<(), SandboxError>, said: impl FnOnce() -> String) -> ActionOutcome {
         match done {
-            Ok(()) => Came::well(said()),
+            Ok(()) => ActionOutcome::well(said()),
             Err(error) => self.broken(&error),
         }
     }
 
     /// A sandbox that is gone ends the session; anything else is the failure of one action. Either way the session is
     /// reported, not given up: the model's answer has cost money by now.
-    fn broken(&self, error: &SandboxError) -> Came {
+    fn broken(&self, error: &SandboxError) -> ActionOutcome {
         let end = matches!(error, SandboxError::Broken(_))
             .then(|| SessionEnd::Failed { reason: error.to_string() });
-        Came { end, ..Came::badly(error) }
+        ActionOutcome { end, ..ActionOutcome::badly(error) }
     }
 }
 
-/// Hears a command.
-struct ExecEars<'a, 'b> {
+/// Receives the output of a command that an action runs.
+struct ActionExecSink<'a, 'b> {
     sink: &'a mut dyn SessionSink,
     capture: Capture<'b>,
 }
 
-impl ExecSink for ExecEars<'_, '_> {
+impl ExecSink for ActionExecSink<'_, '_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.sink.output(stream, bytes);
         self.capture.push(stream, bytes);

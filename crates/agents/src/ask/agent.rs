@@ -2,7 +2,7 @@
 
 use ralph_domain::event::SessionEnd;
 use ralph_domain::ports::{
-    Answer, AskError, AskErrorKind, AskSink, AskedAgent, Question, SessionRequest, SessionSink, StopCause,
+    AskAnswer, AskError, AskErrorKind, AskSink, AskedAgent, Question, SessionRequest, SessionSink, StopCause,
     Stream,
 };
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ pub(super) fn ask(
     asked: &AskedAgent<'_>,
     question: &Question<'_>,
     sink: &mut dyn AskSink,
-) -> Result<Answer, AskError> {
+) -> Result<AskAnswer, AskError> {
     let failed = |message: String| AskError::free(AskErrorKind::Failed, message);
     let prompt = prompt(question);
     std::fs::write(asked.prompt_file, &prompt)
@@ -33,10 +33,10 @@ pub(super) fn ask(
         protected: &[],
         folder: Path::new(""),
     };
-    let session = asked.agent.session(&request, asked.sandbox, &mut Ears { sink });
+    let session = asked.agent.session(&request, asked.sandbox, &mut AgentAnswerSink { sink });
     let report = session.map_err(|error| failed(error.to_string()))?;
     let kind = match &report.end {
-        SessionEnd::Completed => return Ok(Answer { text: report.final_message, usage: report.usage }),
+        SessionEnd::Completed => return Ok(AskAnswer { text: report.final_message, usage: report.usage }),
         SessionEnd::TimedOut | SessionEnd::IdleTimedOut => AskErrorKind::TimedOut,
         SessionEnd::Stopped { .. } => AskErrorKind::Stopped,
         _ => AskErrorKind::Failed,
@@ -54,12 +54,12 @@ fn prompt(question: &Question<'_>) -> String {
     text
 }
 
-/// Passes on what the agent says.
-struct Ears<'a> {
+/// A session sink that passes the agent's text on to whoever asked.
+struct AgentAnswerSink<'a> {
     sink: &'a mut dyn AskSink,
 }
 
-impl SessionSink for Ears<'_> {
+impl SessionSink for AgentAnswerSink<'_> {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn activity(&mut self, _: &str) {}
     fn action(&mut self, _: &str) {}

@@ -6,17 +6,17 @@ mod model;
 
 use crate::session::spend::Pricing;
 use ralph_domain::model::ModelClient;
-use ralph_domain::ports::{Answer, AskError, AskErrorKind, AskSink, Asker, Question, Whom};
+use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, Asker, Question};
 use std::sync::Arc;
 
-/// Asks models through a client, and agents by themselves.
+/// The `Asker` that ships: models are asked through a client, agents in a session of their own.
 #[derive(Clone, Default)]
-pub struct Asking {
+pub struct BackendAsker {
     client: Option<Arc<dyn ModelClient>>,
     pricing: Option<Pricing>,
 }
 
-impl Asking {
+impl BackendAsker {
     /// Asks agents only.
     pub fn new() -> Self {
         Self::default()
@@ -35,23 +35,23 @@ impl Asking {
     }
 }
 
-impl std::fmt::Debug for Asking {
+impl std::fmt::Debug for BackendAsker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Asking").field("client", &self.client.is_some()).finish_non_exhaustive()
     }
 }
 
-impl Asker for Asking {
-    fn ask(&self, question: &Question<'_>, sink: &mut dyn AskSink) -> Result<Answer, AskError> {
+impl Asker for BackendAsker {
+    fn ask(&self, question: &Question<'_>, sink: &mut dyn AskSink) -> Result<AskAnswer, AskError> {
         match (question.whom, &self.client) {
-            (Whom::Profile(profile), Some(client)) => {
+            (AskTarget::Profile(profile), Some(client)) => {
                 model::ask(&**client, profile, question, self.pricing.as_ref(), sink)
             }
-            (Whom::Profile(profile), None) => Err(AskError::free(
+            (AskTarget::Profile(profile), None) => Err(AskError::free(
                 AskErrorKind::Nobody,
                 format!("no model can be called here, {} neither", profile.name),
             )),
-            (Whom::Agent(asked), _) => agent::ask(&asked, question, sink),
+            (AskTarget::Agent(asked), _) => agent::ask(&asked, question, sink),
         }
     }
 }

@@ -6,7 +6,7 @@ use ralph_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ModelSink, ReplyPart, TextPart, UserPart,
 };
 use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
-use ralph_domain::ports::{Answer, AskError, AskErrorKind, AskSink, Question, StopCause};
+use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, Question, StopCause};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -19,20 +19,20 @@ pub(super) fn ask(
     question: &Question<'_>,
     pricing: Option<&Pricing>,
     sink: &mut dyn AskSink,
-) -> Result<Answer, AskError> {
+) -> Result<AskAnswer, AskError> {
     let request = request(question);
     if let Some((cost, most)) = too_expensive(profile, question, pricing) {
         let message = format!("asking {} may cost {cost}, more than {most}", profile.name);
         return Err(AskError::free(AskErrorKind::TooExpensive, message));
     }
-    let mut ears = Ears { sink, deadline: Instant::now() + question.timeout, cut: None };
-    let reply = client.call(profile, &request, &mut ears).map_err(|error| AskError {
-        kind: ears.cut.unwrap_or(AskErrorKind::Failed),
+    let mut sink = ModelAnswerSink { sink, deadline: Instant::now() + question.timeout, cut: None };
+    let reply = client.call(profile, &request, &mut sink).map_err(|error| AskError {
+        kind: sink.cut.unwrap_or(AskErrorKind::Failed),
         message: error.message,
         hint: error.hint,
         usage: Box::new(Usage::free()),
     })?;
-    Ok(Answer { text: reply.text(), usage: usage_of(profile, &reply, pricing) })
+    Ok(AskAnswer { text: reply.text(), usage: usage_of(profile, &reply, pricing) })
 }
 
 fn request(question: &Question<'_>) -> ModelRequest {
@@ -91,14 +91,14 @@ fn usage_of(profile: &Profile, reply: &ModelReply, pricing: Option<&Pricing>) ->
     }
 }
 
-/// Passes on what the model says, and ends the call when its time is over.
-struct Ears<'a> {
+/// A model sink that passes the text on to whoever asked, and ends the call at its deadline.
+struct ModelAnswerSink<'a> {
     sink: &'a mut dyn AskSink,
     deadline: Instant,
     cut: Option<AskErrorKind>,
 }
 
-impl ModelSink for Ears<'_> {
+impl ModelSink for ModelAnswerSink<'_> {
     fn text(&mut self, piece: &str) {
         self.sink.text(piece);
     }

@@ -2,10 +2,10 @@
 //! All three are the same events; the last one is the result.
 
 use super::activity::only_looks;
-use super::claude_result::{Seen, judge, tokens_of, usage};
+use super::claude_result::{StreamFacts, judge, tokens_of, usage};
 use super::parser::{
-    Close, Notes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
-    final_message, no_result,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    ended_without_result, final_message, no_result,
 };
 use super::stream::Events;
 use crate::limits;
@@ -27,7 +27,7 @@ const AWAITED_MAX: usize = 256;
 
 #[derive(Default)]
 pub(crate) struct ClaudeEvents {
-    seen: Seen,
+    seen: StreamFacts,
     /// The result event, the last one where there are several.
     result: Option<Value>,
     /// The last retry notice, while nothing has followed it.
@@ -98,7 +98,7 @@ impl ClaudeEvents {
         self.seen.last_output
     }
 
-    fn retrying(&mut self, retry: Retry, notes: &mut Notes<'_>) {
+    fn retrying(&mut self, retry: Retry, notes: &mut ParserSink<'_>) {
         self.seen.started = true;
         if *notes.hopeless {
             // The process is about to be ended for an earlier notice.
@@ -118,12 +118,12 @@ impl ClaudeEvents {
     }
 
     /// Something came after all: the wait is over.
-    fn going_on(&mut self, notes: &mut Notes<'_>) {
+    fn going_on(&mut self, notes: &mut ParserSink<'_>) {
         self.retry = None;
         *notes.hopeless = false;
     }
 
-    fn assistant(&mut self, turn: Turn, notes: &mut Notes<'_>) {
+    fn assistant(&mut self, turn: Turn, notes: &mut ParserSink<'_>) {
         self.seen.started = true;
         if turn.is_api_error_message {
             return;
@@ -150,7 +150,7 @@ impl ClaudeEvents {
             match (block.kind.as_str(), block.name) {
                 ("text", _) => {
                     let words = block.text.unwrap_or_default();
-                    notes.speaks(&words, true);
+                    notes.agent_text(&words, true);
                     append_bounded(&mut said, &words);
                 }
                 ("tool_use", Some(name)) => {
@@ -166,7 +166,7 @@ impl ClaudeEvents {
             }
         }
         if !used {
-            notes.said(&said);
+            notes.text_entry(&said);
         }
         // What a helper says is not the session's message.
         if turn.parent_tool_use_id.is_none() && !said.trim().is_empty() {
@@ -178,7 +178,7 @@ impl ClaudeEvents {
         }
     }
 
-    fn tool_results(&mut self, turn: &Turn, notes: &mut Notes<'_>) {
+    fn tool_results(&mut self, turn: &Turn, notes: &mut ParserSink<'_>) {
         for block in turn.message.content.iter().filter(|block| block.kind == "tool_result") {
             let Some(id) = &block.tool_use_id else { continue };
             let text = block.content.as_ref().map_or("", |content| content.get());
@@ -192,7 +192,7 @@ impl ClaudeEvents {
     }
 
     /// A limit or an outage that was the last thing heard.
-    fn trouble(&self, close: &Close<'_>) -> Option<SessionEnd> {
+    fn trouble(&self, close: &ProcessClose<'_>) -> Option<SessionEnd> {
         let reset = self.seen.reset_at(close.now);
         match &self.retry {
             Some(retry) if retry.error_status == Some(429) => Some(SessionEnd::RateLimited {
@@ -228,14 +228,14 @@ impl Retry {
         text::one_line(&format!("{}, try {} of {}", self.words(), self.attempt, self.max_retries), REASON_MAX)
     }
     /// Only a long wait tells when the limit ends; a short one is the CLI's own backing off.
-    fn reset_at(&self, close: &Close<'_>) -> Option<jiff::Timestamp> {
+    fn reset_at(&self, close: &ProcessClose<'_>) -> Option<jiff::Timestamp> {
         let seconds = (self.delay_ms() > HOPELESS_DELAY_MS).then(|| self.delay_ms() / 1000)?;
         limits::reset_time(&format!("retry in {seconds}s"), close.now)
     }
 }
 
 impl Events for ClaudeEvents {
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         // Which of the many kinds it is stands first, so that the others need not be read at all.
         let head = match leading_type(bytes) {
             Some("system") | None => match serde_json::from_slice::<Head<'_>>(bytes) {
@@ -282,7 +282,7 @@ impl Events for ClaudeEvents {
         }
     }
 
-    fn finish(mut self, stderr: &str, close: &Close<'_>) -> Parsed {
+    fn finish(mut self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
         let trouble = self.trouble(close);
         let result = self.result.take();
         let usage = usage(result.as_ref(), &self.seen);
@@ -304,7 +304,7 @@ impl Events for ClaudeEvents {
     }
 }
 
-impl Seen {
+impl StreamFacts {
     fn limit(&mut self, info: &Value) {
         self.started = true;
         // A later request may be let through again.

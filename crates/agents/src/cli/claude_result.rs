@@ -1,6 +1,6 @@
 //! What claude's result event means. Its `subtype` says "success" on API errors, so that word alone is never believed.
 
-use super::parser::{Close, REASON_MAX, failed_after_success};
+use super::parser::{ProcessClose, REASON_MAX, failed_after_success};
 use super::words;
 use crate::limits;
 use ralph_domain::event::SessionEnd;
@@ -9,9 +9,9 @@ use ralph_domain::ports::StopCause;
 use ralph_domain::text;
 use serde_json::Value;
 
-/// What was seen on the way to the result.
+/// What the stream of events showed before the result came.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct StreamFacts {
     /// Anything of the format at all.
     pub(super) started: bool,
     /// Tool uses.
@@ -32,7 +32,12 @@ pub(super) struct Seen {
 }
 
 /// The end that a result event stands for.
-pub(super) fn judge(result: &Value, message: &str, seen: &Seen, close: &Close<'_>) -> SessionEnd {
+pub(super) fn judge(
+    result: &Value,
+    message: &str,
+    seen: &StreamFacts,
+    close: &ProcessClose<'_>,
+) -> SessionEnd {
     let subtype = result["subtype"].as_str().unwrap_or_default();
     if result["is_error"] != true && !subtype.starts_with("error") {
         return judge_success(result, message, seen, close);
@@ -73,7 +78,7 @@ pub(super) fn judge(result: &Value, message: &str, seen: &Seen, close: &Close<'_
     words::classify(&words, status, close)
 }
 
-fn judge_success(result: &Value, message: &str, seen: &Seen, close: &Close<'_>) -> SessionEnd {
+fn judge_success(result: &Value, message: &str, seen: &StreamFacts, close: &ProcessClose<'_>) -> SessionEnd {
     if result["stop_reason"] == "refusal" {
         return SessionEnd::Refused { reason: text::one_line(message, REASON_MAX) };
     }
@@ -113,7 +118,7 @@ fn errors(result: &Value) -> String {
 
 /// Tokens and cost. `modelUsage` counts helpers and side calls that `usage` leaves out; its cost is real only where every
 /// model stands in claude's price list.
-pub(super) fn usage(result: Option<&Value>, seen: &Seen) -> Usage {
+pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
     let Some(result) = result else {
         return Usage { tokens: seen.partial_tokens(), model: seen.model.clone(), ..Usage::unknown() };
     };

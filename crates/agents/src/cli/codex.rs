@@ -2,8 +2,8 @@
 
 use super::activity::{relative, unwrapped};
 use super::parser::{
-    Close, Notes, Parsed, RESULT_READ, ended_by_engine, ended_without_result, failed_after_success,
-    final_message,
+    Parsed, ParserSink, ProcessClose, RESULT_READ, ended_by_engine, ended_without_result,
+    failed_after_success, final_message,
 };
 use super::stream::Events;
 use super::words;
@@ -51,12 +51,12 @@ struct Event {
     thread_id: Option<String>,
     item: Option<Item>,
     usage: Option<CodexUsage>,
-    error: Option<Words>,
+    error: Option<ErrorMessage>,
     message: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Words {
+struct ErrorMessage {
     #[serde(default)]
     message: String,
 }
@@ -113,7 +113,7 @@ impl CodexUsage {
 
 impl CodexEvents {
     /// Each retry is an error event; the turn goes on unless `turn.failed` follows.
-    fn error(&mut self, words: String, notes: &mut Notes<'_>) {
+    fn error(&mut self, words: String, notes: &mut ParserSink<'_>) {
         self.started = true;
         let folded = fold(&words);
         if let Some(rest) = folded.strip_prefix("reconnecting... ") {
@@ -130,7 +130,7 @@ impl CodexEvents {
         self.trouble = Some(words);
     }
 
-    fn item(&mut self, event: &str, item: Item, notes: &mut Notes<'_>) {
+    fn item(&mut self, event: &str, item: Item, notes: &mut ParserSink<'_>) {
         self.started = true;
         if item.kind == "error" {
             // A warning of codex, such as an unknown model; the turn goes on.
@@ -142,8 +142,8 @@ impl CodexEvents {
         if item.kind == "agent_message" {
             if event == "item.completed" {
                 self.message = final_message(item.text.unwrap_or_default());
-                notes.speaks(&self.message, true);
-                notes.said(text::head(&self.message, RESULT_READ));
+                notes.agent_text(&self.message, true);
+                notes.text_entry(text::head(&self.message, RESULT_READ));
             }
             return;
         }
@@ -161,7 +161,7 @@ impl CodexEvents {
         }
     }
 
-    fn tell(&mut self, item: Item, notes: &mut Notes<'_>) {
+    fn tell(&mut self, item: Item, notes: &mut ParserSink<'_>) {
         match item.kind.as_str() {
             "command_execution" => {
                 self.done += 1;
@@ -198,7 +198,7 @@ impl Events for CodexEvents {
         self.trouble.is_some() && self.turn.is_none()
     }
 
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
         match event.kind.as_str() {
             "thread.started" => {
@@ -234,7 +234,7 @@ impl Events for CodexEvents {
         }
     }
 
-    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed {
+    fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
         // An error that is no limit and no outage explains nothing about an end without a result.
         let trouble = self
             .trouble

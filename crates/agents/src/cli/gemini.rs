@@ -2,8 +2,8 @@
 //! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Close, Notes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
-    failed_after_success, final_message, last_lines, no_result,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    ended_without_result, failed_after_success, final_message, last_lines, no_result,
 };
 use super::stream::Events;
 use super::words;
@@ -64,13 +64,13 @@ struct Event<'a> {
 
 impl GeminiEvents {
     /// Something came after all: the wait is over.
-    fn going_on(&mut self, notes: &mut Notes<'_>) {
+    fn going_on(&mut self, notes: &mut ParserSink<'_>) {
         self.trouble = None;
         *notes.hopeless = false;
     }
 
     /// A limit or an outage that was the last thing heard.
-    fn waited_for(&self, close: &Close<'_>) -> Option<SessionEnd> {
+    fn waited_for(&self, close: &ProcessClose<'_>) -> Option<SessionEnd> {
         let end = words::classify(self.trouble.as_deref()?, None, close);
         matches!(end, SessionEnd::RateLimited { .. } | SessionEnd::Overloaded { .. }).then_some(end)
     }
@@ -88,7 +88,7 @@ impl GeminiEvents {
         self.result = Some(result);
     }
 
-    fn judge(&self, error: Option<&Value>, stderr: &str, close: &Close<'_>) -> SessionEnd {
+    fn judge(&self, error: Option<&Value>, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
         if let Some(error) = error {
             return failed(error, stderr, close);
         }
@@ -119,7 +119,7 @@ impl GeminiEvents {
 }
 
 /// What an `error` object means together with the exit code.
-fn failed(error: &Value, stderr: &str, close: &Close<'_>) -> SessionEnd {
+fn failed(error: &Value, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     if let Some(end) = own_code(close.exec, stderr) {
         return end;
     }
@@ -192,7 +192,7 @@ fn tokens(stats: &Value) -> Option<(Tokens, Option<String>)> {
 }
 
 impl Events for GeminiEvents {
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else { return };
         match &*event.kind {
             "init" => {
@@ -205,7 +205,7 @@ impl Events for GeminiEvents {
                     self.message.clear();
                 }
                 let words = event.content.as_deref().unwrap_or_default();
-                notes.speaks(words, !event.delta);
+                notes.agent_text(words, !event.delta);
                 append_bounded(&mut self.message, words);
                 self.message_open = true;
             }
@@ -243,7 +243,7 @@ impl Events for GeminiEvents {
     }
 
     /// `Attempt 2 failed: … Retrying after 5258ms...`, possibly over several lines.
-    fn complaint(&mut self, line: &str, notes: &mut Notes<'_>) {
+    fn complaint(&mut self, line: &str, notes: &mut ParserSink<'_>) {
         let folded = fold(line);
         let mut cursor = Cursor::new(&folded);
         let attempt = cursor.eat("attempt ").then(|| cursor.whole()).flatten();
@@ -268,7 +268,7 @@ impl Events for GeminiEvents {
         self.trouble.is_some()
     }
 
-    fn finish(mut self, stderr: &str, close: &Close<'_>) -> Parsed {
+    fn finish(mut self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
         let mut error = self.result.as_ref().and_then(|r| r.get("error")).filter(|e| e.is_object()).cloned();
         if error.is_none() && self.result.is_none() && !close.exec.success() {
             error = stderr_error(stderr);

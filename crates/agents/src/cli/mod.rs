@@ -16,15 +16,15 @@ mod words;
 
 use self::command::CommandError;
 use self::ledger::Ledger;
-use self::parser::{Close, Notes, Parser};
+use self::parser::{Parser, ParserSink, ProcessClose};
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, ExecOutcome, ExecRequest, ExecSink, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest,
-    SessionSink, StopCause, Stream, Wishes,
+    Agent, AgentRequests, ExecOutcome, ExecRequest, ExecSink, ReleaseWhen, Sandbox, SandboxError,
+    SessionReport, SessionRequest, SessionSink, StopCause, Stream,
 };
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -33,14 +33,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a CLI may wait in silence for a provider that refused it: codex would sleep out a `Retry-After` of an hour.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// An agent that is an installed command.
 #[derive(Debug, Clone)]
 pub struct CliAgent {
     config: AgentConfig,
     as_root: bool,
-    patience: Duration,
+    silence_limit: Duration,
     ledger: Arc<Ledger>,
 }
 
@@ -48,7 +48,7 @@ impl CliAgent {
     /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
     pub fn new(config: AgentConfig) -> Self {
         let as_root = nix::unistd::Uid::effective().is_root();
-        Self { config, as_root, patience: PATIENCE, ledger: Arc::default() }
+        Self { config, as_root, silence_limit: SILENCE_LIMIT, ledger: Arc::default() }
     }
     /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
@@ -57,8 +57,8 @@ impl CliAgent {
     }
 
     /// How long the command may wait in silence for a provider that refused it, before the session is given up.
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_silence_limit(mut self, silence_limit: Duration) -> Self {
+        self.silence_limit = silence_limit;
         self
     }
 
@@ -89,7 +89,7 @@ impl CliAgent {
         };
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
-        pump.patience = self.patience;
+        pump.silence_limit = self.silence_limit;
         let outcome = sandbox.exec(&exec, &mut pump)?;
         let mut report = pump.report(&request.config.rate_limit_detection.patterns, &outcome, request.now);
         if let Some(session) = report.counted_over {
@@ -131,7 +131,7 @@ impl Agent for CliAgent {
     }
 
     /// Nothing of it lives between its sessions.
-    fn put_away(&self, _: PutAway) {}
+    fn release_resources(&self, _: ReleaseWhen) {}
 }
 
 fn parser_for(format: OutputFormat) -> Box<dyn Parser> {
@@ -165,7 +165,7 @@ fn not_started(error: &CommandError) -> SessionReport {
         duration: Duration::ZERO,
         exit_code: None,
         survivors: 0,
-        wishes: Wishes::default(),
+        wishes: AgentRequests::default(),
     }
 }
 
@@ -178,8 +178,8 @@ struct Pump<'a> {
     root: &'a Path,
     hopeless: bool,
     /// When the process last said something.
-    heard: Instant,
-    patience: Duration,
+    last_output: Instant,
+    silence_limit: Duration,
 }
 
 /// A report, and the session over which its usage is counted up.
@@ -192,7 +192,15 @@ impl<'a> Pump<'a> {
     fn new(format: OutputFormat, root: &'a Path, sink: &'a mut dyn SessionSink) -> Self {
         let parser = parser_for(format);
         let text = (format == OutputFormat::Text).then(Vec::new);
-        Self { parser, text, sink, root, hopeless: false, heard: Instant::now(), patience: PATIENCE }
+        Self {
+            parser,
+            text,
+            sink,
+            root,
+            hopeless: false,
+            last_output: Instant::now(),
+            silence_limit: SILENCE_LIMIT,
+        }
     }
 
     /// Passes output on.
@@ -213,7 +221,7 @@ impl<'a> Pump<'a> {
         if let Some(cut_off) = self.text.take().filter(|text| !text.is_empty()) {
             self.sink.text_output(&cut_off);
         }
-        let close = Close { exec: outcome.end, now: later(started, outcome.duration), patterns };
+        let close = ProcessClose { exec: outcome.end, now: later(started, outcome.duration), patterns };
         let parsed = self.parser.finish(&close);
         let session = SessionReport {
             end: parsed.end,
@@ -223,7 +231,7 @@ impl<'a> Pump<'a> {
             duration: outcome.duration,
             exit_code: outcome.end.code(),
             survivors: outcome.survivors,
-            wishes: Wishes::default(),
+            wishes: AgentRequests::default(),
         };
         Counted { session, counted_over: parsed.counted_over }
     }
@@ -232,13 +240,14 @@ impl<'a> Pump<'a> {
 impl ExecSink for Pump<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.pass_on(stream, bytes);
-        let mut notes = Notes { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
+        let mut notes = ParserSink { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
-        self.heard = Instant::now();
+        self.last_output = Instant::now();
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
         self.sink.poll()?;
-        let hopeless = self.hopeless || (self.parser.waiting() && self.heard.elapsed() > self.patience);
+        let hopeless =
+            self.hopeless || (self.parser.waiting() && self.last_output.elapsed() > self.silence_limit);
         if hopeless { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
     }
 }

@@ -2,8 +2,8 @@
 //! more tool calls is the last one.
 
 use super::parser::{
-    Close, Notes, Parsed, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine, ended_without_result,
-    failed_after_success, final_message,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
+    ended_without_result, failed_after_success, final_message,
 };
 use super::stream::Events;
 use super::words;
@@ -108,7 +108,7 @@ struct ErrorData {
 }
 
 impl OpencodeError {
-    fn end(&self, close: &Close<'_>) -> SessionEnd {
+    fn end(&self, close: &ProcessClose<'_>) -> SessionEnd {
         let words = if self.data.message.is_empty() { &self.name } else { &self.data.message };
         let reason = || text::one_line(words, REASON_MAX);
         match self.name.as_str() {
@@ -123,7 +123,7 @@ impl OpencodeError {
         }
     }
 
-    fn retry_after(&self, close: &Close<'_>) -> Option<jiff::Timestamp> {
+    fn retry_after(&self, close: &ProcessClose<'_>) -> Option<jiff::Timestamp> {
         let seconds = self.data.headers.get("retry-after")?.as_str()?;
         limits::reset_time(&format!("retry-after: {seconds}"), close.now)
     }
@@ -155,7 +155,7 @@ impl OpencodeEvents {
         }
     }
 
-    fn judge(&self, stderr: &str, close: &Close<'_>) -> SessionEnd {
+    fn judge(&self, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
         if let Some(error) = &self.error {
             return error.end(close);
         }
@@ -171,7 +171,7 @@ impl OpencodeEvents {
 }
 
 impl Events for OpencodeEvents {
-    fn event(&mut self, bytes: &[u8], notes: &mut Notes<'_>) {
+    fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
         match event.kind.as_str() {
             "step_start" => {
@@ -185,7 +185,7 @@ impl Events for OpencodeEvents {
                     self.message_id = event.part.message;
                 }
                 let words = event.part.text.as_deref().unwrap_or_default();
-                notes.speaks(words, true);
+                notes.agent_text(words, true);
                 append_bounded(&mut self.message, words);
             }
             "tool_use" => {
@@ -212,7 +212,7 @@ impl Events for OpencodeEvents {
         self.session = event.session.or(self.session.take());
     }
 
-    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed {
+    fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
         let end = ended_by_engine(close.exec, None).unwrap_or_else(|| self.judge(stderr, close));
         let usage = self.usage();
         let response = json!({

@@ -25,17 +25,17 @@ pub(crate) const REASON_MAX: usize = 500;
 /// Reads one session's output as it arrives, in bounded memory.
 pub(crate) trait Parser {
     /// Takes bytes as they came.
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>);
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut ParserSink<'_>);
     /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
     fn waiting(&self) -> bool {
         false
     }
     /// The process is gone: what happened?
-    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed;
+    fn finish(self: Box<Self>, close: &ProcessClose<'_>) -> Parsed;
 }
 
 /// How the process ended, and what is needed to understand its last words.
-pub(crate) struct Close<'a> {
+pub(crate) struct ProcessClose<'a> {
     /// How it ended.
     pub(crate) exec: ExecEnd,
     /// When it ended.
@@ -54,8 +54,8 @@ pub(crate) struct Parsed {
     pub(crate) response: Value,
 }
 
-/// What a parser tells while the session runs.
-pub(crate) struct Notes<'a> {
+/// Where a parser reports what it finds: the sink of the session, with what that needs.
+pub(crate) struct ParserSink<'a> {
     pub(crate) sink: &'a mut dyn SessionSink,
     /// The workspace, left out of the paths that people see.
     pub(crate) root: &'a Path,
@@ -63,7 +63,7 @@ pub(crate) struct Notes<'a> {
     pub(crate) hopeless: &'a mut bool,
 }
 
-impl Notes<'_> {
+impl ParserSink<'_> {
     /// One line for people.
     pub(crate) fn activity(&mut self, line: &str) {
         let line = text::one_line(line, ACTIVITY_MAX);
@@ -95,7 +95,7 @@ impl Notes<'_> {
         }
     }
     /// What the agent says, as it comes: a whole message, or a piece of one where `whole` is false.
-    pub(crate) fn speaks(&mut self, words: &str, whole: bool) {
+    pub(crate) fn agent_text(&mut self, words: &str, whole: bool) {
         if !words.is_empty() {
             self.sink.token(words);
         }
@@ -108,7 +108,7 @@ impl Notes<'_> {
         self.sink.used(&tokens);
     }
     /// The agent spoke without doing anything: an entry of `actions.jsonl`.
-    pub(crate) fn said(&mut self, words: &str) {
+    pub(crate) fn text_entry(&mut self, words: &str) {
         let text = text::one_line(words, RESULT_MAX);
         if !text.is_empty() {
             self.sink.action(&json!({ "type": "message", "text": text }).to_string());
@@ -135,7 +135,7 @@ pub(crate) fn ended_by_engine(exec: ExecEnd, trouble: Option<SessionEnd>) -> Opt
 /// The end of a process that left without the end event of its format. `started` tells whether it had begun to speak
 /// that format at all; if not, it failed before the session and its stderr says why.
 pub(crate) fn ended_without_result(
-    close: &Close<'_>,
+    close: &ProcessClose<'_>,
     started: bool,
     stderr: &str,
     trouble: Option<SessionEnd>,
@@ -195,7 +195,12 @@ fn plain(text: &str) -> String {
 }
 
 /// The response of a session that printed no result.
-pub(crate) fn no_result(format: &str, error: Option<&Value>, stderr: &str, close: &Close<'_>) -> Value {
+pub(crate) fn no_result(
+    format: &str,
+    error: Option<&Value>,
+    stderr: &str,
+    close: &ProcessClose<'_>,
+) -> Value {
     json!({
         "format": format,
         "result": null,

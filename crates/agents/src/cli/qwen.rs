@@ -4,7 +4,7 @@
 //! model said has no output.
 
 use super::claude::ClaudeEvents;
-use super::parser::{Close, Notes, Parsed, ended_by_engine};
+use super::parser::{Parsed, ParserSink, ProcessClose, ended_by_engine};
 use super::stream::Events;
 use super::words;
 use crate::scan::Cursor;
@@ -25,7 +25,7 @@ fn api_error(message: &str) -> Option<&str> {
     Some(words.rfind(']').map_or(words, |end| &words[..end]))
 }
 
-fn judge(words: &str, close: &Close<'_>) -> SessionEnd {
+fn judge(words: &str, close: &ProcessClose<'_>) -> SessionEnd {
     let status =
         Cursor::new(words).whole().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n));
     match words::classify(words, status, close) {
@@ -37,11 +37,11 @@ fn judge(words: &str, close: &Close<'_>) -> SessionEnd {
 }
 
 impl Events for QwenEvents {
-    fn event(&mut self, object: &[u8], notes: &mut Notes<'_>) {
+    fn event(&mut self, object: &[u8], notes: &mut ParserSink<'_>) {
         self.claude.event(object, notes);
     }
 
-    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed {
+    fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
         let spoke = self.claude.last_output() > 0;
         let mut parsed = self.claude.finish(stderr, close);
         if let Some(tokens) = &mut parsed.usage.tokens {

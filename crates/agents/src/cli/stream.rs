@@ -1,7 +1,7 @@
 //! What the CLIs that print JSON have in common: stdout is a stream of objects, stderr is kept to its end, and its lines
 //! are shown to those CLIs that complain there while they wait.
 
-use super::parser::{Close, Notes, Parsed, Parser, STDERR_MAX};
+use super::parser::{Parsed, Parser, ParserSink, ProcessClose, STDERR_MAX};
 use crate::bounded::{self, RESPONSE_MAX, Tail};
 use crate::objects::Objects;
 use memchr::memchr;
@@ -13,15 +13,15 @@ const LINE_MAX: usize = 4 * 1024;
 /// One CLI's events.
 pub(crate) trait Events {
     /// One whole object of stdout.
-    fn event(&mut self, object: &[u8], notes: &mut Notes<'_>);
+    fn event(&mut self, object: &[u8], notes: &mut ParserSink<'_>);
     /// One line of stderr, as it comes.
-    fn complaint(&mut self, _line: &str, _notes: &mut Notes<'_>) {}
+    fn complaint(&mut self, _line: &str, _notes: &mut ParserSink<'_>) {}
     /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
     fn waiting(&self) -> bool {
         false
     }
     /// The process is gone: what happened? `stderr` is the end of what it printed there.
-    fn finish(self, stderr: &str, close: &Close<'_>) -> Parsed;
+    fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed;
 }
 
 /// Cuts the streams into events and lines for one CLI.
@@ -37,7 +37,7 @@ impl<E: Events> JsonParser<E> {
         Self { events, objects: Objects::new(), stderr: Tail::new(STDERR_MAX), line: Vec::new() }
     }
 
-    fn complain(&mut self, mut bytes: &[u8], notes: &mut Notes<'_>) {
+    fn complain(&mut self, mut bytes: &[u8], notes: &mut ParserSink<'_>) {
         self.stderr.push(bytes);
         while let Some(end) = memchr(b'\n', bytes) {
             self.lengthen(&bytes[..end]);
@@ -55,7 +55,7 @@ impl<E: Events> JsonParser<E> {
 }
 
 impl<E: Events> Parser for JsonParser<E> {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut Notes<'_>) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut ParserSink<'_>) {
         match stream {
             Stream::Stdout => self.objects.feed(bytes, |object| self.events.event(object, notes)),
             Stream::Stderr => self.complain(bytes, notes),
@@ -66,7 +66,7 @@ impl<E: Events> Parser for JsonParser<E> {
         self.events.waiting()
     }
 
-    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
+    fn finish(self: Box<Self>, close: &ProcessClose<'_>) -> Parsed {
         let mut parsed = self.events.finish(&self.stderr.text(), close);
         if let Some(map) = parsed.response.as_object_mut().filter(|_| self.objects.dropped() > 0) {
             map.insert("dropped_lines".into(), self.objects.dropped().into());

@@ -2,8 +2,8 @@
 //! what it printed on stdout may quote anything.
 
 use super::parser::{
-    Close, Notes, Parsed, Parser, REASON_MAX, STDERR_MAX, ended_by_engine, final_message, how_it_ended,
-    last_lines,
+    Parsed, Parser, ParserSink, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
+    how_it_ended, last_lines,
 };
 use super::words;
 use crate::bounded::{RESPONSE_MAX, Tail};
@@ -32,14 +32,14 @@ impl TextParser {
 }
 
 impl Parser for TextParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], _: &mut Notes<'_>) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], _: &mut ParserSink<'_>) {
         match stream {
             Stream::Stdout => self.stdout.push(bytes),
             Stream::Stderr => self.stderr.push(bytes),
         }
     }
 
-    fn finish(self: Box<Self>, close: &Close<'_>) -> Parsed {
+    fn finish(self: Box<Self>, close: &ProcessClose<'_>) -> Parsed {
         let stdout = self.stdout.text();
         let stderr = self.stderr.text();
         let shown = text::tail(&stdout, STDOUT_IN_RESPONSE);
@@ -59,7 +59,7 @@ impl Parser for TextParser {
     }
 }
 
-fn judge(stdout: &str, stderr: &str, close: &Close<'_>) -> SessionEnd {
+fn judge(stdout: &str, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     if let Some(end) = ended_by_engine(close.exec, None) {
         return end;
     }

@@ -1,6 +1,6 @@
 //! What a provider's error means, from its status and its words. Never given the agent's own prose.
 
-use super::parser::{Close, REASON_MAX};
+use super::parser::{ProcessClose, REASON_MAX};
 use crate::limits;
 use crate::scan::{ends_of, fold, has_any};
 use ralph_domain::event::SessionEnd;
@@ -68,7 +68,7 @@ const OVERLOADED: &[&str] = &[
 ];
 
 /// The class of an error; `status` is the HTTP status where one is known.
-pub(crate) fn classify(words: &str, status: Option<u16>, close: &Close<'_>) -> SessionEnd {
+pub(crate) fn classify(words: &str, status: Option<u16>, close: &ProcessClose<'_>) -> SessionEnd {
     let inner = inner_error(words);
     let status = status.or(inner.as_ref().and_then(|inner| inner.status));
     let reason = text::one_line(inner.as_ref().map_or(words, |inner| &inner.message), REASON_MAX);
@@ -93,7 +93,7 @@ pub(crate) fn classify(words: &str, status: Option<u16>, close: &Close<'_>) -> S
     }
 }
 
-fn limited(words: &str, reason: String, close: &Close<'_>) -> SessionEnd {
+fn limited(words: &str, reason: String, close: &ProcessClose<'_>) -> SessionEnd {
     SessionEnd::RateLimited { reset_at: limits::reset_time(words, close.now), reason }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     fn errors_are_classed_by_status_first_and_words_second() {
         let patterns = vec!["Slow Down".to_owned(), String::new()];
         let now = "2026-11-15T03:00:00Z".parse().unwrap();
-        let close = Close { exec: ExecEnd::Exited(1), now, patterns: &patterns };
+        let close = ProcessClose { exec: ExecEnd::Exited(1), now, patterns: &patterns };
         let table: &[(&str, Option<u16>, &str)] = &[
             ("anything", Some(429), "rate limited"),
             ("please SLOW down now", None, "rate limited"),

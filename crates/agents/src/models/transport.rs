@@ -146,7 +146,7 @@ pub(crate) fn connection_failure(error: &reqwest::Error, route: &Route, timeouts
     if error.is_connect() {
         return Failure::passing(ModelErrorKind::Overloaded, format!("cannot be reached: {cause}")).hint(
             if route.is_loopback() {
-                format!("start the server at {}, or mend `base_url`", route.server())
+                format!("start the server at {}, or fix `base_url`", route.server())
             } else {
                 "check the network and `base_url`".to_owned()
             },

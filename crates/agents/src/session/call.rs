@@ -1,7 +1,7 @@
 //! Which model answers, and who takes over where it cannot.
 
-use super::deadline::{Deadline, ModelEars};
-use super::spend::{Pricing, Spend};
+use super::deadline::{Deadline, SessionModelSink};
+use super::spend::{Pricing, SpendCounter};
 use ralph_domain::config::{AgentConfig, Models, Profile};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::model::{ModelClient, ModelReply, ModelRequest};
@@ -10,7 +10,7 @@ use ralph_domain::text;
 
 /// The model of a session and who stands in for it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Choice {
+pub(crate) struct ModelSelection {
     /// Who answers now.
     pub(crate) profile: Profile,
     /// Who takes over, once.
@@ -22,7 +22,7 @@ pub(crate) fn choose(
     models: &Models,
     config: &AgentConfig,
     asked: Option<&str>,
-) -> Result<Choice, SessionEnd> {
+) -> Result<ModelSelection, SessionEnd> {
     let name = asked
         .or(config.profile.as_deref())
         .or(config.model.as_deref())
@@ -42,7 +42,7 @@ pub(crate) fn choose(
         .or(models.fallback.as_deref())
         .and_then(|name| models.get(name))
         .filter(|other| other.name != profile.name);
-    Ok(Choice { profile, fallback })
+    Ok(ModelSelection { profile, fallback })
 }
 
 /// Calls models for one session.
@@ -50,8 +50,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) client: &'a dyn ModelClient,
     pub(crate) pricing: &'a Pricing,
     pub(crate) request: &'a SessionRequest<'a>,
-    pub(crate) choice: Choice,
-    pub(crate) spend: Spend,
+    pub(crate) choice: ModelSelection,
+    pub(crate) spend: SpendCounter,
     pub(crate) deadline: Deadline,
 }
 
@@ -63,9 +63,10 @@ impl Caller<'_> {
         sink: &mut dyn SessionSink,
     ) -> Result<ModelReply, SessionEnd> {
         loop {
-            let mut ears = ModelEars { sink: &mut *sink, deadline: self.deadline, timed_out: false };
-            let answer = self.client.call(&self.choice.profile, call, &mut ears);
-            let timed_out = ears.timed_out;
+            let mut model_sink =
+                SessionModelSink { sink: &mut *sink, deadline: self.deadline, timed_out: false };
+            let answer = self.client.call(&self.choice.profile, call, &mut model_sink);
+            let timed_out = model_sink.timed_out;
             match answer {
                 Ok(reply) => {
                     self.spend.add(&self.choice.profile, &reply, self.pricing);

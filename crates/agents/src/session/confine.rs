@@ -12,7 +12,7 @@ const PATH_MAX: usize = 1024;
 
 /// What is about to happen to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum FileOperation {
     /// Something is added to its end.
     Append,
     /// Anything else: made, overwritten, edited, removed.
@@ -21,7 +21,7 @@ pub(crate) enum Change {
 
 /// Why a path is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum PathRefusal {
     /// It names no file.
     #[error("`{0}` names no file; give a path relative to the workspace")]
     NoFile(String),
@@ -45,45 +45,45 @@ pub(crate) enum Refusal {
 }
 
 /// The path of a file that may be changed, without `.` and doubled slashes.
-pub(crate) fn file(path: &str, change: Change, protected: &[String]) -> Result<PathBuf, Refusal> {
+pub(crate) fn file(path: &str, change: FileOperation, protected: &[String]) -> Result<PathBuf, PathRefusal> {
     let names = names(path)?;
     let (Some(first), Some(_)) = (names.first(), names.last()) else {
-        return Err(Refusal::NoFile(path.to_owned()));
+        return Err(PathRefusal::NoFile(path.to_owned()));
     };
     if path.ends_with('/') || path.ends_with("/.") {
-        return Err(Refusal::NoFile(path.to_owned()));
+        return Err(PathRefusal::NoFile(path.to_owned()));
     }
     if first.eq_ignore_ascii_case(".ralph") && !theirs(&names, change) {
-        return Err(Refusal::Engine(path.to_owned()));
+        return Err(PathRefusal::Engine(path.to_owned()));
     }
     let plain = names.join("/");
     if protect::covers(protected, &plain) {
-        return Err(Refusal::Protected(path.to_owned()));
+        return Err(PathRefusal::Protected(path.to_owned()));
     }
     Ok(PathBuf::from(plain))
 }
 
 /// The path of a folder that commands may start in; "" is the workspace itself.
-pub(crate) fn folder(path: &str) -> Result<PathBuf, Refusal> {
+pub(crate) fn folder(path: &str) -> Result<PathBuf, PathRefusal> {
     Ok(PathBuf::from(names(path)?.join("/")))
 }
 
 /// What of the engine's folder sessions may write: word for each other, and lessons, which only grow.
-fn theirs(names: &[&str], change: Change) -> bool {
+fn theirs(names: &[&str], change: FileOperation) -> bool {
     match names {
         [".ralph", "progress.md"] => true,
-        [".ralph", "guardrails.md"] => change == Change::Append,
+        [".ralph", "guardrails.md"] => change == FileOperation::Append,
         _ => false,
     }
 }
 
-fn names(path: &str) -> Result<Vec<&str>, Refusal> {
+fn names(path: &str) -> Result<Vec<&str>, PathRefusal> {
     if path.len() > PATH_MAX || path.chars().any(char::is_control) {
-        return Err(Refusal::Odd(path.len()));
+        return Err(PathRefusal::Odd(path.len()));
     }
     // A backslash is a plain character here, but whoever writes `..\x` or `C:\x` means to go somewhere.
     if path.contains('\\') || path.starts_with('~') {
-        return Err(Refusal::Outside(path.to_owned()));
+        return Err(PathRefusal::Outside(path.to_owned()));
     }
     let mut names = Vec::new();
     for component in Path::new(path).components() {
@@ -95,11 +95,11 @@ fn names(path: &str) -> Result<Vec<&str>, Refusal> {
                 if name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
                     || name.eq_ignore_ascii_case("git~1")
                 {
-                    return Err(Refusal::Git(path.to_owned()));
+                    return Err(PathRefusal::Git(path.to_owned()));
                 }
                 names.push(name);
             }
-            _ => return Err(Refusal::Outside(path.to_owned())),
+            _ => return Err(PathRefusal::Outside(path.to_owned())),
         }
     }
     Ok(names)
@@ -109,8 +109,8 @@ fn names(path: &str) -> Result<Vec<&str>, Refusal> {
 mod tests {
     use super::*;
 
-    fn edit(path: &str) -> Result<PathBuf, Refusal> {
-        file(path, Change::Edit, &["tests/**".to_owned(), "Makefile".to_owned(), "docs/".to_owned()])
+    fn edit(path: &str) -> Result<PathBuf, PathRefusal> {
+        file(path, FileOperation::Edit, &["tests/**".to_owned(), "Makefile".to_owned(), "docs/".to_owned()])
     }
 
     #[test]
@@ -118,23 +118,23 @@ mod tests {
         let outside =
             ["../x", "/etc/x", "a/../../x", "a/..", "..", "C:\\x", "..\\x", "~/x", "~root/x", "/", "//x"];
         for path in outside {
-            assert_eq!(edit(path), Err(Refusal::Outside(path.into())), "{path}");
+            assert_eq!(edit(path), Err(PathRefusal::Outside(path.into())), "{path}");
         }
         for path in [".git", ".git/hooks/x", ".GIT/config", "sub/.Git/x", "./.git", ".git./x", "GIT~1/x"] {
-            assert_eq!(edit(path), Err(Refusal::Git(path.into())), "{path}");
+            assert_eq!(edit(path), Err(PathRefusal::Git(path.into())), "{path}");
         }
         for path in [".ralph/guardrails.md", ".ralph", ".RALPH/progress.md", ".ralph/runs/1/x", "./.ralph/x"]
         {
-            assert_eq!(edit(path), Err(Refusal::Engine(path.into())), "{path}");
+            assert_eq!(edit(path), Err(PathRefusal::Engine(path.into())), "{path}");
         }
         for path in ["tests/a.rs", "./tests/deep/b", "Makefile", "docs/x/y.md", "docs//x", "tests//a"] {
-            assert_eq!(edit(path), Err(Refusal::Protected(path.into())), "{path}");
+            assert_eq!(edit(path), Err(PathRefusal::Protected(path.into())), "{path}");
         }
         for path in ["", ".", "./", "a/", "a/."] {
-            assert_eq!(edit(path), Err(Refusal::NoFile(path.into())), "{path}");
+            assert_eq!(edit(path), Err(PathRefusal::NoFile(path.into())), "{path}");
         }
         for path in ["a\nb", "a\0b", &"x".repeat(2000)] {
-            assert!(matches!(edit(path), Err(Refusal::Odd(_))), "{path}");
+            assert!(matches!(edit(path), Err(PathRefusal::Odd(_))), "{path}");
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
         ] {
             assert_eq!(edit(path), Ok(PathBuf::from(plain)), "{path}");
         }
-        assert!(file(".ralph/guardrails.md", Change::Append, &[]).is_ok());
+        assert!(file(".ralph/guardrails.md", FileOperation::Append, &[]).is_ok());
         assert_eq!(folder("."), Ok(PathBuf::new()));
         assert_eq!(folder("sub/x/"), Ok(PathBuf::from("sub/x")));
         assert!(folder("..").is_err() && folder(".git").is_err() && folder("/").is_err());

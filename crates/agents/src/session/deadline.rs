@@ -36,8 +36,8 @@ impl Deadline {
     }
 }
 
-/// Hears a model call for a session: text goes on as it comes, waits are told, a stop and the end of time end it.
-pub(crate) struct ModelEars<'a> {
+/// The model sink of a session: passes text and waits on, and ends the call on a stop or at the deadline.
+pub(crate) struct SessionModelSink<'a> {
     /// The session's sink.
     pub(crate) sink: &'a mut dyn SessionSink,
     /// When the session must end.
@@ -46,7 +46,7 @@ pub(crate) struct ModelEars<'a> {
     pub(crate) timed_out: bool,
 }
 
-impl ModelSink for ModelEars<'_> {
+impl ModelSink for SessionModelSink<'_> {
     fn text(&mut self, piece: &str) {
         self.sink.token(piece);
     }

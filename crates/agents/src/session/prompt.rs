@@ -4,7 +4,7 @@ use ralph_domain::model::{Message, TextPart, UserPart};
 
 /// A prompt as a model is sent it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Split {
+pub(crate) struct SplitPrompt {
     /// What never changes in a run.
     pub(crate) system: Vec<TextPart>,
     /// What changes slowly, then what changes each time.
@@ -13,7 +13,7 @@ pub(crate) struct Split {
 
 /// Cuts `prompt` at the first two offsets of `stable`: the first part becomes the system prompt, the second a cached part of
 /// the message, the rest stays plain. An offset that is no place in the text is passed over; without any, all is one message.
-pub(crate) fn split(prompt: &str, stable: &[usize]) -> Split {
+pub(crate) fn split(prompt: &str, stable: &[usize]) -> SplitPrompt {
     let mut system = Vec::new();
     let mut parts = Vec::new();
     let mut from = 0;
@@ -36,7 +36,7 @@ pub(crate) fn split(prompt: &str, stable: &[usize]) -> Split {
         // Every provider wants at least one word from us.
         parts.push(UserPart::Text(TextPart::plain("Go on.")));
     }
-    Split { system, user: Message::User { parts } }
+    SplitPrompt { system, user: Message::User { parts } }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub use ralph_domain::model::Pricing;
 
 /// The sum so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spend {
+pub(crate) struct SpendCounter {
     tokens: Option<Tokens>,
     cost: Option<Usd>,
     saved: Option<Usd>,
@@ -17,7 +17,7 @@ pub(crate) struct Spend {
     calls: u32,
 }
 
-impl Spend {
+impl SpendCounter {
     /// Counts one answer.
     pub(crate) fn add(&mut self, profile: &Profile, reply: &ModelReply, pricing: &Pricing) {
         self.calls += 1;
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_sum_is_as_doubtful_as_its_most_doubtful_part() {
         let (known, unknown) = (Profile::of_model("p", "a/b"), Profile::of_model("q", "x/y"));
-        let mut spend = Spend::default();
+        let mut spend = SpendCounter::default();
         assert_eq!(spend.usage(), Usage::unknown());
         spend.add(&known, &reply(5, Some(2.0)), &pricing());
         assert_eq!((spend.usage().basis, spend.cost()), (CostBasis::Reported, Usd::from_dollars(2.0)));
@@ -130,7 +130,7 @@ mod tests {
         let (cost, saved) = from_profile(&prices, &tokens);
         assert_eq!(cost, Usd::from_dollars(2.0 + 1.0 + 0.2 + 2.5));
         assert_eq!(saved, Usd::from_dollars(1.8 - 0.5));
-        let mut spend = Spend::default();
+        let mut spend = SpendCounter::default();
         let profile = Profile { prices: Some(prices), ..Profile::of_model("p", "a/b") };
         spend.add(&profile, &reply(1_000_000, None), &pricing());
         assert_eq!(spend.cost(), Usd::from_dollars(2.0001));

@@ -1,16 +1,16 @@
 //! The agent: a model with tools, one fresh conversation per session.
 
 use super::browser::Browsers;
+use super::conversation;
 use super::custom::CustomTool;
 use super::process::Processes;
-use super::talk;
 use super::toolbox::Toolbox;
 use crate::session::Pricing;
 use ralph_domain::config::{AgentConfig, Models};
 use ralph_domain::id::AgentName;
 use ralph_domain::model::{ModelClient, ToolSpec};
 use ralph_domain::ports::{
-    Agent, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Agent, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
 };
 use ralph_domain::redact::Redactor;
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ const GUIDE: &str = include_str!("../../templates/tools.md");
 
 /// A model with managed tools, until it stops.
 ///
-/// Processes and browsers that a session opened may live on for the next one; [`Agent::put_away`] ends them, dropping
+/// Processes and browsers that a session opened may live on for the next one; [`Agent::release_resources`] ends them, dropping
 /// the agent does so at the latest.
 pub struct ToolsAgent {
     config: AgentConfig,
     models: Models,
     pricing: Pricing,
     client: Arc<dyn ModelClient>,
-    shop: Shop,
+    resources: SessionResources,
 }
 
-/// What outlives a session.
-pub(crate) struct Shop {
+/// What the sessions of an agent share: tools, and the processes and browsers that outlive a session.
+pub(crate) struct SessionResources {
     pub(crate) toolbox: Toolbox,
     pub(crate) processes: Processes,
     pub(crate) browsers: Browsers,
@@ -53,47 +53,47 @@ impl ToolsAgent {
         client: Arc<dyn ModelClient>,
         custom: Vec<Box<dyn CustomTool>>,
     ) -> Self {
-        let shop = Shop {
+        let resources = SessionResources {
             toolbox: Toolbox::new(custom, config.disable_default_tools),
             processes: Processes::default(),
             browsers: Browsers::default(),
             redactor: Arc::new(Redactor::default()),
             done_file: PathBuf::from(DONE_FILE),
         };
-        Self { config, models, pricing, client, shop }
+        Self { config, models, pricing, client, resources }
     }
 
     /// Takes these secrets out of what tools give to the model and keep in files.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
-        self.shop.redactor = redactor;
+        self.resources.redactor = redactor;
         self
     }
 
     /// Keeps what browsers need here instead of in `/tmp`, where the sandbox shares the whole machine.
     #[must_use]
     pub fn with_temp_dir(mut self, folder: PathBuf) -> Self {
-        self.shop.browsers.temp = folder;
+        self.resources.browsers.temp = folder;
         self
     }
 
     /// Lets `done` write its summary there instead: a run may wait for that very file.
     #[must_use]
     pub fn with_done_file(mut self, path: PathBuf) -> Self {
-        self.shop.done_file = path;
+        self.resources.done_file = path;
         self
     }
 
     /// The tools as the model sees them.
     pub fn tools(&self) -> Vec<ToolSpec> {
-        self.shop.toolbox.specs()
+        self.resources.toolbox.specs()
     }
 
-    /// Ends what is idle or broken at `now`; [`PutAway::Idle`] with the clock in the caller's hand.
+    /// Ends what is idle or broken at `now`; [`ReleaseWhen::Idle`] with the clock in the caller's hand.
     fn tidy(&self, now: Instant) {
-        self.shop.processes.tidy(now);
+        self.resources.processes.tidy(now);
         // A browser takes some hundred megabytes, and a fresh session opens one in a second.
-        self.shop.browsers.end_all();
+        self.resources.browsers.end_all();
     }
 }
 
@@ -111,7 +111,7 @@ impl Agent for ToolsAgent {
     fn preamble(&self) -> String {
         let prose = self.config.system_prompt.as_deref().unwrap_or(GUIDE).trim_end();
         let list: Vec<String> = self
-            .shop
+            .resources
             .toolbox
             .specs()
             .iter()
@@ -126,22 +126,22 @@ impl Agent for ToolsAgent {
         sandbox: &dyn Sandbox,
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError> {
-        let mind = talk::Mind {
+        let model = conversation::SessionModel {
             config: &self.config,
             models: &self.models,
             pricing: &self.pricing,
             client: &*self.client,
-            shop: &self.shop,
+            resources: &self.resources,
         };
-        talk::session(&mind, request, sandbox, sink)
+        conversation::session(&model, request, sandbox, sink)
     }
 
-    fn put_away(&self, moment: PutAway) {
+    fn release_resources(&self, moment: ReleaseWhen) {
         match moment {
-            PutAway::Idle => self.tidy(Instant::now()),
-            PutAway::Everything => {
-                self.shop.browsers.end_all();
-                self.shop.processes.end_all();
+            ReleaseWhen::Idle => self.tidy(Instant::now()),
+            ReleaseWhen::Everything => {
+                self.resources.browsers.end_all();
+                self.resources.processes.end_all();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The arguments of a call, held against the tool's schema with words that help the model to mend its call.
+//! The arguments of a call, held against the tool's schema with words that help the model to fix its call.
 
 use crate::bounded::kind;
 use ralph_domain::model::ToolSpec;

@@ -1,10 +1,10 @@
 //! The tool calls of one reply: each in a thread with a lane of its own, together where they are independent, while this
 //! thread listens to the engine. Results come back in the order of the calls.
 
-use super::agent::Shop;
+use super::agent::SessionResources;
 use super::halt::{Halt, Stop};
-use super::kit::{Desk, Made};
-use super::place::Place;
+use super::kit::{ToolContext, ToolOutcome};
+use super::path_rules::PathRules;
 use crate::bounded::{self, ACTION_INPUT_MAX};
 use crate::session::deadline::Deadline;
 use ralph_domain::event::SessionEnd;
@@ -32,8 +32,8 @@ const QUEUE: usize = 64;
 const STEP: Duration = Duration::from_millis(50);
 
 /// What the calls of a session share.
-pub(crate) struct Bench<'a> {
-    pub(crate) shop: &'a Shop,
+pub(crate) struct CallContext<'a> {
+    pub(crate) resources: &'a SessionResources,
     pub(crate) request: &'a SessionRequest<'a>,
     pub(crate) sandbox: &'a dyn Sandbox,
     pub(crate) deadline: Deadline,
@@ -48,32 +48,32 @@ pub(crate) struct Bench<'a> {
 
 /// What came of the calls of one reply.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct CallsOutcome {
     pub(crate) results: Vec<ToolResult>,
     /// The summary of `done`.
     pub(crate) done: Option<String>,
 }
 
-/// News of a thread that works.
-enum News {
+/// What a worker thread reports of its tool call.
+enum WorkerEvent {
     Began(usize),
     Printed(Stream, Vec<u8>),
-    Ended(usize, Duration, Result<Made, String>),
+    Ended(usize, Duration, Result<ToolOutcome, String>),
 }
 
-impl Bench<'_> {
+impl CallContext<'_> {
     /// Makes the calls.
     pub(crate) fn make(
         &mut self,
         calls: &[ToolCall],
         sink: &mut dyn SessionSink,
-    ) -> Result<Result<Outcome, SessionEnd>, SandboxError> {
-        let mut outcome = Outcome::default();
+    ) -> Result<Result<CallsOutcome, SessionEnd>, SandboxError> {
+        let mut outcome = CallsOutcome::default();
         let (calls, refused) = calls.split_at(calls.len().min(MOST));
         let mut rest = calls;
         while let Some(first) = rest.first() {
-            let alone = !self.shop.toolbox.beside_others(first);
-            let together = rest.iter().take_while(|call| self.shop.toolbox.beside_others(call)).count();
+            let alone = !self.resources.toolbox.beside_others(first);
+            let together = rest.iter().take_while(|call| self.resources.toolbox.beside_others(call)).count();
             let (batch, after) = rest.split_at(if alone { 1 } else { together });
             rest = after;
             for (call, made) in batch.iter().zip(self.batch(batch, sink)?) {
@@ -92,10 +92,15 @@ impl Bench<'_> {
         Ok(Ok(outcome))
     }
 
-    fn result(&self, call: &ToolCall, made: Result<Made, String>, done: &mut Option<String>) -> ToolResult {
+    fn result(
+        &self,
+        call: &ToolCall,
+        made: Result<ToolOutcome, String>,
+        done: &mut Option<String>,
+    ) -> ToolResult {
         let (made, is_error) = match made {
             Ok(made) => (made, false),
-            Err(why) => (Made::text(why), true),
+            Err(why) => (ToolOutcome::text(why), true),
         };
         if made.done.is_some() {
             *done = made.done;
@@ -103,7 +108,7 @@ impl Bench<'_> {
         ToolResult {
             id: call.id.clone(),
             name: call.name.clone(),
-            text: self.shop.redactor.text(&made.text).into_owned(),
+            text: self.resources.redactor.text(&made.text).into_owned(),
             images: made.images,
             is_error,
         }
@@ -114,7 +119,7 @@ impl Bench<'_> {
         &mut self,
         batch: &[ToolCall],
         sink: &mut dyn SessionSink,
-    ) -> Result<Vec<Result<Made, String>>, SandboxError> {
+    ) -> Result<Vec<Result<ToolOutcome, String>>, SandboxError> {
         let hands = batch.len().min(TOGETHER);
         while self.lanes.len() < hands {
             self.lanes.push(self.sandbox.lane()?);
@@ -125,36 +130,36 @@ impl Bench<'_> {
         let next = AtomicUsize::new(0);
         let (news, heard) = sync_channel(QUEUE);
         let root = self.sandbox.root().to_owned();
-        let mut ended: Vec<Option<Result<Made, String>>> = batch.iter().map(|_| None).collect();
+        let mut ended: Vec<Option<Result<ToolOutcome, String>>> = batch.iter().map(|_| None).collect();
         let bench = &*self;
-        let (shop, request, halt) = (bench.shop, bench.request, &bench.halt);
-        let place = Place { root: &root, cwd: request.cwd, protected: request.protected };
+        let (resources, request, halt) = (bench.resources, bench.request, &bench.halt);
+        let path_rules = PathRules { root: &root, cwd: request.cwd, protected: request.protected };
         let folder = request.folder;
-        let worker = |lane: Box<dyn Sandbox>, news: SyncSender<News>| {
+        let worker = |lane: Box<dyn Sandbox>, news: SyncSender<WorkerEvent>| {
             while let Some((at, call)) = take(batch, &next) {
                 let begun = Instant::now();
                 // Nobody listens any more only where this whole scope is going away.
-                news.send(News::Began(at)).ok();
+                news.send(WorkerEvent::Began(at)).ok();
                 let printed = |stream: Stream, bytes: &[u8]| {
-                    news.send(News::Printed(stream, bytes.to_vec())).ok();
+                    news.send(WorkerEvent::Printed(stream, bytes.to_vec())).ok();
                 };
-                let desk = Desk {
+                let context = ToolContext {
                     sandbox: &*lane,
-                    place,
+                    path_rules,
                     halt,
-                    processes: &shop.processes,
-                    browsers: &shop.browsers,
-                    redactor: &shop.redactor,
+                    processes: &resources.processes,
+                    browsers: &resources.browsers,
+                    redactor: &resources.redactor,
                     folder,
-                    done_file: &shop.done_file,
+                    done_file: &resources.done_file,
                     number: number(first, at),
                     printed: &printed,
                 };
                 let made = match halt.get() {
                     Some(_) => Err("not called, as the session ends".to_owned()),
-                    None => shop.toolbox.call(call, &desk),
+                    None => resources.toolbox.call(call, &context),
                 };
-                news.send(News::Ended(at, begun.elapsed(), made)).ok();
+                news.send(WorkerEvent::Ended(at, begun.elapsed(), made)).ok();
             }
             lane
         };
@@ -170,12 +175,12 @@ impl Bench<'_> {
             drop(news);
             loop {
                 match heard.recv_timeout(STEP) {
-                    Ok(News::Began(at)) => begin(shop, batch.get(at), number(first, at), sink),
-                    Ok(News::Printed(stream, bytes)) => sink.output(stream, &bytes),
-                    Ok(News::Ended(at, took, made)) => {
-                        finish(shop, batch.get(at), number(first, at), took, &made, sink);
-                        if let Some(place) = ended.get_mut(at) {
-                            *place = Some(made);
+                    Ok(WorkerEvent::Began(at)) => begin(resources, batch.get(at), number(first, at), sink),
+                    Ok(WorkerEvent::Printed(stream, bytes)) => sink.output(stream, &bytes),
+                    Ok(WorkerEvent::Ended(at, took, made)) => {
+                        finish(resources, batch.get(at), number(first, at), took, &made, sink);
+                        if let Some(slot) = ended.get_mut(at) {
+                            *slot = Some(made);
                         }
                     }
                     Err(RecvTimeoutError::Timeout) => {}
@@ -219,9 +224,9 @@ fn number(first: u32, at: usize) -> u32 {
     first + u32::try_from(at).unwrap_or(0) + 1
 }
 
-fn begin(shop: &Shop, call: Option<&ToolCall>, number: u32, sink: &mut dyn SessionSink) {
+fn begin(resources: &SessionResources, call: Option<&ToolCall>, number: u32, sink: &mut dyn SessionSink) {
     let Some(call) = call else { return };
-    let what = shop.redactor.text(&shop.toolbox.what(call)).into_owned();
+    let what = resources.redactor.text(&resources.toolbox.what(call)).into_owned();
     let line = format!("{} {what}", call.name);
     sink.activity(&text::one_line(&line, 160));
     sink.output(Stream::Stdout, format!("\n> {}\n", line.trim_end()).as_bytes());
@@ -229,11 +234,11 @@ fn begin(shop: &Shop, call: Option<&ToolCall>, number: u32, sink: &mut dyn Sessi
 }
 
 fn finish(
-    shop: &Shop,
+    resources: &SessionResources,
     call: Option<&ToolCall>,
     number: u32,
     took: Duration,
-    made: &Result<Made, String>,
+    made: &Result<ToolOutcome, String>,
     sink: &mut dyn SessionSink,
 ) {
     let Some(call) = call else { return };
@@ -244,7 +249,7 @@ fn finish(
         }
         Err(why) => (false, why.as_str(), None),
     };
-    let result = text::one_line(&shop.redactor.text(words), 300);
+    let result = text::one_line(&resources.redactor.text(words), 300);
     sink.output(Stream::Stdout, format!("< {result}\n").as_bytes());
     let input = bounded::value(call.input.clone(), ACTION_INPUT_MAX);
     let mut line = json!({
@@ -258,7 +263,7 @@ fn finish(
     if let Ok(made) = made
         && !made.line.is_empty()
     {
-        line["output"] = json!(text::one_line(&shop.redactor.text(&made.text), 400));
+        line["output"] = json!(text::one_line(&resources.redactor.text(&made.text), 400));
     }
     sink.action(&line.to_string());
     sink.action_finished(&ActionEnd { number, ok, result, exit_code, duration: took });

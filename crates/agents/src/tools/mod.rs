@@ -1,6 +1,6 @@
 //! Agents of kind `tools`: a model with real tool calling, until it stops or its tokens end.
 //!
-//! - [`agent`](ToolsAgent) is the backend, `talk` its conversation, `calls` the tool calls of one reply.
+//! - [`agent`](ToolsAgent) is the backend, `conversation` its turns, `calls` the tool calls of one reply.
 //! - `kit/` holds the built-in tools, one per file; [`CustomTool`] is how a calling program brings its own.
 //! - `process/` keeps servers and watchers alive between sessions, `browser/` drives Chromium.
 //!
@@ -11,12 +11,12 @@ mod agent;
 mod args;
 mod browser;
 mod calls;
+mod conversation;
 mod custom;
 mod halt;
 mod kit;
-mod place;
+mod path_rules;
 mod process;
-mod talk;
 mod toolbox;
 
 pub use agent::ToolsAgent;

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::custom::CustomTool;
-use super::kit::{self, Desk, Made, Tool};
+use super::kit::{self, Tool, ToolContext, ToolOutcome};
 use ralph_domain::model::{ToolCall, ToolSpec};
 use ralph_domain::text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,25 +58,25 @@ impl Toolbox {
     }
 
     /// One call. Whatever goes wrong is words for the model.
-    pub(crate) fn call(&self, call: &ToolCall, desk: &Desk<'_>) -> Result<Made, String> {
-        let work = AssertUnwindSafe(|| self.call_unguarded(call, desk));
+    pub(crate) fn call(&self, call: &ToolCall, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
+        let work = AssertUnwindSafe(|| self.call_unguarded(call, context));
         catch_unwind(work).unwrap_or_else(|_| Err(format!("`{}` broke; try another way", call.name)))
     }
 
-    fn call_unguarded(&self, call: &ToolCall, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call_unguarded(&self, call: &ToolCall, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         if let Some((spec, tool)) = self.own(call) {
-            return tool.call(&Args::check(spec, &call.input)?, desk);
+            return tool.call(&Args::check(spec, &call.input)?, context);
         }
         let Some((spec, tool)) = self.custom.iter().find(|(spec, _)| spec.name == call.name) else {
             return Err(self.unknown(&call.name));
         };
         Args::check(spec, &call.input)?;
         let output =
-            tool.call(&call.input, desk.sandbox).map_err(|why| text::head(&why, WORDS_MAX).to_owned())?;
+            tool.call(&call.input, context.sandbox).map_err(|why| text::head(&why, WORDS_MAX).to_owned())?;
         let mut text = text::head(&output.text, WORDS_MAX).to_owned();
         if text.len() < output.text.len() {
-            let path = desk.folder.join(format!("tool-{}.log", desk.number));
-            let whole = desk.redactor.text(&output.text);
+            let path = context.folder.join(format!("tool-{}.log", context.number));
+            let whole = context.redactor.text(&output.text);
             std::fs::remove_file(&path).ok();
             let place = match std::fs::write(&path, whole.as_bytes()) {
                 Ok(()) => format!("; all of it is in {}", path.display()),
@@ -84,7 +84,7 @@ impl Toolbox {
             };
             text.push_str(&format!("\n[cut after {WORDS_MAX} bytes{place}]"));
         }
-        Ok(Made { images: output.images, ..Made::text(text) })
+        Ok(ToolOutcome { images: output.images, ..ToolOutcome::text(text) })
     }
 
     fn own(&self, call: &ToolCall) -> Option<&(ToolSpec, Box<dyn Tool>)> {

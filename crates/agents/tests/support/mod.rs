@@ -119,7 +119,7 @@ impl Sandbox for Canned {
 
 /// Remembers what a session told.
 #[derive(Default)]
-pub struct Told {
+pub struct RecordingSink {
     pub activities: Vec<String>,
     pub actions: Vec<serde_json::Value>,
     pub bytes: u64,
@@ -129,7 +129,7 @@ pub struct Told {
     pub polls: Cell<u32>,
 }
 
-impl SessionSink for Told {
+impl SessionSink for RecordingSink {
     fn output(&mut self, _: Stream, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if self.output.len() < 10_000 {
@@ -159,7 +159,7 @@ pub fn play(
     config: &AgentConfig,
     iteration: u32,
     sandbox: &Canned,
-    told: &mut Told,
+    told: &mut RecordingSink,
 ) -> SessionReport {
     let run = RunId::from("r");
     let request = SessionRequest {
@@ -182,9 +182,9 @@ pub fn play(
 }
 
 /// Runs one session of a command with that output.
-pub fn cli(format: OutputFormat, sandbox: &Canned) -> (SessionReport, Told) {
+pub fn cli(format: OutputFormat, sandbox: &Canned) -> (SessionReport, RecordingSink) {
     let config = AgentConfig { output_format: format, ..AgentConfig::command("x", &["x"]) };
-    let mut told = Told::default();
+    let mut told = RecordingSink::default();
     let agent = ralph_agents::CliAgent::new(config.clone());
     let report = play(&agent, &config, 1, sandbox, &mut told);
     (report, told)

@@ -99,7 +99,7 @@ pub fn prices() -> Pricing {
 
 /// What a session told.
 #[derive(Default)]
-pub struct Told {
+pub struct RecordingSink {
     pub activities: Vec<String>,
     pub actions: Vec<Value>,
     pub started: Vec<ActionStart>,
@@ -113,7 +113,7 @@ pub struct Told {
     pub stop_on: Option<&'static str>,
 }
 
-impl SessionSink for Told {
+impl SessionSink for RecordingSink {
     fn output(&mut self, _: Stream, bytes: &[u8]) {
         self.output.push_str(&String::from_utf8_lossy(bytes));
     }
@@ -162,7 +162,7 @@ pub struct Session {
     pub budget_left: Option<Usd>,
     pub folder: PathBuf,
     pub cwd: PathBuf,
-    pub told: Told,
+    pub told: RecordingSink,
 }
 
 impl Default for Session {
@@ -179,7 +179,7 @@ impl Default for Session {
             budget_left: None,
             folder: PathBuf::new(),
             cwd: PathBuf::new(),
-            told: Told::default(),
+            told: RecordingSink::default(),
         }
     }
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// What the configuration says about a task.
 #[derive(Debug, Default)]
-pub struct Configured {
+pub struct LintConfig {
     /// Names of the required verifiers.
     pub verifiers: Option<Vec<String>>,
     /// Whether it sets a budget.
@@ -30,12 +30,12 @@ pub struct Configured {
 }
 
 /// Reads the configuration that a run of this task would take.
-pub fn configuration(env: &Environment, source: &TaskSource) -> Configured {
+pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
     let top = find::top(&source.folder);
     let loaded = match settings::load(env, &top) {
         Ok(loaded) => loaded,
         Err(error) => {
-            return Configured { diagnostics: vec![refused(&top, &error)], ..Configured::default() };
+            return LintConfig { diagnostics: vec![refused(&top, &error)], ..LintConfig::default() };
         }
     };
     let file = &loaded.file;
@@ -64,7 +64,7 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> Configured {
             }
         }
     }
-    Configured {
+    LintConfig {
         verifiers: Some(resolved.required_verifiers),
         budget_set: Some(budget_set),
         has_forge,

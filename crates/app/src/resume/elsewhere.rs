@@ -3,14 +3,14 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::{fence, find, handover, model_access, models, settings, wiring};
+use crate::{find, handover, isolation, model_access, models, settings, wiring};
 use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
 use ralph_domain::config::Isolation;
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::GitRemote;
-use ralph_domain::spec::{Place, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, place};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::{artifacts, registry};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const STATE_MAX: usize = 64 * 1024 * 1024;
 
 /// Brings a run here, unless what is here reaches as far already.
-pub fn bring(
+pub fn fetch_run(
     env: &Environment,
     from: &str,
     run: &str,
@@ -134,7 +134,7 @@ fn settle_in(
     let same_repo = find_origin(env, &spec, remote);
     spec.workspace = repo.top.clone();
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
-    spec.place = Place::Clone { from: remote.url.clone(), sparse: Vec::new() };
+    spec.place = WorkspaceKind::Clone { from: remote.url.clone(), sparse: Vec::new() };
     spec.config_digest = None;
     in_own_words(env, &mut spec, isolation)?;
     if spec.settings.handover.local_forge.is_some() {
@@ -150,7 +150,7 @@ fn settle_in(
     Ok(spec)
 }
 
-/// What a run was frozen with comes from the remote, like a repo's files. What opens the fence or says where keys go is this
+/// What a run was frozen with comes from the remote, like a repo's files. What opens the sandbox or says where keys go is this
 /// machine's user's to say.
 fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolation>) -> Result<(), AppError> {
     let loaded = settings::load(env, &spec.origin)?;
@@ -159,7 +159,7 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     let settings = &mut spec.settings;
     settings.isolation = match settings.sandbox.provider().is_elsewhere() {
         true => Isolation::Auto,
-        false => fence::settle(env, wanted)?,
+        false => isolation::resolve(env, wanted)?,
     };
     settings.allowed_hosts = own.allowed_hosts.unwrap_or_default();
     settings.pass_env = own.pass_env.unwrap_or_default();
@@ -168,7 +168,7 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
         default_profile: settings.models.default.clone(),
         fallback_profile: settings.models.fallback.clone(),
     };
-    model_access::settle(env, settings, &models::load(env, &spec.origin)?, &choice);
+    model_access::resolve(env, settings, &models::load(env, &spec.origin)?, &choice);
     model_access::check(env, settings)
 }
 

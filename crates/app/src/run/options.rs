@@ -6,7 +6,7 @@ use crate::error::AppError;
 use crate::model_access;
 use crate::models::LoadedModels;
 use crate::request::RunRequest;
-use crate::settings::{self, Loaded};
+use crate::settings::{self, LoadedSettings};
 use ralph_agents::presets;
 use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
 use ralph_domain::dialect::ModelChoice;
@@ -15,15 +15,19 @@ use ralph_domain::money::Usd;
 use ralph_domain::price::PriceTable;
 use std::path::Path;
 
-/// The fence of this run. Running without one needs the user's own word: a flag or the user's own configuration.
-pub fn isolation(env: &Environment, request: &RunRequest, loaded: &Loaded) -> Result<Isolation, AppError> {
+/// The sandbox of this run. Running without one needs the user's own word: a flag or the user's own configuration.
+pub fn isolation(
+    env: &Environment,
+    request: &RunRequest,
+    loaded: &LoadedSettings,
+) -> Result<Isolation, AppError> {
     let own = request.isolation.or(loaded.user_isolation);
     let repo_says_none = loaded.repo_isolation == Some(Isolation::None);
     let wanted = own.or(loaded.repo_isolation.filter(|_| !repo_says_none)).unwrap_or_default();
     if wanted == Isolation::None {
         return Ok(Isolation::None);
     }
-    crate::fence::settle(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
+    crate::isolation::resolve(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
         true => error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config"),
         false => error,
     })
@@ -33,7 +37,7 @@ pub fn isolation(env: &Environment, request: &RunRequest, loaded: &Loaded) -> Re
 pub fn resolve(
     env: &Environment,
     request: &RunRequest,
-    loaded: Loaded,
+    loaded: LoadedSettings,
     task: ConfigFile,
     (models, choice): (&LoadedModels, &ModelChoice),
     (isolation, top): (Isolation, &Path),
@@ -81,7 +85,7 @@ pub fn resolve(
     if let Some(model) = &wanted.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }
-    model_access::settle(env, &mut settings, models, choice);
+    model_access::resolve(env, &mut settings, models, choice);
     check_settings(env, &settings, &models.prices, top)?;
     Ok(settings)
 }
@@ -129,7 +133,7 @@ fn check_settings(
         return Err(AppError::usage("nothing checks the result: there is no required verifier")
             .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
     }
-    crate::fence::check(settings)?;
+    crate::isolation::check(settings)?;
     if settings.sandbox.provider().is_elsewhere() {
         // What is installed there is looked at once it is there.
         model_access::check(env, settings)?;

@@ -1,14 +1,14 @@
 //! Where a run works: the user's own tree, a worktree or a clone, and on which branch.
 
-use super::placement::Wish;
-use super::task::Chosen;
+use super::placement::PlacementRequest;
+use super::task::ChosenTask;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::{PlaceRequest, RunRequest};
 use crate::{handover, wiring};
 use ralph_domain::config::CloneConfig;
 use ralph_domain::spec::RunSpec;
-use ralph_git::{Extent, LeftOut, Repo, place, sparse_folder, twin};
+use ralph_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
 use ralph_journal::layout::StateHome;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,8 @@ fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, AppError> {
     }
 }
 
-/// Where a run works.
-pub(super) struct Placed {
+/// The workspace that was made for a run.
+pub(super) struct RunWorkspace {
     /// The folder of the agent's files.
     pub workspace: PathBuf,
     /// The branch that the run commits on.
@@ -34,7 +34,7 @@ pub(super) struct Placed {
     pub left_out: LeftOut,
 }
 
-impl Placed {
+impl RunWorkspace {
     fn new(workspace: PathBuf, branch: Option<String>) -> Self {
         Self { workspace, branch, left_out: LeftOut::default() }
     }
@@ -44,7 +44,7 @@ impl Placed {
 pub fn extent(
     request: &RunRequest,
     config: Option<&CloneConfig>,
-    chosen: &Chosen,
+    chosen: &ChosenTask,
 ) -> Result<Extent, AppError> {
     let (depth, sparse) = match &request.place {
         PlaceRequest::Clone { depth, sparse, .. } => (*depth, sparse.as_slice()),
@@ -73,21 +73,21 @@ pub(super) fn make(
     home: &StateHome,
     origin: &Repo,
     spec: &RunSpec,
-    wish: &Wish,
-) -> Result<Placed, AppError> {
-    if wish.place != PlaceRequest::InPlace {
-        return beside(env, home, origin, spec, wish);
+    request: &PlacementRequest,
+) -> Result<RunWorkspace, AppError> {
+    if request.place != PlaceRequest::InPlace {
+        return beside(env, home, origin, spec, request);
     }
-    let branch = in_place(origin, spec, wish)?;
+    let branch = in_place(origin, spec, request)?;
     if !spec.hands_back() {
-        return Ok(Placed::new(origin.top.clone(), branch));
+        return Ok(RunWorkspace::new(origin.top.clone(), branch));
     }
     let here = Repo::discover(&origin.vars, &origin.top)?;
     let (run, into) = (&spec.run_id, home.workspace(&spec.run_id));
     // Nobody has worked on one that an earlier process made.
     let _ = std::fs::remove_dir_all(&into);
-    let made = twin::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))?;
-    Ok(Placed { left_out: made.left_out, ..Placed::new(made.repo.top, branch) })
+    let made = agent_copy::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))?;
+    Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.repo.top, branch) })
 }
 
 /// A worktree or a clone.
@@ -96,21 +96,21 @@ fn beside(
     home: &StateHome,
     origin: &Repo,
     spec: &RunSpec,
-    wish: &Wish,
-) -> Result<Placed, AppError> {
-    check_branch_name(wish, origin)?;
+    request: &PlacementRequest,
+) -> Result<RunWorkspace, AppError> {
+    check_branch_name(request, origin)?;
     let run_id = &spec.run_id;
     let path = home.workspace(run_id);
-    let own = || wish.task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
-    let branch = wish.branch.clone().unwrap_or_else(own);
-    let PlaceRequest::Clone { from, .. } = &wish.place else {
-        let base = based_on(origin, wish.base.as_deref())?;
+    let own = || request.task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
+    let branch = request.branch.clone().unwrap_or_else(own);
+    let PlaceRequest::Clone { from, .. } = &request.place else {
+        let base = based_on(origin, request.base.as_deref())?;
         let (made, branch) = place::add_worktree(&base, run_id, &path, &branch)?;
-        return Ok(Placed::new(made.top, Some(branch)));
+        return Ok(RunWorkspace::new(made.top, Some(branch)));
     };
     let source = from_here(env, &handover::clone_source(env, from));
-    let made = place::clone_part(env.vars(), &source, &path, &branch, &wish.extent())?;
-    Ok(Placed::new(made.top, Some(branch)))
+    let made = place::clone_part(env.vars(), &source, &path, &branch, &request.extent())?;
+    Ok(RunWorkspace::new(made.top, Some(branch)))
 }
 
 /// A relative path is meant from where the program was started.
@@ -121,8 +121,8 @@ fn from_here(env: &Environment, from: &str) -> String {
     }
 }
 
-fn check_branch_name(wish: &Wish, origin: &Repo) -> Result<(), AppError> {
-    if let Some(name) = &wish.branch
+fn check_branch_name(request: &PlacementRequest, origin: &Repo) -> Result<(), AppError> {
+    if let Some(name) = &request.branch
         && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
     {
         return Err(AppError::usage(format!("`{name}` is not a valid branch name"))
@@ -132,23 +132,23 @@ fn check_branch_name(wish: &Wish, origin: &Repo) -> Result<(), AppError> {
 }
 
 /// The branch of a run in the user's own folder, switched to where it is a new one.
-fn in_place(origin: &Repo, spec: &RunSpec, wish: &Wish) -> Result<Option<String>, AppError> {
-    check_branch_name(wish, origin)?;
+fn in_place(origin: &Repo, spec: &RunSpec, request: &PlacementRequest) -> Result<Option<String>, AppError> {
+    check_branch_name(request, origin)?;
     let run_id = &spec.run_id;
-    if let Some(branch) = &wish.branch {
+    if let Some(branch) = &request.branch {
         if origin.branch.as_deref() != Some(branch) {
             place::create_branch_in_place(origin, run_id, branch)?;
         }
         return Ok(Some(branch.clone()));
     }
-    if let Some(base) = &wish.base
+    if let Some(base) = &request.base
         && based_on(origin, Some(base))?.head != origin.head
     {
         let here = origin.branch.as_deref().unwrap_or("a detached HEAD");
         return Err(AppError::usage(format!("the task starts from `{base}`, but the folder is on `{here}`"))
             .hint(format!("`git switch {base}` first, or work beside your tree with `--worktree`")));
     }
-    if let Some(branch) = &wish.task_branch {
+    if let Some(branch) = &request.task_branch {
         let branch = place::create_branch(origin, run_id, branch, &origin.head)?;
         place::switch_in_place(origin, run_id, &branch)?;
         return Ok(Some(branch));
@@ -162,10 +162,10 @@ fn in_place(origin: &Repo, spec: &RunSpec, wish: &Wish) -> Result<Option<String>
 }
 
 /// Refuses a branch that cannot be made in the user's own folder, before anything is.
-pub(super) fn check_free(origin: &Repo, wish: &Wish) -> Result<(), AppError> {
-    check_branch_name(wish, origin)?;
-    let Some(branch) = &wish.branch else { return Ok(()) };
-    if wish.place != PlaceRequest::InPlace || origin.branch.as_ref() == Some(branch) {
+pub(super) fn check_free(origin: &Repo, request: &PlacementRequest) -> Result<(), AppError> {
+    check_branch_name(request, origin)?;
+    let Some(branch) = &request.branch else { return Ok(()) };
+    if request.place != PlaceRequest::InPlace || origin.branch.as_ref() == Some(branch) {
         return Ok(());
     }
     let free = place::free_branch_name(origin, branch)?;

@@ -7,10 +7,10 @@ use crate::error::AppError;
 use crate::handover;
 use crate::report::Reporter;
 use crate::request::PlaceRequest;
-use ralph_core::Hold;
+use ralph_core::RunWriter;
 use ralph_domain::event::Placed;
 use ralph_domain::id::{Digest, RunId};
-use ralph_domain::spec::{Place, RunSpec};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{Extent, LeftOut, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::{artifacts, shown};
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which place a run wishes for; in its record until it has one.
+/// The workspace that a run asks for; a file in its record until that is made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Wish {
+pub(crate) struct PlacementRequest {
     /// What kind, and from where.
     pub place: PlaceRequest,
     /// The branch that a person named: this one or none.
@@ -33,7 +33,7 @@ pub(crate) struct Wish {
     sparse: Vec<String>,
 }
 
-impl Wish {
+impl PlacementRequest {
     /// What a plan wishes for.
     pub fn of(plan: &Plan) -> Self {
         Self {
@@ -52,11 +52,11 @@ impl Wish {
     }
 
     /// The place as the spec names it. An address may carry a password; the spec is written to disk.
-    pub fn place(&self, env: &Environment, origin: &Repo) -> Place {
+    pub fn place(&self, env: &Environment, origin: &Repo) -> WorkspaceKind {
         match &self.place {
-            PlaceRequest::InPlace => Place::InPlace,
-            PlaceRequest::Worktree => Place::Worktree,
-            PlaceRequest::Clone { from, .. } => Place::Clone {
+            PlaceRequest::InPlace => WorkspaceKind::InPlace,
+            PlaceRequest::Worktree => WorkspaceKind::Worktree,
+            PlaceRequest::Clone { from, .. } => WorkspaceKind::Clone {
                 from: env.redactor(&origin.top).text(from).into_owned(),
                 sparse: self.sparse.clone(),
             },
@@ -83,30 +83,33 @@ fn file(home: &StateHome, run: &RunId) -> PathBuf {
 
 /// Makes the place of a run that this process has a hold on, and journals what it became. Says what of the user's tree the
 /// agent does not get.
-pub(crate) fn settle(
+pub(crate) fn make(
     env: &Environment,
     home: &StateHome,
-    hold: &mut Hold,
-    wish: &Wish,
+    writer: &mut RunWriter,
+    request: &PlacementRequest,
     report: &dyn Reporter,
 ) -> Result<LeftOut, AppError> {
-    let mut spec = hold.state().spec.clone();
+    let mut spec = writer.state().spec.clone();
     let mut watcher = report.observer();
     watcher.boundary("place.before");
     let origin = Repo::discover(env.vars(), &spec.origin)?;
-    let placed = place::make(env, home, &origin, &spec, wish)?;
+    let placed = place::make(env, home, &origin, &spec, request)?;
     watcher.boundary("place.made");
     (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
-    let repo =
-        if spec.place == Place::InPlace { origin } else { Repo::discover(env.vars(), &spec.workspace)? };
+    let repo = if spec.place == WorkspaceKind::InPlace {
+        origin
+    } else {
+        Repo::discover(env.vars(), &spec.workspace)?
+    };
     repo.exclude_ralph_dir()?;
-    handover::name_branch(env, &mut spec, &repo, wish.task_branch.as_deref())?;
+    handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref())?;
     fresh_state_files(env, home, &spec)?;
-    hold.placed(Placed {
+    writer.placed(Placed {
         workspace: spec.workspace.clone(),
         branch: spec.branch.clone(),
         push_branch: spec.settings.handover.branch.clone(),
-        config: if spec.place == Place::InPlace { None } else { tracked_config(&spec.workspace) },
+        config: if spec.place == WorkspaceKind::InPlace { None } else { tracked_config(&spec.workspace) },
     })?;
     let _ = fs::remove_file(file(home, &spec.run_id));
     watcher.boundary("place.after");
@@ -125,15 +128,15 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
     let path = home.workspace(&spec.run_id);
     let Ok(origin) = Repo::discover(env.vars(), &spec.origin) else { return };
     match &spec.place {
-        Place::InPlace => super::remove_twin(env.vars(), home, spec),
-        Place::Worktree => {
+        WorkspaceKind::InPlace => super::remove_agent_copy(env.vars(), home, spec),
+        WorkspaceKind::Worktree => {
             let made = Repo::discover(env.vars(), &path).ok().and_then(|made| made.branch);
             let _ = ralph_git::place::remove_worktree(&origin, &path);
             for branch in made.iter().chain(&spec.branch) {
                 ralph_git::place::remove_branch(&origin, &spec.run_id, branch);
             }
         }
-        Place::Clone { .. } => {}
+        WorkspaceKind::Clone { .. } => {}
     }
     for suffix in ["", ".ralph-partial"] {
         let mut name = path.clone().into_os_string();

@@ -3,7 +3,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::lint::look;
+use crate::lint::lint_task;
 use crate::task_source;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
@@ -16,7 +16,7 @@ use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
 
 /// A task that can be run.
-pub struct Chosen {
+pub struct ChosenTask {
     /// As the spec keeps it.
     pub task: Task,
     /// What its file says of settings; lies between the repo's configuration and the flags.
@@ -38,7 +38,7 @@ pub fn choose(
     top: &Path,
     named: Option<&Path>,
     ticket: Option<&str>,
-) -> Result<Chosen, AppError> {
+) -> Result<ChosenTask, AppError> {
     let mut chosen = read_chosen(env, folder, named, ticket)?;
     // Paths are kept as seen from the top of the repo, wherever in it the run was started.
     if let Some(below) = folder.strip_prefix(top).ok().filter(|p| !p.as_os_str().is_empty()) {
@@ -56,7 +56,7 @@ fn read_chosen(
     folder: &Path,
     named: Option<&Path>,
     ticket: Option<&str>,
-) -> Result<Chosen, AppError> {
+) -> Result<ChosenTask, AppError> {
     let name = match named {
         Some(name) => name.to_owned(),
         None => find(folder)?,
@@ -72,7 +72,7 @@ fn read_chosen(
         task.ticket = ticket.map(str::to_owned);
         return Ok(plain(task));
     }
-    let report = look(env, &task_source::with_side_files(folder, dialect, &shown, text.clone())?, &[]);
+    let report = lint_task(env, &task_source::with_side_files(folder, dialect, &shown, text.clone())?, &[]);
     if report.refuses() {
         return Err(refused(&report.diagnostics));
     }
@@ -86,9 +86,9 @@ fn read_chosen(
 }
 
 /// A task that says nothing but what is to be done.
-pub fn plain(task: Task) -> Chosen {
+pub fn plain(task: Task) -> ChosenTask {
     let settings = ConfigFile::default();
-    Chosen { task, settings, branch: None, base: None, model: ModelChoice::default() }
+    ChosenTask { task, settings, branch: None, base: None, model: ModelChoice::default() }
 }
 
 /// Keeps a text below `.ralph/` of the repo at `top` as a task file, and returns its name there.
@@ -138,9 +138,9 @@ fn refused(found: &[Diagnostic]) -> AppError {
     }
 }
 
-fn chosen(file: TaskFile, text: &str) -> Chosen {
+fn chosen(file: TaskFile, text: &str) -> ChosenTask {
     let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
     let model = file.model.clone();
     let (task, settings) = adopt(file, text);
-    Chosen { task, settings, branch, base, model }
+    ChosenTask { task, settings, branch, base, model }
 }

@@ -58,7 +58,7 @@ pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let done = commit::commit(&repo, &paths, &message).map_err(|error| {
         error.hint(format!("the files are in `ralph-archive/{name}`; commit them yourself"))
     })?;
-    tell(&name, &summary, &done, out);
+    print_report(&name, &summary, &done, out);
     Ok(0)
 }
 
@@ -69,7 +69,7 @@ fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
     for folder in std::iter::once(top.to_owned()).chain(elsewhere) {
         if let Some(driver) = locks::holder(&home, &folder) {
             let id = &driver.run_id;
-            return Err(CommandError::usage(format!("run {id} is driven now (process {})", driver.pid))
+            return Err(CommandError::usage(format!("run {id} is running now (process {})", driver.pid))
                 .cause("its agents work on this plan")
                 .hint(format!("`ralph stop {id}` ends it after its session; then `ralph archive`")));
         }
@@ -164,7 +164,7 @@ fn reset(top: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError
     Ok(())
 }
 
-fn tell(name: &str, summary: &Summary, done: &commit::Committed, out: &Out) {
+fn print_report(name: &str, summary: &Summary, done: &commit::Committed, out: &Out) {
     if out.json {
         out.value(&json!({
             "archived": format!("ralph-archive/{name}"),

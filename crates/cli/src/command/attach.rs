@@ -1,12 +1,12 @@
 //! `ralph attach`: a run that another process drives, as if it ran here.
 
 use crate::error::CommandError;
-use crate::follow::{Printer, Watch};
+use crate::follow::{FollowTimer, Printer};
 use crate::output::Out;
 use ralph_app::App;
 use ralph_domain::event::EventBody;
 use ralph_journal::registry::Registration;
-use ralph_journal::stream::{RunStream, Start, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::path::Path;
 
 /// Shows what has happened and what comes, and ends with the run's own exit code. Ctrl-C leaves; the run goes on.
@@ -16,9 +16,9 @@ use std::path::Path;
   ralph attach k3f9       watch it to its end
   ralph attach --json     raw events, one JSON object per line
 
-Exit codes: those of the run; 130 where you left it first, 1 where nobody drives it any more.")]
+Exit codes: those of the run; 130 where you left it first, 1 where no process runs it any more.")]
 pub struct AttachArgs {
-    /// The run; the one that is driven now in this folder, else its latest, if left out.
+    /// The run; the one that is running in this folder, else its latest, if left out.
     pub run: Option<String>,
 }
 
@@ -26,10 +26,10 @@ pub struct AttachArgs {
 pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let facts = app.facts(folder, args.run.as_deref())?;
     let entry = facts.entry;
-    let mut stream = RunStream::open(&entry.run_dir(), Start::Beginning)?;
+    let mut stream = RunStream::open(&entry.run_dir(), StreamStart::Beginning)?;
     let mut over = false;
     let mut printer = Printer::new(out.json);
-    let mut watch = Watch::new(app, &entry);
+    let mut watch = FollowTimer::new(app, &entry);
     loop {
         // Asked before the look: whatever the last driver wrote is seen then.
         let driven = watch.is_driven();

@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use ralph_app::{App, ErrorKind};
 use ralph_core::clock::SystemClock;
-use ralph_core::handle::Taken;
+use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a busy run may take to look at its inbox before that is said.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A control that needs nothing but the run.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub struct SkipArgs {
     pub agent: Option<String>,
 }
 
-/// Let an agent rest for a while.
+/// Put an agent into cooldown for a while.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph cooldown gemini --seconds 3600
@@ -53,7 +53,7 @@ pub struct CooldownArgs {
     /// For how long.
     #[arg(long, value_name = "N", default_value_t = 900, conflicts_with = "clear")]
     pub seconds: u64,
-    /// End its rest.
+    /// End its cooldown.
     #[arg(long)]
     pub clear: bool,
 }
@@ -135,7 +135,7 @@ fn end_here(
     if state.people.needs_human.is_none() {
         handle.send(control)?;
         let id = Some(entry.run_id.as_str());
-        match drive::go_on(id, &[], &BudgetChange::default(), app, folder, out) {
+        match drive::resume_run(id, &[], &BudgetChange::default(), app, folder, out) {
             Ok(1 | 130) => return Ok(0),
             Ok(code) if code != 3 => return Ok(code),
             _ => {}
@@ -173,7 +173,7 @@ pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8,
     out.say(if ended {
         format!("run {} is cancelled", entry.run_id)
     } else {
-        format!("run {} was told to end", entry.run_id)
+        format!("run {} was asked to end", entry.run_id)
     });
     Ok(0)
 }
@@ -186,7 +186,7 @@ pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     send(app, &entry, Control::Skip { agent }, out)
 }
 
-/// Lets an agent rest.
+/// Puts an agent into cooldown.
 pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = AgentName::new(args.agent);
@@ -274,14 +274,14 @@ fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<
     let handle = app.handle(entry);
     let name = control.name();
     let id = handle.send(control)?;
-    let taken = handle.wait_taken(&id, PATIENCE)?;
+    let taken = handle.wait_for_outcome(&id, ANSWER_TIMEOUT)?;
     if out.json {
         let reason = match &taken {
-            Taken::Refused(reason) => Some(reason),
-            Taken::Received | Taken::NotYet => None,
+            ControlOutcome::Refused(reason) => Some(reason),
+            ControlOutcome::Received | ControlOutcome::NotYet => None,
         };
         let mut told = serde_json::json!({
-            "run_id": entry.run_id, "sent": name, "taken": taken == Taken::Received, "id": id,
+            "run_id": entry.run_id, "sent": name, "taken": taken == ControlOutcome::Received, "id": id,
         });
         if let Some(reason) = reason {
             told["refused"] = reason.as_str().into();
@@ -290,21 +290,20 @@ fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<
     }
     let run = &entry.run_id;
     match taken {
-        Taken::Received => out.say(format!("{name}: run {run} has taken it")),
-        Taken::Refused(reason) if out.json => {
+        ControlOutcome::Received => out.say(format!("{name}: accepted by run {run}")),
+        ControlOutcome::Refused(reason) if out.json => {
             out.say(format!("{name}: run {run} refused it: {reason}"));
             return Ok(ErrorKind::Usage.exit_code());
         }
-        Taken::Refused(reason) => {
+        ControlOutcome::Refused(reason) => {
             return Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))
-                .hint("nothing was changed; mend it and send it again"));
+                .hint("nothing was changed; fix it and send it again"));
         }
-        Taken::NotYet if handle.is_driven() => out.say(format!(
-            "{name}: not picked up yet: run {run} is busy and takes it at its next look (`ralph logs -f {run}`)"
+        ControlOutcome::NotYet if handle.is_driven() => out.say(format!(
+            "{name}: sent; run {run} is busy and applies it at its next step (`ralph logs -f {run}`)"
         )),
-        Taken::NotYet => out.say(format!(
-            "{name}: kept for run {run}; no process drives it now, `ralph resume {run}` goes on"
-        )),
+        ControlOutcome::NotYet => out
+            .say(format!("{name}: saved for run {run}, which is not running; `ralph resume {run}` goes on")),
     }
     Ok(0)
 }

@@ -7,7 +7,7 @@ mod to_prompt;
 mod to_ralph_json;
 mod to_ralph_task;
 
-use self::draft::{Draft, Lost};
+use self::draft::{ConversionLoss, TaskDraft};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use ralph_app::{App, Environment, find, task_source};
@@ -40,7 +40,7 @@ pub struct ConvertArgs {
 
 /// What a conversion writes.
 #[derive(Debug, Default)]
-struct Written {
+struct ConvertedFile {
     /// Paths relative to the folder, and their texts.
     files: Vec<(PathBuf, String)>,
     /// A configuration, written only where there is none.
@@ -63,7 +63,7 @@ pub fn run(args: ConvertArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
             .cause(format!("the task has {}", count(found.len(), "error")))
             .hint(format!("`ralph lint {}` shows all of them with their fixes", args.from.display()))
     })?;
-    let mut draft = Draft::new(app.environment(), task, &source)?;
+    let mut draft = TaskDraft::new(app.environment(), task, &source)?;
     let written = match to {
         Dialect::RalphTaskMd => to_ralph_task::write(&mut draft, &args.to),
         Dialect::RalphJson => to_ralph_json::write(&mut draft, &args.to)?,
@@ -83,7 +83,7 @@ pub fn run(args: ConvertArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
             "lint": { "errors": errors, "warnings": warnings },
         }));
     } else {
-        tell(&names, &draft.lost, &args.to, errors, out);
+        print_report(&names, &draft.lost, &args.to, errors, out);
     }
     Ok(0)
 }
@@ -102,8 +102,8 @@ fn dialect_of(to: &Path) -> Result<Dialect, CommandError> {
 
 /// Writes all files, or none where one is in the way.
 fn save(
-    written: Written,
-    draft: &mut Draft,
+    written: ConvertedFile,
+    draft: &mut TaskDraft,
     env: &Environment,
     folder: &Path,
     force: bool,
@@ -146,12 +146,12 @@ fn save(
 /// How many errors and warnings the result has.
 fn lint_again(env: &Environment, folder: &Path, to: &Path) -> (usize, usize) {
     let Ok(source) = task_source::find(folder, Some(to)) else { return (1, 0) };
-    let report = ralph_app::lint::look(env, &source, &[]);
+    let report = ralph_app::lint::lint_task(env, &source, &[]);
     let errors = report.diagnostics.iter().filter(|d| d.is_error()).count();
     (errors, report.diagnostics.len() - errors)
 }
 
-fn tell(names: &[PathBuf], lost: &[Lost], to: &Path, errors: usize, out: &Out) {
+fn print_report(names: &[PathBuf], lost: &[ConversionLoss], to: &Path, errors: usize, out: &Out) {
     if out.quiet {
         return;
     }
@@ -166,7 +166,7 @@ fn tell(names: &[PathBuf], lost: &[Lost], to: &Path, errors: usize, out: &Out) {
     }
     let how = match errors {
         0 => "`ralph lint` has no errors; read it through".to_owned(),
-        n => format!("`ralph lint {}` shows {} to mend", to.display(), count(n, "error")),
+        n => format!("`ralph lint {}` shows {} to fix", to.display(), count(n, "error")),
     };
     out.line(format!("{} {how}", out.out(Tone::Plain, "next:")));
 }

@@ -4,7 +4,7 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::{App, RunRequest, fence};
+use ralph_app::{App, RunRequest, isolation};
 use ralph_domain::config::Isolation;
 use ralph_domain::dialect::Publish;
 use ralph_domain::vars::Vars;
@@ -47,10 +47,10 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     make(&dir, args.fast, app.environment().vars())?;
     out.say(format!("a small repo with failing tests is in {}", dir.display()));
-    let isolation = match fence::settle(app.environment(), Isolation::Auto) {
+    let isolation = match isolation::resolve(app.environment(), Isolation::Auto) {
         Ok(_) => Isolation::Auto,
         Err(_) => {
-            out.say("this machine cannot fence agents off (`ralph doctor` says why); the demo's own agent does no harm");
+            out.say("this machine cannot sandbox agents (`ralph doctor` says why); the demo's own agent does no harm");
             Isolation::None
         }
     };

@@ -67,7 +67,7 @@ pub fn run(args: DiagnoseArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
     } else {
         read_now(&args, app, &entry, out)?;
     }
-    tell(&args, app, &entry, &handle, out)
+    print_report(&args, app, &entry, &handle, out)
 }
 
 /// Reads a run that nobody drives, under its lock, so that what it costs is in its journal.
@@ -96,7 +96,7 @@ fn wait(handle: &RunHandle, from: Seq) -> bool {
     }
 }
 
-fn tell(
+fn print_report(
     args: &DiagnoseArgs,
     app: &App,
     entry: &Registration,

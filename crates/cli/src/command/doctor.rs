@@ -1,4 +1,4 @@
-//! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that mends it.
+//! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that fixes it.
 
 mod agents;
 mod code_host;
@@ -46,7 +46,7 @@ enum Status {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
-struct Check {
+struct DoctorCheck {
     area: Area,
     name: String,
     status: Status,
@@ -55,7 +55,7 @@ struct Check {
     fix: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(area: Area, name: impl Into<String>, message: impl Into<String>) -> Self {
         Self { area, name: name.into(), status: Status::Ok, message: message.into(), why: None, fix: None }
     }
@@ -99,7 +99,7 @@ pub fn lines(app: &App, folder: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn all_checks(app: &App, folder: &Path) -> Vec<Check> {
+fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let top = find::top(folder);
     // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
     let env = &app.environment().with_dotenv(&top);
@@ -114,7 +114,7 @@ fn all_checks(app: &App, folder: &Path) -> Vec<Check> {
     checks
 }
 
-fn print(checks: &[Check], missing: usize, out: &Out) {
+fn print(checks: &[DoctorCheck], missing: usize, out: &Out) {
     let areas = [
         (Area::Machine, "Machine"),
         (Area::Repo, "Repo"),
@@ -143,7 +143,7 @@ fn print(checks: &[Check], missing: usize, out: &Out) {
     });
 }
 
-fn print_check(check: &Check, out: &Out) {
+fn print_check(check: &DoctorCheck, out: &Out) {
     let (sign, tone, word) = match check.status {
         Status::Ok => (Sign::Good, Tone::Good, ""),
         Status::Warn => (Sign::Open, Tone::Attention, "note: "),
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_json_says_what_why_and_how() {
-        let check = Check::missing(Area::Agents, "claude", "not installed")
+        let check = DoctorCheck::missing(Area::Agents, "claude", "not installed")
             .why("somebody must work")
             .fix("npm install -g x");
         insta::assert_json_snapshot!(check, @r#"

@@ -110,7 +110,7 @@ impl Profile {
 
 /// What is to be written, and where its parts come from.
 #[derive(Debug)]
-struct Draft {
+struct ProfileDraft {
     file: ConfigFile,
     tests: Vec<ProjectCommand>,
     imported: Option<PathBuf>,
@@ -143,7 +143,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     if out.json {
         out.value(&object(profile, &path, &draft, &next));
     } else {
-        tell(&path, &draft, &next, out);
+        print_report(&path, &draft, &next, out);
     }
     Ok(0)
 }
@@ -182,7 +182,7 @@ fn unborn(top: &Path) -> Option<Repo> {
 }
 
 /// The configuration: what an older file says, then the profile, then what is found.
-fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<Draft, CommandError> {
+fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft, CommandError> {
     let (mut file, imported) = match import(top)? {
         Some((path, file)) => (file, Some(path)),
         None => (ConfigFile::default(), None),
@@ -214,7 +214,7 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<Draft, Comma
     file.max_iterations.get_or_insert(defaults.max_iterations);
     file.max_wall_time_minutes.get_or_insert(defaults.max_wall_time.as_secs_f64() / 60.0);
     file.max_cost_usd_estimate.get_or_insert(defaults.max_cost);
-    Ok(Draft { file, tests, imported })
+    Ok(ProfileDraft { file, tests, imported })
 }
 
 fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {
@@ -243,7 +243,7 @@ fn agent_names(file: &ConfigFile) -> Vec<&str> {
 }
 
 /// What is left to do, in order.
-fn next_steps(profile: Profile, draft: &Draft, top: &Path, has_commit: bool) -> Vec<String> {
+fn next_steps(profile: Profile, draft: &ProfileDraft, top: &Path, has_commit: bool) -> Vec<String> {
     let mut steps = Vec::new();
     if !has_commit {
         steps.push("make a first commit: `git add -A && git commit -m start`".to_owned());
@@ -271,7 +271,7 @@ fn next_steps(profile: Profile, draft: &Draft, top: &Path, has_commit: bool) -> 
     steps
 }
 
-fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
+fn print_report(path: &Path, draft: &ProfileDraft, next: &[String], out: &Out) {
     if out.quiet {
         return;
     }
@@ -309,10 +309,10 @@ fn tell(path: &Path, draft: &Draft, next: &[String], out: &Out) {
             draft.file.max_cost_usd_estimate.unwrap_or(Usd::ZERO)
         ),
     );
-    tell_next(next, out);
+    print_next(next, out);
 }
 
-fn tell_next(next: &[String], out: &Out) {
+fn print_next(next: &[String], out: &Out) {
     for (n, step) in next.iter().enumerate() {
         for (line, text) in wrap(step, columns() - 6).iter().enumerate() {
             match (n, line) {
@@ -324,7 +324,7 @@ fn tell_next(next: &[String], out: &Out) {
     }
 }
 
-fn object(profile: Profile, path: &Path, draft: &Draft, next: &[String]) -> serde_json::Value {
+fn object(profile: Profile, path: &Path, draft: &ProfileDraft, next: &[String]) -> serde_json::Value {
     json!({
         "written": path,
         "profile": profile.name(),

@@ -5,10 +5,10 @@ mod probe;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use ralph_app::App;
-use ralph_app::lint::look;
+use ralph_app::lint::lint_task;
 use ralph_app::task_source::{self, TaskSource};
 use ralph_domain::describe::Tone;
-use ralph_domain::lint::{Diagnostic, Report, Severity, apply_fixes};
+use ralph_domain::lint::{Diagnostic, LintReport, Severity, apply_fixes};
 use ralph_domain::text::count;
 use ralph_journal::artifacts::write_atomic;
 use serde_json::json;
@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 const ROUNDS: usize = 5;
 
 /// Checks a task file. Errors are what `ralph run` refuses; warnings are what makes loops fail. Each names its place, what
-/// is wrong and what mends it. Exit code 0 without errors, else 2.
+/// is wrong and what fixes it. Exit code 0 without errors, else 2.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph lint                      the task of this folder
   ralph lint ralph/tasks.json
-  ralph lint --fix                mend what can be mended without asking
+  ralph lint --fix                fix what can be fixed without asking
   ralph lint --probe-checks       also run the checks: one that passes already proves nothing")]
 pub struct LintArgs {
     /// The task file; the only one of this folder if left out.
@@ -44,7 +44,7 @@ pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let env = app.environment();
     let mut source = task_source::find(folder, args.file.as_deref())?;
     let mut fixed = Vec::new();
-    let mut report = look(env, &source, &[]);
+    let mut report = lint_task(env, &source, &[]);
     if args.fix {
         for _ in 0..ROUNDS {
             let done = fix(&source, &report.diagnostics)?;
@@ -53,17 +53,17 @@ pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
             }
             fixed.extend(done);
             source = task_source::read(&source.folder, source.dialect, source.files.name())?;
-            report = look(env, &source, &[]);
+            report = lint_task(env, &source, &[]);
         }
     }
     if let (true, Some(task)) = (args.probe_checks, &report.task) {
         let passing = probe::passing(env, task, &source.folder, args.probe_seconds, out)?;
-        report = look(env, &source, &passing);
+        report = lint_task(env, &source, &passing);
     }
     if out.json {
         out.value(&object(&source, &report, &fixed));
     } else {
-        tell(&source, &report, &fixed, out);
+        print_report(&source, &report, &fixed, out);
     }
     Ok(if report.refuses() { 2 } else { 0 })
 }
@@ -102,12 +102,12 @@ fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
     std::fs::set_permissions(&real, mode).map_err(failed)
 }
 
-fn counts(report: &Report) -> (usize, usize) {
+fn counts(report: &LintReport) -> (usize, usize) {
     let errors = report.diagnostics.iter().filter(|d| d.is_error()).count();
     (errors, report.diagnostics.len() - errors)
 }
 
-fn object(source: &TaskSource, report: &Report, fixed: &[String]) -> serde_json::Value {
+fn object(source: &TaskSource, report: &LintReport, fixed: &[String]) -> serde_json::Value {
     let (errors, warnings) = counts(report);
     json!({
         "ok": errors == 0,
@@ -120,7 +120,7 @@ fn object(source: &TaskSource, report: &Report, fixed: &[String]) -> serde_json:
     })
 }
 
-fn tell(source: &TaskSource, report: &Report, fixed: &[String], out: &Out) {
+fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out: &Out) {
     for change in fixed {
         out.say(format!("{} {change}", out.err(Tone::Good, "fixed:")));
     }
@@ -146,7 +146,7 @@ fn tell(source: &TaskSource, report: &Report, fixed: &[String], out: &Out) {
         out.err(Tone::Bad, out.sign(Sign::Bad))
     };
     let said = match (errors, warnings) {
-        (0, 0) => "nothing to say".to_owned(),
+        (0, 0) => "no problems".to_owned(),
         (0, _) => format!("no errors, {}", count(warnings, "warning")),
         (_, 0) => count(errors, "error"),
         _ => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
@@ -156,6 +156,6 @@ fn tell(source: &TaskSource, report: &Report, fixed: &[String], out: &Out) {
     out.say(format!("{sign} {name}{written}: {said}"));
     let mendable = report.diagnostics.iter().filter(|d| d.edit.is_some()).count();
     if mendable > 0 {
-        out.say(format!("{} `ralph lint --fix` mends {mendable} of them", out.err(Tone::Plain, "next:")));
+        out.say(format!("{} `ralph lint --fix` fixes {mendable} of them", out.err(Tone::Plain, "next:")));
     }
 }

@@ -124,13 +124,13 @@ fn cells(entry: &ListEntry, now: Timestamp, out: &Out) -> [Cell; 6] {
 mod tests {
     use super::*;
     use ralph_app::Environment;
-    use ralph_app::list::look;
+    use ralph_app::list::list_entry;
     use ralph_domain::id::RunId;
     use ralph_journal::registry::Registration;
 
     #[test]
     fn a_run_whose_folder_is_gone_is_shown_as_gone() {
-        let entry = look(
+        let entry = list_entry(
             &Environment::new(Default::default(), "/"),
             Registration {
                 run_id: RunId::from("20261115-143307-k3f9"),

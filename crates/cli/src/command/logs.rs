@@ -3,15 +3,15 @@
 mod output;
 
 use crate::error::CommandError;
-use crate::follow::{Printer, Watch};
+use crate::follow::{FollowTimer, Printer};
 use crate::output::Out;
 use ralph_app::App;
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
 use ralph_journal::JournalError;
-use ralph_journal::stream::{RunStream, Start, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -57,11 +57,11 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let LogsArgs { run, follow, live, iteration, agent_output, events, from, lines: last } = args;
     let facts = app.facts(folder, run.as_deref())?;
     if agent_output {
-        let wanted = output::Wanted { iteration, last, follow };
+        let wanted = output::OutputSelection { iteration, last, follow };
         return output::print(app, &facts, wanted, out);
     }
     let raw = events || out.json;
-    let mut story = Story::open(&facts, from, live, Filter { iteration, current: None, raw })?;
+    let mut story = LogSelection::open(&facts, from, live, Filter { iteration, current: None, raw })?;
     let most = match last {
         Some(0) => usize::MAX,
         Some(n) => n,
@@ -87,7 +87,7 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     if !follow {
         return Ok(0);
     }
-    let mut watch = Watch::new(app, &facts.entry);
+    let mut watch = FollowTimer::new(app, &facts.entry);
     while !story.over && !watch.pause(out) {
         while story.poll(&mut |item| printer.item(&item, out))? {}
     }
@@ -95,17 +95,17 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// What a run tells, as far as it is wanted.
-struct Story {
+/// The events of a run that were asked for.
+struct LogSelection {
     stream: RunStream,
     filter: Filter,
     /// Whether the end of the run was read.
     over: bool,
 }
 
-impl Story {
-    fn open(facts: &Facts, from: Option<u64>, live: bool, filter: Filter) -> Result<Self, JournalError> {
-        let start = from.filter(|n| *n > 0).map_or(Start::Beginning, |n| Start::From(Seq(n)));
+impl LogSelection {
+    fn open(facts: &RunReading, from: Option<u64>, live: bool, filter: Filter) -> Result<Self, JournalError> {
+        let start = from.filter(|n| *n > 0).map_or(StreamStart::Beginning, |n| StreamStart::From(Seq(n)));
         let stream = RunStream::open(&facts.entry.run_dir(), start)?;
         let stream = if live { stream } else { stream.events_only() };
         Ok(Self { stream, filter, over: facts.state.result.finished.is_some() })

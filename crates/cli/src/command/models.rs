@@ -41,7 +41,7 @@ pub enum ModelsAction {
     Check(CheckArgs),
 }
 
-/// Makes one real call and says what is wrong and how to mend it.
+/// Makes one real call and says what is wrong and how to fix it.
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
     /// The profile, or a model as PROVIDER/MODEL; without it, the default profile.
@@ -63,7 +63,7 @@ pub fn run(args: ModelsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
 }
 
 /// One profile as it is shown.
-struct Line {
+struct ProfileLine {
     profile: Profile,
     route: Result<Route, String>,
     key: Key,
@@ -80,7 +80,7 @@ enum Key {
     Missing(String),
 }
 
-fn lines(env: &Environment, loaded: &LoadedModels) -> Vec<Line> {
+fn lines(env: &Environment, loaded: &LoadedModels) -> Vec<ProfileLine> {
     let models = &loaded.models;
     let vars = env.lookup();
     let line = |name: &String| {
@@ -101,7 +101,7 @@ fn lines(env: &Environment, loaded: &LoadedModels) -> Vec<Line> {
             _ => "",
         };
         let origin = loaded.origins.get(name);
-        Some(Line {
+        Some(ProfileLine {
             prices: profile.prices.or_else(table),
             route: route.map_err(|e| match e.hint {
                 Some(hint) => format!("{} ({hint})", e.message),
@@ -155,7 +155,7 @@ fn list(env: &Environment, loaded: &LoadedModels, out: &Out) {
     out.say("`ralph models check PROFILE` asks one; docs/MODELS.md tells how to add your own");
 }
 
-fn as_json(line: &Line) -> Value {
+fn as_json(line: &ProfileLine) -> Value {
     let profile = &line.profile;
     let (variable, set) = match &line.key {
         Key::NotNeeded => (None, None),

@@ -34,7 +34,7 @@ pub enum NotifyCommand {
   ralph notify test --notify desktop      one more way than your configuration has
   ralph notify test --json                one JSON object: notifiers
 
-Exit code 4 where a message did not get through, or nobody is told at all.")]
+Exit code 4 where a message did not get through, or no notification is configured.")]
 pub struct TestArgs {
     /// Also this way: `slack`, `desktop`, `command:LINE`.
     #[arg(long, value_name = "WAY", value_parser = notify::parse)]
@@ -48,7 +48,7 @@ pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let env = &app.environment().with_dotenv(&top);
     let heralds = notify::chosen(env, &args.notify)?;
     if heralds.is_empty() {
-        return Err(CommandError::environment("nobody is told of a run: no notification is configured").hint(
+        return Err(CommandError::environment("no notification is configured").hint(
             "set SLACK_WEBHOOK_URL, or name one under `notify` in your own `~/.config/ralph/config.json` (docs/CONFIG.md)",
         ));
     }

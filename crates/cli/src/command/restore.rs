@@ -43,7 +43,7 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     if let Some(driver) = locks::holder(&home, &entry.workspace) {
         let driven = &driver.run_id;
         return Err(CommandError::usage(format!(
-            "run {driven} is driven in this folder now (process {}): the files change meanwhile",
+            "run {driven} is running in this folder (process {}) and changes its files",
             driver.pid
         ))
         .hint(format!("`ralph cancel {driven}` ends it, then `ralph restore {id}`")));

@@ -23,7 +23,7 @@ pub struct ResumeArgs {
     /// Bring the run here first, from the state that it pushed to this remote (a name, an address or a folder).
     #[arg(long, value_name = "REMOTE", requires = "run")]
     pub from: Option<String>,
-    /// With `--from`: how strongly the agent is fenced here; what the run says of that does not count.
+    /// With `--from`: how strongly the agent is sandboxed here; what the run says of that does not count.
     #[arg(long, value_name = "HOW", value_parser = crate::parse::isolation, requires = "from")]
     pub isolation: Option<Isolation>,
     /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
@@ -36,7 +36,7 @@ pub struct ResumeArgs {
 /// Runs the command.
 pub fn run(args: ResumeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
-        app.bring(folder, run, from, args.isolation, &Presenter::new(app, out))?;
+        app.fetch_run(folder, run, from, args.isolation, &Presenter::new(app, out))?;
     }
-    drive::go_on(args.run.as_deref(), &args.notify, &args.budgets.change(), app, folder, out)
+    drive::resume_run(args.run.as_deref(), &args.notify, &args.budgets.change(), app, folder, out)
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
-  ralph run                         the loop on PROMPT.md: the agent is fenced off, you see each iteration's result here
+  ralph run                         the loop on PROMPT.md: the agent is sandboxed, you see each iteration's result here
   ralph run --branch fix-router     commit each iteration on a branch
   ralph run --verify 'cargo test' --agents claude,codex
   ralph run --worktree              beside your own tree
@@ -80,13 +80,13 @@ pub struct RunArgs {
     /// Clone only this folder, and the files beside and above it; may be given several times.
     #[arg(long, value_name = "FOLDER", requires = "clone")]
     pub sparse: Vec<String>,
-    /// How strongly the agent is fenced from the rest of the machine.
+    /// How strongly the agent is isolated from the rest of the machine.
     #[arg(long, value_name = "HOW", value_parser = isolation)]
     pub isolation: Option<Isolation>,
     /// The same as `--isolation none`.
     #[arg(long, conflicts_with_all = ["isolation", "sandbox"])]
     pub no_sandbox: bool,
-    /// The strongest fence that works here, or an error.
+    /// The strongest sandbox that works here, or an error.
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
     /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
@@ -121,7 +121,7 @@ pub struct RunArgs {
 pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return drive::go_on(name, &args.notify, &args.budgets.change(), app, folder, out);
+        return drive::resume_run(name, &args.notify, &args.budgets.change(), app, folder, out);
     }
     if args.detached {
         // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.

@@ -1,4 +1,4 @@
-//! `ralph sandbox`: the fence of this machine, and the containers and machines that runs have made.
+//! `ralph sandbox`: the sandbox of this machine, and the containers and machines that runs have made.
 
 pub mod list;
 pub mod rm;
@@ -10,7 +10,7 @@ use ralph_app::App;
 use ralph_domain::ports::{SandboxInfo, SandboxProvider};
 use serde::Serialize;
 
-/// Tests the fence of this machine, and looks after the containers and machines that runs have made.
+/// Tests the sandbox of this machine, and looks after the containers and machines that runs have made.
 #[derive(Debug, clap::Args)]
 pub struct SandboxArgs {
     /// What to do with them.
@@ -21,7 +21,7 @@ pub struct SandboxArgs {
 /// What to do with sandboxes.
 #[derive(Debug, clap::Subcommand)]
 pub enum SandboxCommand {
-    /// Try every known way out of the fence.
+    /// Try every known way out of the sandbox.
     Test(test::TestArgs),
     /// List the sandboxes of every provider.
     List(list::ListArgs),
@@ -46,14 +46,14 @@ struct Problem {
 }
 
 /// What all providers have.
-struct Found<'a> {
+struct FoundSandboxes<'a> {
     sandboxes: Vec<(SandboxInfo, &'a dyn SandboxProvider)>,
     problems: Vec<Problem>,
 }
 
 /// Asks every provider; one that does not answer does not hide what the others have.
-fn ask(providers: &[Box<dyn SandboxProvider>]) -> Found<'_> {
-    let mut found = Found { sandboxes: Vec::new(), problems: Vec::new() };
+fn ask(providers: &[Box<dyn SandboxProvider>]) -> FoundSandboxes<'_> {
+    let mut found = FoundSandboxes { sandboxes: Vec::new(), problems: Vec::new() };
     for provider in providers {
         match provider.list() {
             Ok(infos) => found.sandboxes.extend(infos.into_iter().map(|info| (info, provider.as_ref()))),

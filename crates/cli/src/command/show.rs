@@ -7,8 +7,8 @@ mod whole;
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_app::App;
-use ralph_app::facts::Facts;
-use ralph_app::story::Story;
+use ralph_app::facts::RunReading;
+use ralph_app::timeline::RunTimeline;
 use ralph_domain::text::count;
 use std::path::Path;
 
@@ -54,7 +54,7 @@ pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     if let Some((_, name)) = file.into_iter().find(|(wanted, _)| *wanted) {
         return artifact(&facts, iteration, name, out);
     }
-    let story = Story::read(app.environment(), &facts, iteration)?;
+    let story = RunTimeline::read(app.environment(), &facts, iteration)?;
     match iteration {
         Some(number) => self::iteration::show(&facts, number, &story, out),
         None => whole::show(&facts, &story, out),
@@ -63,7 +63,7 @@ pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 }
 
 /// Prints one file of an iteration as it is.
-fn artifact(facts: &Facts, wanted: Option<u32>, name: &str, out: &Out) -> Result<u8, CommandError> {
+fn artifact(facts: &RunReading, wanted: Option<u32>, name: &str, out: &Out) -> Result<u8, CommandError> {
     let number = wanted.unwrap_or_else(|| facts.iteration().max(1));
     let path = facts.entry.run_dir().iteration(number).join(name);
     let bytes = match std::fs::read(&path) {
@@ -89,7 +89,7 @@ fn artifact(facts: &Facts, wanted: Option<u32>, name: &str, out: &Out) -> Result
 }
 
 /// An iteration that exists, if only in part.
-fn require_iteration(facts: &Facts, number: u32) -> Result<(), CommandError> {
+fn require_iteration(facts: &RunReading, number: u32) -> Result<(), CommandError> {
     if facts.entry.run_dir().iteration(number).is_dir() {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Is it alive, is it getting closer, does it need you, what has it cost: in this order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph status            the run that is driven now in this folder, else its latest
+  ralph status            the run that is running in this folder, else its latest
   ralph status k3f9       by the end of its id
   ralph status --json     one JSON object")]
 pub struct StatusArgs {

@@ -1,5 +1,5 @@
-//! Cheats by the dozen: each in place (with all the rights of the user), in a worktree and in a clone (behind the fence
-//! where this machine has one). Each has an honest twin in the same scene, which passes: so a cheat fails for its own sake.
+//! Cheats by the dozen: each in place (with all the rights of the user), in a worktree and in a clone (in the sandbox
+//! where this machine has one). Each has an honest copy in the same scene, which passes: so a cheat fails for its own sake.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use super::RALPH;
@@ -24,7 +24,7 @@ pub struct Cheat {
 
 /// Where a run works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WorkspaceKind {
     Here,
     Worktree,
     Clone,
@@ -57,9 +57,9 @@ impl Cheat {
         }
     }
 
-    /// Every place: the cheat is never proven, the honest twin is.
+    /// Every place: the cheat is never proven, the honest copy is.
     pub fn is_never_proven(&self) {
-        for place in [Place::Here, Place::Worktree, Place::Clone] {
+        for place in [WorkspaceKind::Here, WorkspaceKind::Worktree, WorkspaceKind::Clone] {
             let (run, said) = self.play(place, self.cheat);
             assert!(
                 matches!(run.code, Some(1 | 3)),
@@ -69,7 +69,7 @@ impl Cheat {
                 run.stderr
             );
             assert_eq!(run.json()["success"], json!(false));
-            if place == Place::Here {
+            if place == WorkspaceKind::Here {
                 assert!(said.contains(self.noticed), "{}: {}\n{said}", self.noticed, run.stderr);
             }
             let (run, said) = self.play(place, self.honest);
@@ -78,7 +78,7 @@ impl Cheat {
     }
 
     /// One run, and its journal.
-    fn play(&self, place: Place, script: &str) -> (Finished, String) {
+    fn play(&self, place: WorkspaceKind, script: &str) -> (Finished, String) {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::new(&env, "repo", self.files);
         if !self.files.iter().any(|(path, _)| *path == "ralph_task.md") {
@@ -104,9 +104,9 @@ impl Cheat {
         repo.config(&config);
         let source = repo.dir.display().to_string();
         let args: Vec<&str> = match place {
-            Place::Here => vec!["run", "--isolation", "none", "--json"],
-            Place::Worktree => vec!["run", "--worktree", "--json"],
-            Place::Clone => vec!["run", "--clone", &source, "--json"],
+            WorkspaceKind::Here => vec!["run", "--isolation", "none", "--json"],
+            WorkspaceKind::Worktree => vec!["run", "--worktree", "--json"],
+            WorkspaceKind::Clone => vec!["run", "--clone", &source, "--json"],
         };
         // Programs of the user's own come first, and some of the project's.
         let path = std::env::var("PATH").unwrap_or_default();
@@ -114,8 +114,8 @@ impl Cheat {
             format!("{}:{}:{path}", env.path("home/.local/bin").display(), repo.dir.join(".bin").display());
         let run = |args: &[&str]| TestEnv::finish(env.ralph_command(&repo.dir, args).env("PATH", &path));
         let mut done = run(&args);
-        if done.code == Some(4) && done.stderr.contains("cannot fence") {
-            // A machine without a fence: the same place, with all the rights of the user.
+        if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
+            // A machine without a sandbox: the same place, with all the rights of the user.
             done = run(&[args.as_slice(), &["--isolation", "none"]].concat());
         }
         let line = done.stdout.lines().last().unwrap_or_default();

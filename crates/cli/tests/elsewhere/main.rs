@@ -7,6 +7,6 @@ mod agents;
 mod bench;
 mod clouds;
 mod docker;
-mod fence;
+mod isolation;
 mod sbx;
 mod stories;

@@ -174,7 +174,7 @@ fn receivers_that_are_dead_or_silent_do_not_break_a_run() {
     }
     assert!(!repo.read(".ralph/errors.log").contains("hook"), "the agent could do nothing about it");
     let log = repo.read(".ralph/activity.log");
-    assert!(log.contains("nobody was told by dead of success"), "{log}");
+    assert!(log.contains("dead could not notify anyone of success"), "{log}");
 }
 
 fn door() -> Door {

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::support::{Script, Stage, alive, calls, fine, refused, says};
-use ralph_domain::ports::{Agent as _, PutAway};
+use ralph_domain::ports::{Agent as _, ReleaseWhen};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -228,7 +228,7 @@ fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
         "{loud}"
     );
     assert!(!with_argument(&ours()).is_empty());
-    agent.put_away(PutAway::Idle);
+    agent.release_resources(ReleaseWhen::Idle);
     assert_eq!(with_argument(&ours()), Vec::<i32>::new());
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     assert!(

@@ -2,7 +2,7 @@
 
 use crate::support::{Script, Stage, alive, calls, children, fine, opening, refused, says};
 use ralph_domain::model::Message;
-use ralph_domain::ports::{Agent as _, PutAway};
+use ralph_domain::ports::{Agent as _, ReleaseWhen};
 use serde_json::{Value, json};
 
 /// A server that says where it is, with a grandchild in a session of its own.
@@ -156,7 +156,7 @@ fn the_next_session_hears_of_what_runs_and_of_what_broke() {
     });
     let agent = stage.agent(&script);
     stage.session(&agent, "the task");
-    agent.put_away(PutAway::Idle);
+    agent.release_resources(ReleaseWhen::Idle);
     let next = || {
         stage.session(&agent, "stop");
         opening(&script.asked(script.turns() - 1))
@@ -166,7 +166,7 @@ fn the_next_session_hears_of_what_runs_and_of_what_broke() {
     assert!(told.contains("- `brittle` exited with code 7 and is gone"), "{told}");
     assert!(told.contains("- `web` running for ") && told.contains("at http://localhost:4567/app"), "{told}");
     assert!(alive(stage.pid("main")), "a server goes on");
-    agent.put_away(PutAway::Everything);
+    agent.release_resources(ReleaseWhen::Everything);
     assert!(!alive(stage.pid("main")) && !alive(stage.pid("far")));
     assert_eq!(next(), "stop");
 }

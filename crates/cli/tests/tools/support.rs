@@ -94,8 +94,8 @@ impl Stage {
     }
 
     /// One session of `agent`.
-    pub fn session(&self, agent: &ToolsAgent, prompt: &str) -> (SessionReport, Told) {
-        let mut told = Told { cancel_at: self.cancel_at, ..Told::default() };
+    pub fn session(&self, agent: &ToolsAgent, prompt: &str) -> (SessionReport, RecordingSink) {
+        let mut told = RecordingSink { cancel_at: self.cancel_at, ..RecordingSink::default() };
         let run = RunId::from("r1");
         let request = SessionRequest {
             run: &run,
@@ -135,7 +135,7 @@ impl Stage {
 /// What came of a session.
 pub struct Played {
     pub report: SessionReport,
-    pub told: Told,
+    pub told: RecordingSink,
     pub script: Arc<Script>,
 }
 
@@ -237,7 +237,7 @@ pub fn costing(mut reply: ModelReply, input: u64) -> ModelReply {
 
 /// Remembers what a session told.
 #[derive(Default)]
-pub struct Told {
+pub struct RecordingSink {
     pub output: String,
     pub activities: Vec<String>,
     pub actions: Vec<Value>,
@@ -247,7 +247,7 @@ pub struct Told {
     cancel_at: Option<&'static str>,
 }
 
-impl Told {
+impl RecordingSink {
     fn pairs_are_whole(&self) {
         let mut started: Vec<u32> = self.started.iter().map(|a| a.number).collect();
         let mut finished: Vec<u32> = self.finished.iter().map(|a| a.number).collect();
@@ -259,7 +259,7 @@ impl Told {
     }
 }
 
-impl SessionSink for Told {
+impl SessionSink for RecordingSink {
     fn output(&mut self, _: Stream, bytes: &[u8]) {
         self.output.push_str(&String::from_utf8_lossy(bytes));
     }

@@ -1,11 +1,11 @@
 //! Waiting for others: the checks of the code host, the review of a person. What they say goes to the next session.
 
-use super::{Try, pr::STATUS, reach};
+use super::{HandoverResult, pr::STATUS};
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, ReviewOutcome, ReviewSeen};
-use ralph_domain::handover::{Gate, next_look};
+use ralph_domain::handover::{Gate, next_poll};
 use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState};
 use ralph_domain::text::{tail, tail_lines};
 
@@ -18,22 +18,22 @@ const LOG_MAX: usize = 8 * 1024;
 const FEEDBACK_MAX: usize = 24 * 1024;
 
 impl Driver {
-    pub(crate) fn look_at_checks(&mut self) -> Result<(), DriveError> {
+    pub(crate) fn read_checks(&mut self) -> Result<(), DriveError> {
         let tried = self.see_checks();
         self.note(tried).map(|_| ())
     }
 
-    pub(crate) fn look_at_review(&mut self) -> Result<(), DriveError> {
+    pub(crate) fn read_review(&mut self) -> Result<(), DriveError> {
         let tried = self.see_review();
         self.note(tried).map(|_| ())
     }
 
-    fn see_checks(&mut self) -> Try<()> {
-        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+    fn see_checks(&mut self) -> HandoverResult<()> {
+        let Some(forge) = self.forge.as_deref() else { return Ok(()) };
         let Some(commit) = self.ctx.state.result.published.as_ref().map(|p| p.commit.clone()) else {
-            return Ok(Ok(()));
+            return Ok(());
         };
-        let mut checks = reach!(forge.checks(commit.as_str()));
+        let mut checks = forge.checks(commit.as_str())?;
         checks.retain(|check| check.name != STATUS);
         let failed: Vec<&CiCheck> = checks.iter().filter(|c| c.state == CiState::Failed).collect();
         let pending = checks.iter().any(|c| c.state == CiState::Pending);
@@ -67,14 +67,14 @@ impl Driver {
             self.ctx.error_entry("checks of the pull request failed", &feedback);
         }
         self.ctx.record(EventBody::ChecksSeen(ChecksSeen { commit, state, failing, feedback, next }))?;
-        Ok(Ok(()))
+        Ok(())
     }
 
-    fn see_review(&mut self) -> Try<()> {
-        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
-        let Some(number) = self.ctx.state.handover.pr.as_ref().map(|pr| pr.number) else { return Ok(Ok(())) };
-        let pr = reach!(forge.pr(number));
-        let reviews = reach!(forge.reviews(number));
+    fn see_review(&mut self) -> HandoverResult<()> {
+        let Some(forge) = self.forge.as_deref() else { return Ok(()) };
+        let Some(number) = self.ctx.state.handover.pr.as_ref().map(|pr| pr.number) else { return Ok(()) };
+        let pr = forge.pr(number)?;
+        let reviews = forge.reviews(number)?;
         let answered = &self.ctx.state.handover.answered;
         let commit = self.ctx.state.result.published.as_ref().map(|p| p.commit.as_str());
         // An approval counts for what was looked at, not for what came later.
@@ -92,7 +92,7 @@ impl Driver {
             (PrState::Merged, ..) => news.state = ReviewOutcome::Merged,
             (PrState::Closed, ..) => news.state = ReviewOutcome::Closed,
             (PrState::Open, Some(review), _) if !answered.contains(&review.id) => {
-                let comments = reach!(forge.review_comments(number));
+                let comments = forge.review_comments(number)?;
                 let fresh: Vec<&Comment> = comments.iter().filter(|c| !answered.contains(&c.id)).collect();
                 news.state = ReviewOutcome::ChangesRequested;
                 news.by = Some(review.author.clone());
@@ -113,7 +113,7 @@ impl Driver {
             self.ctx.error_entry("changes are asked for", &news.feedback);
         }
         self.ctx.record(EventBody::ReviewSeen(news))?;
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn looks(&self, gate: Gate) -> u32 {
@@ -121,7 +121,7 @@ impl Driver {
     }
 
     fn next(&self, gate: Gate) -> Timestamp {
-        let wait = next_look(gate, self.looks(gate), self.ctx.state.spec.settings.handover.poll);
+        let wait = next_poll(gate, self.looks(gate), self.ctx.state.spec.settings.handover.poll);
         let now = self.ctx.clock.now();
         now.checked_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(5))).unwrap_or(now)
     }

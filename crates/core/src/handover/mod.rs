@@ -13,28 +13,29 @@ use ralph_domain::dialect::Publish;
 use ralph_domain::event::{EventBody, HandoverFailed, PrOccasion, Pushed};
 use ralph_domain::handover::next_try;
 use ralph_domain::id::CommitId;
-use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd};
+use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd, WorkspaceError};
+use ralph_journal::JournalError;
 use std::time::Duration;
 
 /// Bytes of the patch that is searched for secrets.
 const PATCH_MAX: usize = 32 * 1024 * 1024;
 
-/// What kept a result from being handed over.
+/// A handover that failed: why, what helps, and whether it is tried again.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct HandoverFailure {
     reason: String,
     hint: Option<String>,
     /// Trying again may help; after at least this long.
     again: Option<Duration>,
 }
 
-impl Trouble {
+impl HandoverFailure {
     fn person(reason: String, hint: impl Into<String>) -> Self {
         Self { reason, hint: Some(hint.into()), again: None }
     }
 }
 
-impl From<ForgeError> for Trouble {
+impl From<ForgeError> for HandoverFailure {
     fn from(error: ForgeError) -> Self {
         let again = match &error {
             ForgeError::RateLimited { wait, .. } => Some(*wait),
@@ -45,35 +46,63 @@ impl From<ForgeError> for Trouble {
     }
 }
 
-/// A step on the code host: done, or kept from it.
-type Try<T> = Result<Result<T, Trouble>, DriveError>;
-
-/// Gives the value, or passes the trouble on.
-macro_rules! reach {
-    ($result:expr) => {
-        match $result {
-            Ok(value) => value,
-            Err(trouble) => return Ok(Err(trouble.into())),
-        }
-    };
+/// Why a step on the code host was not done.
+#[derive(Debug)]
+pub(crate) enum HandoverError {
+    /// The handover failed: the run journals it and goes on.
+    Failed(HandoverFailure),
+    /// The driver itself cannot go on.
+    Drive(DriveError),
 }
-pub(crate) use reach;
+
+impl From<HandoverFailure> for HandoverError {
+    fn from(failure: HandoverFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<ForgeError> for HandoverError {
+    fn from(error: ForgeError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<DriveError> for HandoverError {
+    fn from(error: DriveError) -> Self {
+        Self::Drive(error)
+    }
+}
+
+impl From<JournalError> for HandoverError {
+    fn from(error: JournalError) -> Self {
+        Self::Drive(error.into())
+    }
+}
+
+impl From<WorkspaceError> for HandoverError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Drive(error.into())
+    }
+}
+
+/// The result of a step on the code host.
+type HandoverResult<T> = Result<T, HandoverError>;
 
 impl Driver {
     /// After an iteration: branch and state to the remote, the pull request where it is new or has something new to say.
     pub(crate) fn push(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("push.before");
-        let tried = self.push_and_tell();
+        let tried = self.push_and_update_pr();
         self.note(tried)?;
         self.ctx.boundary("push.after");
         Ok(())
     }
 
-    fn push_and_tell(&mut self) -> Try<()> {
-        reach!(self.push_refs(self.ctx.state.work.commit.clone())?);
+    fn push_and_update_pr(&mut self) -> HandoverResult<()> {
+        self.push_refs(self.ctx.state.work.commit.clone())?;
         let state = &self.ctx.state;
         if !state.spec.settings.handover.has_pr() || state.work.commit.is_none() {
-            return Ok(Ok(()));
+            return Ok(());
         }
         match &state.handover.pr {
             None => self.write_pr(PrOccasion::Opened),
@@ -81,7 +110,7 @@ impl Driver {
             Some(pr) if pr.met != state.work.met.len() || pr.why == PrOccasion::Proven => {
                 self.write_pr(PrOccasion::Progress)
             }
-            Some(_) => self.look_at_pr(),
+            Some(_) => self.read_pr(),
         }
     }
 
@@ -93,11 +122,11 @@ impl Driver {
             state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.commit.clone());
         let kind = state.spec.settings.handover.publish;
         let tried = match (kind, &proven) {
-            (Publish::None, _) => Ok(Ok(())),
+            (Publish::None, _) => Ok(()),
             // Nothing was changed and yet everything passes: there is nothing to hand over.
             (_, Some(_)) if state.work.commit.is_none() => {
                 self.ctx.notice("nothing was changed: there is nothing to push")?;
-                Ok(Ok(()))
+                Ok(())
             }
             (Publish::Push, _) => {
                 self.push_refs(proven.clone().or_else(|| self.ctx.state.work.commit.clone()))
@@ -117,25 +146,29 @@ impl Driver {
         Ok(())
     }
 
-    fn publish_pr(&mut self, commit: Option<CommitId>, why: PrOccasion) -> Try<()> {
-        reach!(self.push_refs(commit)?);
+    fn publish_pr(&mut self, commit: Option<CommitId>, why: PrOccasion) -> HandoverResult<()> {
+        self.push_refs(commit)?;
         self.write_pr(why)
     }
 
     /// Journals what went wrong, if anything did; whether all went well.
-    pub(crate) fn note(&mut self, tried: Try<()>) -> Result<bool, DriveError> {
-        let Err(trouble) = tried? else { return Ok(true) };
+    pub(crate) fn note(&mut self, tried: HandoverResult<()>) -> Result<bool, DriveError> {
+        let failure = match tried {
+            Ok(()) => return Ok(true),
+            Err(HandoverError::Drive(error)) => return Err(error),
+            Err(HandoverError::Failed(failure)) => failure,
+        };
         let first = self.ctx.state.spec.settings.handover.poll;
         let tries = self.ctx.state.handover.tries;
-        let retry_at = trouble.again.and_then(|least| {
+        let retry_at = failure.again.and_then(|least| {
             let wait = next_try(tries, first)?.max(least);
             let wait = jiff::SignedDuration::try_from(wait).ok()?;
             self.ctx.clock.now().checked_add(wait).ok()
         });
-        let reason = self.ctx.redactor.text(&trouble.reason).into_owned();
+        let reason = self.ctx.redactor.text(&failure.reason).into_owned();
         self.ctx.record(EventBody::HandoverFailed(HandoverFailed {
             reason,
-            hint: trouble.hint,
+            hint: failure.hint,
             retry_at,
         }))?;
         self.ctx.flush()?;
@@ -143,17 +176,17 @@ impl Driver {
     }
 
     /// Pushes branch and state in one go.
-    fn push_refs(&mut self, commit: Option<CommitId>) -> Try<()> {
+    fn push_refs(&mut self, commit: Option<CommitId>) -> HandoverResult<()> {
         let Some(branch) = self.ctx.state.spec.settings.handover.branch.clone() else {
-            return Err(DriveError::Wiring("there is no name for the branch on the code host".into()));
+            return Err(DriveError::Wiring("there is no name for the branch on the code host".into()).into());
         };
         let remote = match (&self.forge, &self.push_to) {
-            (Some(forge), _) => reach!(forge.remote()),
+            (Some(forge), _) => forge.remote()?,
             (None, Some(remote)) => remote.clone(),
-            (None, None) => return Err(DriveError::Wiring("there is no remote to push to".into())),
+            (None, None) => return Err(DriveError::Wiring("there is no remote to push to".into()).into()),
         };
         if let Some(commit) = &commit {
-            reach!(self.refuse_secrets(commit)?);
+            self.refuse_secrets(commit)?;
         }
         let files = state_files::collect(&self.ctx)?;
         let state = &self.ctx.state;
@@ -172,22 +205,22 @@ impl Driver {
             let name = format!("refs/heads/{branch}");
             pushes.push(Push { commit: commit.clone(), name, lease: lease(&facts.pushed) });
         }
-        reach!(self.push_over_own(&remote, pushes)?);
+        self.push_over_own(&remote, pushes)?;
         self.ctx.boundary("push.done");
         let iteration = self.ctx.state.iterations.count;
         let news = Pushed { iteration, branch, commit, state: saved };
         self.ctx.record(EventBody::Pushed(news))?;
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// What an agent wrote may hold a secret of the user's: then nothing leaves this machine.
-    fn refuse_secrets(&self, commit: &CommitId) -> Try<()> {
+    fn refuse_secrets(&self, commit: &CommitId) -> HandoverResult<()> {
         let state = &self.ctx.state;
         let Some(head) = state.baseline.as_ref().map(|baseline| baseline.head.clone()) else {
-            return Ok(Ok(()));
+            return Ok(());
         };
         if state.handover.pushed.as_ref() == Some(commit) {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let from = state.handover.pushed.as_ref().unwrap_or(&head);
         let patch = self.workspace.patches(from.as_str(), commit.as_str(), PATCH_MAX)?;
@@ -199,18 +232,18 @@ impl Driver {
             .collect();
         let names: Vec<&str> = self.ctx.redactor.known_in(&added).into_iter().collect();
         if names.is_empty() {
-            return Ok(Ok(()));
+            return Ok(());
         }
-        Ok(Err(Trouble::person(
+        Err(HandoverFailure::person(
             format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
             "it stands in a commit of the run, so taking it out of the file is not enough: renew it and set the new one, then `ralph resume`; or start anew with `ralph run --new`",
-        )))
+        ).into())
     }
 
     /// A push that may also replace what this very run pushed in an earlier life that the journal does not know of.
-    fn push_over_own(&mut self, remote: &GitRemote, mut pushes: Vec<Push>) -> Try<()> {
-        let first = reach!(end_of(self.workspace.publisher().push(remote, &pushes)?));
-        let Some(reason) = first else { return Ok(Ok(())) };
+    fn push_over_own(&mut self, remote: &GitRemote, mut pushes: Vec<Push>) -> HandoverResult<()> {
+        let first = end_of(self.workspace.publisher().push(remote, &pushes)?)?;
+        let Some(reason) = first else { return Ok(()) };
         for push in &mut pushes {
             let there = self.workspace.publisher().remote_ref(remote, &push.name)?;
             let known = match &push.lease {
@@ -222,20 +255,21 @@ impl Driver {
                 Some(there) if self.workspace.publisher().owns(&there)? => Lease::At(there),
                 Some(_) => {
                     let name = push.name.trim_start_matches("refs/heads/");
-                    return Ok(Err(Trouble::person(
+                    return Err(HandoverFailure::person(
                         format!("`{name}` on {} has commits that are not known here ({reason})", remote.url),
                         "look at them; bring the branch back to what ralph pushed, or rename it, then `ralph resume`",
-                    )));
+                    ).into());
                 }
                 None => Lease::Absent,
             };
         }
-        match reach!(end_of(self.workspace.publisher().push(remote, &pushes)?)) {
-            None => Ok(Ok(())),
-            Some(reason) => Ok(Err(Trouble::person(
+        match end_of(self.workspace.publisher().push(remote, &pushes)?)? {
+            None => Ok(()),
+            Some(reason) => Err(HandoverFailure::person(
                 format!("the remote {} does not take the push: {reason}", remote.url),
                 "a rule of the host may protect the branch; change it there, then `ralph resume`",
-            ))),
+            )
+            .into()),
         }
     }
 
@@ -246,15 +280,15 @@ impl Driver {
 }
 
 /// `None` where everything was pushed, the reason where the remote has something else.
-fn end_of(end: PushEnd) -> Result<Option<String>, Trouble> {
+fn end_of(end: PushEnd) -> Result<Option<String>, HandoverFailure> {
     match end {
         PushEnd::Pushed => Ok(None),
         PushEnd::Rejected { reason } => Ok(Some(reason)),
-        PushEnd::Denied { reason } => Err(Trouble::person(
+        PushEnd::Denied { reason } => Err(HandoverFailure::person(
             format!("the remote refuses the credentials: {reason}"),
             "give a token that may push (`GITHUB_TOKEN`, or a GitHub App), then `ralph resume`",
         )),
-        PushEnd::Unavailable { reason } => Err(Trouble {
+        PushEnd::Unavailable { reason } => Err(HandoverFailure {
             reason: format!("the push failed: {reason}"),
             hint: None,
             again: Some(Duration::ZERO),

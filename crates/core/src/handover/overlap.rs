@@ -1,6 +1,6 @@
 //! Whether other open pull requests touch the same files: told early, while it is cheap to agree.
 
-use super::{Try, reach};
+use super::HandoverResult;
 use crate::driver_parts::Driver;
 use ralph_domain::config::Overlap;
 use ralph_domain::event::{EventBody, OverlapFound, OverlapWith};
@@ -10,14 +10,14 @@ const PRS: usize = 30;
 const FILES: usize = 10;
 
 impl Driver {
-    pub(crate) fn look_for_overlap(&mut self) -> Try<()> {
+    pub(crate) fn find_overlap(&mut self) -> HandoverResult<()> {
         let state = &self.ctx.state;
         let policy = state.spec.settings.handover.overlap;
-        let Some(forge) = self.forge.as_deref().filter(|_| policy != Overlap::Off) else { return Ok(Ok(())) };
+        let Some(forge) = self.forge.as_deref().filter(|_| policy != Overlap::Off) else { return Ok(()) };
         let own = state.handover.pr.as_ref().map(|pr| pr.number);
         let mut prs = Vec::new();
-        for pr in reach!(forge.open_prs()).into_iter().filter(|pr| Some(pr.number) != own).take(PRS) {
-            let mut files = reach!(forge.pr_files(pr.number));
+        for pr in forge.open_prs()?.into_iter().filter(|pr| Some(pr.number) != own).take(PRS) {
+            let mut files = forge.pr_files(pr.number)?;
             files.retain(|file| state.work.touched.contains(file));
             files.truncate(FILES);
             if !files.is_empty() {
@@ -28,6 +28,6 @@ impl Driver {
             let pause = policy == Overlap::Pause && prs.iter().any(|pr| !state.handover.overlap.contains(pr));
             self.ctx.record(EventBody::OverlapFound(OverlapFound { prs, pause }))?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }

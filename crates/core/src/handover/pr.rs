@@ -1,6 +1,6 @@
 //! The one pull request of a run: opened as a draft with the first push, kept true, ready for review when it is proven.
 
-use super::{Try, reach, text};
+use super::{HandoverResult, text};
 use crate::driver_parts::Driver;
 use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_domain::ports::{
@@ -12,15 +12,15 @@ use ralph_domain::state::RunState;
 pub(crate) const STATUS: &str = "ralph/proof";
 
 impl Driver {
-    pub(crate) fn write_pr(&mut self, why: PrOccasion) -> Try<()> {
+    pub(crate) fn write_pr(&mut self, why: PrOccasion) -> HandoverResult<()> {
         self.ctx.boundary("pr.before");
-        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+        let Some(forge) = self.forge.as_deref() else { return Ok(()) };
         let state = &self.ctx.state;
         let settings = &state.spec.settings.handover;
         let head = settings.branch.clone().unwrap_or_default();
         let found = match &state.handover.pr {
-            Some(pr) => Some(reach!(forge.pr(pr.number))),
-            None => reach!(forge.find_pr(&head)).filter(|pr| pr.state == PrState::Open),
+            Some(pr) => Some(forge.pr(pr.number)?),
+            None => forge.find_pr(&head)?.filter(|pr| pr.state == PrState::Open),
         };
         if let Some(pr) = found.as_ref().filter(|pr| pr.state != PrState::Open) {
             return self.pr_is_over(pr);
@@ -44,19 +44,19 @@ impl Driver {
                 };
                 match change == PrChange::default() {
                     true => pr,
-                    false => reach!(forge.update_pr(pr.number, &change)),
+                    false => forge.update_pr(pr.number, &change)?,
                 }
             }
             None => {
-                let base = reach!(base(forge, state, self.workspace.publisher(), &head)?);
-                reach!(forge.open_pr(&NewPr { head, base, title, body, draft }))
+                let base = base(forge, state, self.workspace.publisher(), &head)?;
+                forge.open_pr(&NewPr { head, base, title, body, draft })?
             }
         };
         self.ctx.boundary("pr.written");
-        let Some(forge) = self.forge.as_deref() else { return Ok(Ok(())) };
+        let Some(forge) = self.forge.as_deref() else { return Ok(()) };
         let settings = &self.ctx.state.spec.settings.handover;
         if !settings.pr.labels.is_empty() && self.ctx.state.handover.pr.is_none() {
-            reach!(forge.add_labels(pr.number, &settings.pr.labels));
+            forge.add_labels(pr.number, &settings.pr.labels)?;
         }
         let mut refused = None;
         if why == PrOccasion::Proven
@@ -74,7 +74,7 @@ impl Driver {
             let mark = format!("run {}", self.ctx.state.spec.run_id);
             let body =
                 self.ctx.redactor.text(&text::issue_comment(&self.ctx.state, why, &pr.url)).into_owned();
-            reach!(forge.comment(issue, &mark, &body));
+            forge.comment(issue, &mark, &body)?;
             self.ctx.boundary("pr.commented");
         }
         if let Some(error) = refused {
@@ -83,40 +83,45 @@ impl Driver {
         let met = self.ctx.state.work.met.len();
         let news = PrWritten { number: pr.number, url: pr.url, draft: pr.draft, why, met };
         self.ctx.record(EventBody::PrWritten(news))?;
-        self.look_for_overlap()
+        self.find_overlap()
     }
 
     /// Whether it is still open: people may have the last word at any time.
-    pub(crate) fn look_at_pr(&mut self) -> Try<()> {
+    pub(crate) fn read_pr(&mut self) -> HandoverResult<()> {
         let (Some(forge), Some(pr)) = (self.forge.as_deref(), &self.ctx.state.handover.pr) else {
-            return Ok(Ok(()));
+            return Ok(());
         };
-        let pr = reach!(forge.pr(pr.number));
-        if pr.state == PrState::Open { Ok(Ok(())) } else { self.pr_is_over(&pr) }
+        let pr = forge.pr(pr.number)?;
+        if pr.state == PrState::Open { Ok(()) } else { self.pr_is_over(&pr) }
     }
 
     /// Somebody closed or merged it: that is the last word.
-    fn pr_is_over(&mut self, pr: &PullRequest) -> Try<()> {
+    fn pr_is_over(&mut self, pr: &PullRequest) -> HandoverResult<()> {
         let state = if pr.state == PrState::Merged { ReviewOutcome::Merged } else { ReviewOutcome::Closed };
         let news = ReviewSeen { state, by: None, answered: Vec::new(), feedback: String::new(), next: None };
         self.ctx.record(EventBody::ReviewSeen(news))?;
-        Ok(Ok(()))
+        Ok(())
     }
 }
 
 /// The branch that the pull request goes to: what the task says, the one that the work started from where the host has it,
 /// else the host's default.
-fn base(forge: &dyn Forge, state: &RunState, publisher: &dyn Publisher, head: &str) -> Try<String> {
+fn base(
+    forge: &dyn Forge,
+    state: &RunState,
+    publisher: &dyn Publisher,
+    head: &str,
+) -> HandoverResult<String> {
     if let Some(base) = &state.spec.settings.handover.pr.base {
-        return Ok(Ok(base.clone()));
+        return Ok(base.clone());
     }
     if let Some(branch) = state.baseline.as_ref().and_then(|b| b.branch.clone()).filter(|b| b != head) {
-        let remote = reach!(forge.remote());
+        let remote = forge.remote()?;
         if publisher.remote_ref(&remote, &format!("refs/heads/{branch}"))?.is_some() {
-            return Ok(Ok(branch));
+            return Ok(branch);
         }
     }
-    Ok(forge.default_branch().map_err(Into::into))
+    Ok(forge.default_branch()?)
 }
 
 /// What a host may refuse without harm is told, not insisted on.

@@ -1,7 +1,7 @@
 //! The critic: one short look by other eyes. Its objections become the next session's nudge.
 
 use jiff::Timestamp;
-use ralph_domain::ports::{Question, Whom};
+use ralph_domain::ports::{AskTarget, Question};
 use ralph_domain::text::head;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const OBJECTIONS_MAX: usize = 2000;
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a critic is asked.
-pub(crate) fn question<'a>(whom: Whom<'a>, record: &'a str, now: Timestamp) -> Question<'a> {
+pub(crate) fn question<'a>(whom: AskTarget<'a>, record: &'a str, now: Timestamp) -> Question<'a> {
     Question {
         whom,
         system: SYSTEM,

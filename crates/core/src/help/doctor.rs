@@ -1,17 +1,17 @@
 //! The doctor: a strong model reads the record and answers by schema; rules speak where no model can.
 
-use super::record::Record;
+use super::record::RunRecord;
 use super::{add, rules};
 use jiff::Timestamp;
 use ralph_domain::config::Profile;
 use ralph_domain::money::Usage;
-use ralph_domain::ports::{AskSink, Asker, Earlier, Question, Whom};
+use ralph_domain::ports::{AskSink, AskTarget, Asker, EarlierAnswer, Question};
 use ralph_domain::state::RunState;
 use ralph_protocol::diagnosis::{Report, SCHEMA};
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/doctor.md");
-/// Calls that may mend an answer which breaks the schema.
+/// Calls that may fix an answer which breaks the schema.
 const REPAIRS: usize = 1;
 /// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
@@ -32,7 +32,7 @@ pub struct Diagnosis {
 /// Reads the record with the given model; by rules where there is none or it cannot answer.
 pub fn diagnose(
     state: &RunState,
-    record: &Record,
+    record: &RunRecord,
     model: Option<(&dyn Asker, &Profile)>,
     now: Timestamp,
     sink: &mut dyn AskSink,
@@ -47,7 +47,7 @@ pub fn diagnose(
     let mut problem = String::new();
     for _ in 0..=REPAIRS {
         let question = Question {
-            whom: Whom::Profile(profile),
+            whom: AskTarget::Profile(profile),
             system: &system,
             prompt: &prompt,
             earlier: &earlier,
@@ -77,7 +77,7 @@ pub fn diagnose(
             Err(error) => {
                 let then =
                     format!("That answer cannot be used: {error}. Answer again with the whole object.");
-                earlier.push(Earlier { answer: answer.text, then });
+                earlier.push(EarlierAnswer { answer: answer.text, then });
                 problem = error;
             }
         }

@@ -10,7 +10,7 @@ mod rules;
 
 pub use doctor::{Diagnosis, diagnose};
 pub use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
-pub use record::Record;
+pub use record::RunRecord;
 
 pub(crate) use critic::{objections, question as critic_question};
 

@@ -16,7 +16,7 @@ const DIFFS: usize = 3;
 
 /// What is known of a run, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Record {
+pub struct RunRecord {
     /// The task.
     pub task: String,
     /// The rules that hold already.
@@ -35,7 +35,7 @@ pub struct Record {
     pub agents: String,
 }
 
-impl Record {
+impl RunRecord {
     /// Reads the record of a run; whatever is not there is empty. Secrets are taken out.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState, redactor: &Redactor) -> Self {
         let clean = |text: &str| redactor.text(text).into_owned();
@@ -77,7 +77,7 @@ impl Record {
             ("Guardrails that hold already", &self.guardrails),
             ("Agents", &self.agents),
             ("The last iterations, oldest first", &self.iterations),
-            ("Evidence of going in circles", &self.evidence.join("\n")),
+            ("Evidence of being stuck", &self.evidence.join("\n")),
             ("Failing checks", &self.failures),
             ("The last changes, newest first", &self.diffs),
             ("Recent errors", &self.errors),
@@ -126,7 +126,7 @@ fn agents(state: &RunState) -> String {
         let model = state.model_for(&agent.name).or_else(|| agent.profile.clone());
         let rest = match (state.agents.dropped.get(&agent.name), state.agents.cooldowns.get(&agent.name)) {
             (Some(reason), _) => format!("; takes no part: {reason}"),
-            (None, Some(rest)) if rest.until > state.now => format!("; rests: {}", rest.reason),
+            (None, Some(rest)) if rest.until > state.now => format!("; in cooldown: {}", rest.reason),
             _ => String::new(),
         };
         let _ = writeln!(

@@ -1,13 +1,13 @@
 //! The doctor without a model: what the evidence itself says.
 
-use super::record::Record;
-use ralph_domain::ladder::{Fallback, fallback};
+use super::record::RunRecord;
+use ralph_domain::recovery::{Fallback, fallback};
 use ralph_domain::state::RunState;
 use ralph_domain::stuck::{self, StuckKind};
 use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
 /// A report from the signals alone.
-pub(super) fn report(state: &RunState, record: &Record) -> Report {
+pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {
     let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();
     let settings = &state.spec.settings;
     let signals = stuck::score(&traces, &settings.stuck_detection, settings.gutter_score);
@@ -15,7 +15,7 @@ pub(super) fn report(state: &RunState, record: &Record) -> Report {
     let failing: Vec<&str> =
         state.work.checks.values().filter(|r| !r.passed).map(|r| r.name.as_str()).collect();
     let evidence = if record.evidence.is_empty() {
-        vec!["no sign of circling".to_owned()]
+        vec!["no sign of being stuck".to_owned()]
     } else {
         record.evidence.clone()
     };
@@ -41,8 +41,8 @@ pub(super) fn report(state: &RunState, record: &Record) -> Report {
         _ => None,
     };
     let summary = match (kinds.is_empty(), failing.as_slice()) {
-        (true, []) => "Nothing in the record points to circling.".to_owned(),
-        (true, names) => format!("Failing: {}. Nothing points to circling yet.", names.join(", ")),
+        (true, []) => "Nothing in the record shows that the run is stuck.".to_owned(),
+        (true, names) => format!("Failing: {}. Nothing shows that the run is stuck yet.", names.join(", ")),
         (false, _) => format!("{}.", evidence.join("; ")),
     };
     Report {
@@ -78,7 +78,7 @@ fn advice(kind: StuckKind) -> Guardrail {
         ),
         StuckKind::ErrorLoop => (
             "an error was seen before",
-            "reproduce it in the smallest form, prove the cause with a test or a print, then mend that and nothing else",
+            "reproduce it in the smallest form, prove the cause with a test or a print, then fix that and nothing else",
         ),
         StuckKind::Oscillation => (
             "you are about to undo an earlier change",

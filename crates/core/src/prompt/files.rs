@@ -19,7 +19,7 @@ const ERRORS_GRID: u64 = 8 * 1024;
 
 /// What the prompt takes from files, read once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Files {
+pub struct PromptFiles {
     /// Files that the task wants shown, and the list of files of its working folder.
     pub context: Vec<(String, String)>,
     /// Names of the workspace's files, for sessions that cannot look around.
@@ -38,7 +38,7 @@ pub struct Files {
     pub failing: Vec<(String, String, String, String)>,
 }
 
-impl Files {
+impl PromptFiles {
     /// Reads them; what is not there is empty.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState) -> Self {
         let text = |name: &str| dir.read_text(name, PART_MAX as u64 * 2);

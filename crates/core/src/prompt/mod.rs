@@ -4,7 +4,7 @@
 mod files;
 mod parts;
 
-pub use files::Files;
+pub use files::PromptFiles;
 
 use ralph_domain::config::{AgentKind, Completion, Role};
 use ralph_domain::dialect::Dialect;
@@ -56,7 +56,7 @@ impl Prompt {
 /// bytes.
 pub fn assemble(
     state: &RunState,
-    files: &Files,
+    files: &PromptFiles,
     kind: AgentKind,
     role: Option<Role>,
     preamble: &str,

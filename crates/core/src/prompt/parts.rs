@@ -1,7 +1,7 @@
 //! The parts of a prompt that change with every session: what has changed, how the checks went, where the run stands.
 
 use super::CHECK_MAX;
-use super::files::Files;
+use super::files::PromptFiles;
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, tail};
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ pub(super) fn findings(state: &RunState) -> String {
     text
 }
 
-pub(super) fn checks(state: &RunState, files: &Files) -> String {
+pub(super) fn checks(state: &RunState, files: &PromptFiles) -> String {
     let mut text = String::new();
     for verifier in &state.spec.settings.verifiers {
         let required = if state.spec.settings.required_verifiers.contains(&verifier.name) {
@@ -106,7 +106,7 @@ pub(super) fn checks(state: &RunState, files: &Files) -> String {
         }
         text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
         if let Some((hint, _)) = &state.result.setup_hint {
-            let _ = writeln!(text, "Perhaps only the user can mend it: {hint}.");
+            let _ = writeln!(text, "Perhaps only the user can fix it: {hint}.");
         }
     }
     for (name, why, log, output) in &files.failing {
@@ -142,7 +142,7 @@ pub(super) fn standing(state: &RunState) -> String {
     if scores.iter().any(|s| s != "0.0") {
         let _ = writeln!(
             text,
-            "Loop score of the last iterations (0 = moving, 0.7 = circling): {}.",
+            "Loop score of the last iterations (0 = moving, 0.7 = stuck): {}.",
             scores.join(" ")
         );
     }

@@ -1,5 +1,5 @@
 //! The programs and settings of this machine that a check depends on and that lie outside the workspace. A run without a
-//! fence could put others in their place, so they are known by their marks from the start.
+//! sandbox could put others in their place, so they are known by their marks from the start.
 
 use ralph_domain::config::Settings;
 use ralph_domain::id::Digest;
@@ -31,11 +31,11 @@ const HOME_FILES: &[&str] = &[
     ".pytest.ini",
 ];
 
-/// Marks of programs and settings, by name. Empty where there is none.
-pub(crate) type Marks = BTreeMap<String, String>;
+/// Fingerprints of programs and settings, by name. Empty where there is none.
+pub(crate) type Fingerprints = BTreeMap<String, String>;
 
 /// Looks at what the checks of a run depend on.
-pub(crate) fn look(vars: &Vars, settings: &Settings, workspace: &Path) -> Marks {
+pub(crate) fn fingerprints(vars: &Vars, settings: &Settings, workspace: &Path) -> Fingerprints {
     let mut folders = vars.path_folders();
     folders.retain(|folder| !folder.starts_with(workspace));
     marks(&wanted(settings), &folders, vars.get_os("HOME").map(Path::new))
@@ -57,8 +57,8 @@ fn marks(
     (named, usual): &(BTreeSet<String>, BTreeSet<String>),
     folders: &[PathBuf],
     home: Option<&Path>,
-) -> Marks {
-    let mut marks = Marks::new();
+) -> Fingerprints {
+    let mut marks = Fingerprints::new();
     for name in named.iter().chain(usual) {
         let found = folders.iter().map(|folder| folder.join(name)).find(|path| is_program(path));
         match found {
@@ -104,7 +104,7 @@ fn mark(path: &Path) -> String {
 }
 
 /// The same in few letters, for the journal.
-pub(crate) fn sealed(marks: &Marks) -> Marks {
+pub(crate) fn sealed(marks: &Fingerprints) -> Fingerprints {
     marks.iter().map(|(name, mark)| (name.clone(), seal(mark))).collect()
 }
 
@@ -113,7 +113,7 @@ fn seal(mark: &str) -> String {
 }
 
 /// What is no longer what it was when it was sealed, in words.
-pub(crate) fn differences(before: &Marks, now: &Marks) -> Vec<String> {
+pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<String> {
     let path = |mark: &str| mark.split(' ').next().unwrap_or_default().to_owned();
     let mut found = Vec::new();
     for (name, old) in before {
@@ -158,18 +158,18 @@ mod tests {
         program(1, "grep");
         let names = |list: &[&str]| list.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();
         let wanted = (names(&["jtest"]), names(&["grep", "nowhere"]));
-        let look = || marks(&wanted, &folders, Some(folder.path()));
-        let before = sealed(&look());
+        let fingerprint_now = || marks(&wanted, &folders, Some(folder.path()));
+        let before = sealed(&fingerprint_now());
         program(2, "grep");
         program(0, "other");
-        assert_eq!(differences(&before, &look()), [""; 0]);
+        assert_eq!(differences(&before, &fingerprint_now()), [""; 0]);
         program(0, "grep");
         program(0, "jtest");
         std::fs::write(folder.path().join(".npmrc"), "script-shell=/bin/true").unwrap();
         let site = folder.path().join(".local/lib/python3.9/site-packages");
         std::fs::create_dir_all(&site).unwrap();
         std::fs::write(site.join("usercustomize.py"), "").unwrap();
-        let found = differences(&before, &look()).join("\n");
+        let found = differences(&before, &fingerprint_now()).join("\n");
         for word in [
             "`grep`, which checks may use, is not the one",
             "`jtest`, which checks may use, came",

@@ -31,14 +31,14 @@ impl Watched {
             files: BTreeMap::new(),
             links_out: Vec::new(),
         };
-        let (files, links_out) = watched.look();
+        let (files, links_out) = watched.digests();
         (watched.files, watched.links_out) = (files, links_out);
         watched
     }
 
     /// Watched files that are others now, or gone; and protected ones that came.
     pub(crate) fn changed(&self) -> Vec<String> {
-        let (now, _) = self.look();
+        let (now, _) = self.digests();
         let mut changed: Vec<String> = self
             .files
             .iter()
@@ -50,7 +50,7 @@ impl Watched {
         changed
     }
 
-    fn look(&self) -> (BTreeMap<String, Digest>, Vec<String>) {
+    fn digests(&self) -> (BTreeMap<String, Digest>, Vec<String>) {
         let (mut files, mut links_out) = (BTreeMap::new(), Vec::new());
         let mut open = vec![String::new()];
         let mut seen = 0;

@@ -3,20 +3,20 @@
 use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::help::{self, Record, StuckContext};
-use crate::observers::Live;
+use crate::help::{self, RunRecord, StuckContext};
+use crate::observers::LiveStatus;
 use ralph_domain::config::{Apply, Profile};
 use ralph_domain::control::Control;
 use ralph_domain::event::{Criticised, Diagnosed, EventBody};
-use ralph_domain::ladder;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::{
-    Agent, Answer, AskError, AskErrorKind, AskSink, AskedAgent, Asker, StopCause, Whom,
+    Agent, AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, StopCause,
 };
+use ralph_domain::recovery;
 use ralph_domain::redact::RedactStream;
 use ralph_domain::stuck::StuckKind;
 use ralph_domain::text::{duration, one_line};
-use ralph_journal::live::Voice;
+use ralph_journal::live::LiveStream;
 use ralph_journal::{artifacts, inbox};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Driver {
     pub(crate) fn diagnose(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("diagnose.before");
         let state = &self.ctx.state;
-        let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
+        let record = RunRecord::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
         let doctor = &state.spec.settings.doctor;
         let wanted = self.doctor_profile.as_deref().or(doctor.profile.as_deref());
         let profile = wanted.and_then(|name| state.spec.settings.models.get(name)).map(hasty);
@@ -49,9 +49,9 @@ impl Driver {
         let (iteration, apply) = (state.iterations.count, doctor.apply);
         let snapshot = state.clone();
         let now = self.ctx.clock.now();
-        let mut ears = Ears::new(&mut self.ctx, "the doctor reads the run");
-        let diagnosis = help::diagnose(&snapshot, &record, model, now, &mut ears);
-        ears.done()?;
+        let mut sink = ConsultSink::new(&mut self.ctx, "the doctor reads the run");
+        let diagnosis = help::diagnose(&snapshot, &record, model, now, &mut sink);
+        sink.done()?;
         if let Some(note) = &diagnosis.note {
             self.ctx.notice(format!("the doctor's rules speak: {}", one_line(note, 300)))?;
         }
@@ -96,19 +96,20 @@ impl Driver {
     pub(crate) fn criticise(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("criticise.before");
         let state = &self.ctx.state;
-        let record = Record::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
+        let record = RunRecord::read(&self.ctx.dir, &self.ctx.run, state, &self.ctx.redactor);
         let critic = state.spec.settings.critic.clone();
         let iteration = state.iterations.count;
-        let eyes = ladder::critic(state).cloned();
+        let eyes = recovery::critic(state).cloned();
         let profile =
             critic.profile.as_deref().and_then(|name| state.spec.settings.models.get(name)).map(hasty);
         let record = record.text();
         let (by, objections, usage) = match (self.helpers.asker.clone(), profile) {
             (Some(asker), Some(profile)) => {
-                let question = help::critic_question(Whom::Profile(&profile), &record, self.ctx.clock.now());
-                let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
-                let answer = asker.ask(&question, &mut ears);
-                ears.done()?;
+                let question =
+                    help::critic_question(AskTarget::Profile(&profile), &record, self.ctx.clock.now());
+                let mut sink = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
+                let answer = asker.ask(&question, &mut sink);
+                sink.done()?;
                 self.heard(profile.name, answer)?
             }
             (asker, _) => match eyes.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
@@ -130,7 +131,7 @@ impl Driver {
     fn heard(
         &mut self,
         by: String,
-        answer: Result<Answer, AskError>,
+        answer: Result<AskAnswer, AskError>,
     ) -> Result<(String, String, Usage), DriveError> {
         Ok(match answer {
             Ok(answer) => (by, help::objections(&answer.text), answer.usage),
@@ -148,7 +149,7 @@ impl Driver {
         asker: Option<&dyn Asker>,
         at: usize,
         record: &str,
-    ) -> Result<Result<Answer, AskError>, DriveError> {
+    ) -> Result<Result<AskAnswer, AskError>, DriveError> {
         let state = &self.ctx.state;
         let agent: &dyn Agent = &*self.agents[at];
         let nobody = |why: &str| Ok(Err(AskError::free(AskErrorKind::Nobody, why)));
@@ -179,10 +180,10 @@ impl Driver {
             iteration: state.iterations.count.max(1),
             prompt_file: &prompt_file,
         };
-        let question = help::critic_question(Whom::Agent(asked), record, self.ctx.clock.now());
-        let mut ears = Ears::new(&mut self.ctx, "a critic looks at the last changes");
-        let answer = asker.ask(&question, &mut ears);
-        ears.done()?;
+        let question = help::critic_question(AskTarget::Agent(asked), record, self.ctx.clock.now());
+        let mut sink = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
+        let answer = asker.ask(&question, &mut sink);
+        sink.done()?;
         let _ = std::fs::remove_dir_all(&folder);
         Ok(answer)
     }
@@ -229,8 +230,8 @@ fn send(ctx: &Context, iteration: u32, controls: Vec<Control>) -> Result<(), Dri
     Ok(())
 }
 
-/// Keeps the engine's ears open while a helper thinks: cancel works, and a person sees what goes on.
-struct Ears<'a> {
+/// The ask sink of a helper: cancel works while it thinks, and its text is shown live.
+struct ConsultSink<'a> {
     ctx: &'a mut Context,
     what: &'static str,
     started: Duration,
@@ -238,7 +239,7 @@ struct Ears<'a> {
     error: Option<DriveError>,
 }
 
-impl<'a> Ears<'a> {
+impl<'a> ConsultSink<'a> {
     fn new(ctx: &'a mut Context, what: &'static str) -> Self {
         let started = ctx.clock.elapsed();
         Self { ctx, what, started, words: RedactStream::default(), error: None }
@@ -246,12 +247,12 @@ impl<'a> Ears<'a> {
 
     fn done(mut self) -> Result<(), DriveError> {
         let rest = self.words.finish(&self.ctx.redactor);
-        self.ctx.show_text(&Voice::Agent, &rest);
+        self.ctx.show_text(&LiveStream::Agent, &rest);
         self.error.map_or(Ok(()), Err)
     }
 
     fn listen(&mut self) -> ControlFlow<StopCause> {
-        let live = Live {
+        let live = LiveStatus {
             now: self.ctx.clock.now(),
             elapsed: self.ctx.clock.elapsed() - self.started,
             silent: None,
@@ -270,10 +271,10 @@ impl<'a> Ears<'a> {
     }
 }
 
-impl AskSink for Ears<'_> {
+impl AskSink for ConsultSink<'_> {
     fn text(&mut self, piece: &str) {
         let clean = self.words.push(&self.ctx.redactor, piece.as_bytes());
-        self.ctx.show_text(&Voice::Agent, &clean);
+        self.ctx.show_text(&LiveStream::Agent, &clean);
     }
     fn waiting(&mut self, wait: Duration, reason: &str) {
         let _ = self.ctx.notice(format!(

@@ -5,7 +5,7 @@ use crate::log_tail::read_tail;
 use crate::step::tick;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
-use ralph_domain::stuck::{Call, Evidence, SessionLoop, SessionWatch, plan};
+use ralph_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
 use ralph_evidence::failing;
 use serde_json::Value;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn circles(actions: &str) -> Option<SessionLoop> {
             "result" => {
                 if let Some(at) = open.iter().position(|(id, ..)| id == word("id")) {
                     let (_, name, input) = open.remove(at);
-                    watch.call(Call::of(&name, &input, Some(word("result")), failed));
+                    watch.call(SessionCall::of(&name, &input, Some(word("result")), failed));
                 }
             }
             kind => {
@@ -73,24 +73,26 @@ fn circles(actions: &str) -> Option<SessionLoop> {
                 let input = action["input"].to_string();
                 let came = if action["output"].is_string() { &action["output"] } else { &action["result"] };
                 match (came, word("id")) {
-                    (Value::Null, "") => drop(watch.call(Call::of(&name, &input, None, failed))),
+                    (Value::Null, "") => drop(watch.call(SessionCall::of(&name, &input, None, failed))),
                     (Value::Null, id) => {
                         open.push((id.to_owned(), name, input));
                         if open.len() > OPEN_MAX {
                             let (_, name, input) = open.remove(0);
-                            watch.call(Call::of(&name, &input, None, false));
+                            watch.call(SessionCall::of(&name, &input, None, false));
                         }
                     }
-                    (Value::String(text), _) => drop(watch.call(Call::of(&name, &input, Some(text), failed))),
+                    (Value::String(text), _) => {
+                        watch.call(SessionCall::of(&name, &input, Some(text), failed));
+                    }
                     (other, _) => {
-                        watch.call(Call::of(&name, &input, Some(&other.to_string()), failed));
+                        watch.call(SessionCall::of(&name, &input, Some(&other.to_string()), failed));
                     }
                 }
             }
         }
     }
     for (_, name, input) in open {
-        watch.call(Call::of(&name, &input, None, false));
+        watch.call(SessionCall::of(&name, &input, None, false));
     }
     watch.finish()
 }

@@ -1,4 +1,4 @@
-//! Hand back: what the agent did on its twin goes into the user's own tree, and what the user did meanwhile comes in. Where
+//! Hand back: what the agent did on its copy goes into the user's own tree, and what the user did meanwhile comes in. Where
 //! the agent works in the user's own tree there is nothing to do.
 
 use crate::driver_parts::Driver;

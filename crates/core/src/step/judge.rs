@@ -10,8 +10,8 @@ use ralph_domain::config::Role;
 use ralph_domain::decide::judge;
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::Digest;
-use ralph_domain::ladder;
-use ralph_domain::ports::PutAway;
+use ralph_domain::ports::ReleaseWhen;
+use ralph_domain::recovery;
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::{self, Evidence, Signals, Trace};
 use ralph_journal::artifacts;
@@ -60,11 +60,11 @@ impl Driver {
             receipt: digest,
             evidence,
         })?;
-        for news in ladder::notice(&self.ctx.state, iteration, verdict, &seen) {
+        for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen) {
             self.ctx.record(news)?;
             self.ask_advisor(seen.kinds(), seen.loop_score, &seen.evidence)?;
         }
-        if let Some(rest) = ladder::breaker(&self.ctx.state, &current.agent, self.ctx.clock.now()) {
+        if let Some(rest) = recovery::breaker(&self.ctx.state, &current.agent, self.ctx.clock.now()) {
             self.ctx.record(rest)?;
             self.ctx.save_cooldowns()?;
         }
@@ -72,7 +72,7 @@ impl Driver {
             self.ctx.record(warning)?;
         }
         self.ctx.flush()?;
-        self.agents.iter().for_each(|agent| agent.put_away(PutAway::Idle));
+        self.agents.iter().for_each(|agent| agent.release_resources(ReleaseWhen::Idle));
         self.ctx.boundary("judge.after");
         Ok(())
     }

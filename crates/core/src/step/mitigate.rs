@@ -1,19 +1,19 @@
-//! Mitigate: one rung of the ladder.
+//! Mitigate: one recovery step.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::event::{EventBody, Rung};
-use ralph_domain::ladder::{self, Fallback};
 use ralph_domain::outcome::HumanReason;
+use ralph_domain::recovery::{self, Fallback};
 
 impl Driver {
     pub(crate) fn mitigate(&mut self, rung: Rung) -> Result<(), DriveError> {
         self.ctx.boundary("mitigate.before");
-        let detail = ladder::words(&self.ctx.state, rung);
+        let detail = recovery::words(&self.ctx.state, rung);
         let (mut benched, mut substitute) = (None, None);
         match rung {
             Rung::Nudge | Rung::Rotate => {}
-            Rung::Fallback => match ladder::fallback(&self.ctx.state) {
+            Rung::Fallback => match recovery::fallback(&self.ctx.state) {
                 Some(Fallback::Model { agent, model }) => substitute = Some((agent, model)),
                 Some(Fallback::Agent { benched: agent, .. }) => benched = Some(agent),
                 None => {}
@@ -26,7 +26,7 @@ impl Driver {
         }
         self.ctx.record(EventBody::Mitigated { rung, detail: detail.clone(), benched, substitute })?;
         if rung == Rung::Pause {
-            let message = format!("circling, and nothing on the ladder helped: {detail}");
+            let message = format!("stuck, and no recovery step helped: {detail}");
             self.ctx.record(EventBody::NeedsHuman { reason: HumanReason::Stuck, message })?;
         }
         self.ctx.flush()?;

@@ -22,9 +22,11 @@ impl Driver {
         }
         let spec = &self.ctx.state.spec;
         let surroundings = match self.sandbox.capabilities().surroundings {
-            Surroundings::Host => {
-                surroundings::sealed(&surroundings::look(&self.ctx.vars, &spec.settings, &spec.workspace))
-            }
+            Surroundings::Host => surroundings::sealed(&surroundings::fingerprints(
+                &self.ctx.vars,
+                &spec.settings,
+                &spec.workspace,
+            )),
             Surroundings::Own => Default::default(),
         };
         self.ctx.record(EventBody::Prepared { baseline, surroundings })?;

@@ -9,7 +9,7 @@ use crate::proof::{difference, environment, surroundings};
 use crate::step::verify::{Checked, run_check, run_logged};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, PutAway, Surroundings};
+use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, ReleaseWhen, Surroundings};
 use ralph_domain::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, VERSION};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::setup;
@@ -28,7 +28,7 @@ const PATCH_MAX: usize = 8 * 1024 * 1024;
 const FAILED_MAX: usize = 40;
 
 /// What is to be proven.
-struct Subject {
+struct ProofSubject {
     commit: CommitId,
     tree: TreeId,
     baseline: Baseline,
@@ -37,7 +37,7 @@ struct Subject {
 
 /// What a proof found so far.
 #[derive(Default)]
-struct Findings {
+struct ProofFindings {
     results: Vec<CheckResult>,
     protected: Vec<ProtectedChange>,
     weakened: Vec<Finding>,
@@ -47,7 +47,7 @@ struct Findings {
     hint: Option<String>,
 }
 
-impl Findings {
+impl ProofFindings {
     fn fail(&mut self, why: impl Into<String>) {
         let why = why.into();
         if self.failed.len() < FAILED_MAX && !self.failed.contains(&why) {
@@ -60,7 +60,7 @@ impl Driver {
     pub(crate) fn prove(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prove.before");
         // Nothing of an agent lives while its work is proven: a process of its could meddle with the checkout.
-        self.agents.iter().for_each(|agent| agent.put_away(PutAway::Everything));
+        self.agents.iter().for_each(|agent| agent.release_resources(ReleaseWhen::Everything));
         let state = &self.ctx.state;
         let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.work.tree.clone()) else {
             return Ok(());
@@ -71,8 +71,8 @@ impl Driver {
         self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
         let logs = self.ctx.run.path().join("proof");
         make_dir(&logs)?;
-        let subject = Subject { commit, tree, baseline, logs };
-        let mut found = Findings::default();
+        let subject = ProofSubject { commit, tree, baseline, logs };
+        let mut found = ProofFindings::default();
         let protected = self.workspace.protected_changes()?;
         found.protected = self.take_claims(self.ctx.state.iterations.count, protected)?;
         for change in found.protected.clone() {
@@ -82,7 +82,7 @@ impl Driver {
             found.fail(missing);
         }
         found.weakened = self.weakened(&subject)?;
-        self.look_around(&mut found);
+        self.check_environment(&mut found);
         if !self.prove_clean(&subject, &mut found)? {
             return Ok(());
         }
@@ -104,10 +104,10 @@ impl Driver {
 
     /// Whether the check itself is still the one from the start: programs of this machine, and what turns a failure into
     /// a success.
-    fn look_around(&self, found: &mut Findings) {
+    fn check_environment(&self, found: &mut ProofFindings) {
         let state = &self.ctx.state;
         if !state.surroundings.is_empty() {
-            let now = surroundings::look(&self.ctx.vars, &state.spec.settings, &state.spec.workspace);
+            let now = surroundings::fingerprints(&self.ctx.vars, &state.spec.settings, &state.spec.workspace);
             let changed = surroundings::differences(&state.surroundings, &now);
             if !changed.is_empty() {
                 found.hint = Some(
@@ -124,7 +124,7 @@ impl Driver {
     }
 
     /// Definitions that a check runs (a script of `package.json`, a target of a makefile) and that the run changed.
-    fn redefined(&self, subject: &Subject, folder: &Path) -> Result<Vec<String>, DriveError> {
+    fn redefined(&self, subject: &ProofSubject, folder: &Path) -> Result<Vec<String>, DriveError> {
         let spec = &self.ctx.state.spec;
         let below = spec.task.working_dir.clone().unwrap_or_default();
         let mut found = Vec::new();
@@ -151,7 +151,7 @@ impl Driver {
     }
 
     /// What the run's whole change does to tests.
-    fn weakened(&self, subject: &Subject) -> Result<Vec<Finding>, DriveError> {
+    fn weakened(&self, subject: &ProofSubject) -> Result<Vec<Finding>, DriveError> {
         let patch =
             self.workspace.patch(subject.baseline.head.as_str(), subject.commit.as_str(), PATCH_MAX)?;
         let mut found = weakened::findings(&String::from_utf8_lossy(&patch));
@@ -163,8 +163,8 @@ impl Driver {
 
     fn finish_proof(
         &mut self,
-        subject: &Subject,
-        found: &Findings,
+        subject: &ProofSubject,
+        found: &ProofFindings,
         started: Duration,
     ) -> Result<(), DriveError> {
         let proof = self.record_of(subject, found)?;
@@ -199,7 +199,7 @@ impl Driver {
     }
 
     /// `proof.json`.
-    fn record_of(&self, subject: &Subject, found: &Findings) -> Result<Proof, DriveError> {
+    fn record_of(&self, subject: &ProofSubject, found: &ProofFindings) -> Result<Proof, DriveError> {
         let state = &self.ctx.state;
         let command = |name: &str| {
             let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
@@ -237,7 +237,7 @@ impl Driver {
     }
 
     /// The patterns that protected something. A file that came during the run and that a verifier names never was.
-    fn protected_now(&self, subject: &Subject) -> Result<Vec<String>, DriveError> {
+    fn protected_now(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
         let mut patterns = super::prepare::protected_patterns(&self.ctx.state.spec);
         let changes = self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
         patterns.retain(|p| !changes.iter().any(|f| f.status == 'A' && f.path == *p));
@@ -245,7 +245,7 @@ impl Driver {
     }
 
     /// The commit that is handed over must hold what was judged: it may differ from the tree in the user's own changes only.
-    fn missing_from(&self, subject: &Subject) -> Result<Vec<String>, DriveError> {
+    fn missing_from(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
         let baseline = &subject.baseline;
         if baseline.dirty_total > baseline.dirty.len() {
             return Ok(Vec::new());
@@ -263,7 +263,7 @@ impl Driver {
     }
 
     /// The work commit in a folder of its own; `false` where the run was stopped meanwhile.
-    fn prove_clean(&mut self, subject: &Subject, found: &mut Findings) -> Result<bool, DriveError> {
+    fn prove_clean(&mut self, subject: &ProofSubject, found: &mut ProofFindings) -> Result<bool, DriveError> {
         let parent = self.ctx.proof_dir.clone();
         // A git of an earlier process that was killed may still write there for a moment: this check gets a folder of its own,
         // and what is left of that one goes with it.
@@ -286,8 +286,8 @@ impl Driver {
     fn prove_in(
         &mut self,
         folder: &Path,
-        subject: &Subject,
-        found: &mut Findings,
+        subject: &ProofSubject,
+        found: &mut ProofFindings,
     ) -> Result<bool, DriveError> {
         if let Err(error) = self.workspace.checkout_clean(&subject.commit, folder) {
             found.fail(error.to_string());
@@ -359,7 +359,7 @@ impl Driver {
     }
 
     /// Links that the run made and that lead out of the repository: what is behind them is not in the commit.
-    fn new_links_out(&self, watched: &Watched, subject: &Subject) -> Result<Vec<String>, DriveError> {
+    fn new_links_out(&self, watched: &Watched, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
         if watched.links_out.is_empty() {
             return Ok(Vec::new());
         }
@@ -368,8 +368,8 @@ impl Driver {
         Ok(watched.links_out.iter().filter(made).cloned().collect())
     }
 
-    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can mend.
-    fn explain(&self, subject: &Subject, found: &mut Findings) -> Result<(), DriveError> {
+    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can fix.
+    fn explain(&self, subject: &ProofSubject, found: &mut ProofFindings) -> Result<(), DriveError> {
         let unrecorded = self.workspace.unrecorded()?;
         let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
         let dirty: Vec<String> = files.into_iter().filter(|f| f.status != 'D').map(|f| f.path).collect();
@@ -399,7 +399,7 @@ impl Driver {
 }
 
 /// What a command changed in the checkout that it must not.
-fn meddled(watched: &Watched, who: &str, found: &mut Findings) {
+fn meddled(watched: &Watched, who: &str, found: &mut ProofFindings) {
     for path in watched.changed().into_iter().take(FAILED_MAX) {
         found.fail(format!("{path} was changed in the clean checkout by {who}"));
     }

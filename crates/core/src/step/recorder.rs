@@ -3,14 +3,14 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use crate::observers::Live;
+use crate::observers::LiveStatus;
 use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
 use ralph_domain::money::Tokens;
 use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};
 use ralph_domain::redact::RedactStream;
 use ralph_domain::text::one_line;
 use ralph_journal::artifacts::OutputLog;
-use ralph_journal::live::{LiveBody, Voice};
+use ralph_journal::live::{LiveBody, LiveStream};
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(crate) struct Recorder<'a> {
 
 /// What a line of `actions.jsonl` says, as far as it is shown.
 #[derive(serde::Deserialize)]
-struct Told {
+struct ActionLine {
     name: Option<String>,
     result: Option<String>,
     #[serde(default)]
@@ -86,17 +86,17 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn show_told(&mut self, told: Told) {
+    fn show_told(&mut self, told: ActionLine) {
         match told {
-            Told { name: Some(name), .. } => {
+            ActionLine { name: Some(name), .. } => {
                 let what =
                     if std::mem::take(&mut self.doing) { self.activity.clone() } else { String::new() };
                 self.ctx.show(&LiveBody::ToolCall { name: one_line(&name, 60), what });
             }
-            Told { result: Some(result), is_error, .. } => {
+            ActionLine { result: Some(result), is_error, .. } => {
                 self.ctx.show(&LiveBody::ToolResult { ok: !is_error, text: one_line(&result, 200) });
             }
-            Told { .. } => {}
+            ActionLine { .. } => {}
         }
     }
 
@@ -110,12 +110,12 @@ impl<'a> Recorder<'a> {
         }
         if !stderr.is_empty() {
             self.ctx.observer.output(Stream::Stderr, &stderr);
-            self.ctx.show_text(&Voice::Stderr, &stderr);
+            self.ctx.show_text(&LiveStream::Stderr, &stderr);
         }
         let rest = self.tokens.finish(&self.ctx.redactor);
         if !rest.is_empty() {
             self.ctx.observer.token(&String::from_utf8_lossy(&rest));
-            self.ctx.show_text(&Voice::Agent, &rest);
+            self.ctx.show_text(&LiveStream::Agent, &rest);
         }
         let path = std::path::Path::new("actions.jsonl");
         self.actions.flush().map_err(|e| ralph_journal::JournalError::file("write", path, e))?;
@@ -131,7 +131,7 @@ fn show_plain(ctx: &mut Context, clean: &[u8]) {
     if !clean.is_empty() {
         ctx.observer.output(Stream::Stdout, clean);
         ctx.observer.token(&String::from_utf8_lossy(clean));
-        ctx.show_text(&Voice::Agent, clean);
+        ctx.show_text(&LiveStream::Agent, clean);
     }
 }
 
@@ -142,7 +142,7 @@ impl SessionSink for Recorder<'_> {
         if !clean.is_empty() {
             self.ctx.observer.output(stream, &clean);
             if stream == Stream::Stderr {
-                self.ctx.show_text(&Voice::Stderr, &clean);
+                self.ctx.show_text(&LiveStream::Stderr, &clean);
             }
         }
     }
@@ -166,7 +166,7 @@ impl SessionSink for Recorder<'_> {
             let clean = self.ctx.redactor.text(json_line);
             let _ = writeln!(self.actions, "{}", clean.trim_end());
             if !self.managed
-                && let Ok(told) = serde_json::from_str::<Told>(&clean)
+                && let Ok(told) = serde_json::from_str::<ActionLine>(&clean)
             {
                 self.show_told(told);
             }
@@ -206,7 +206,7 @@ impl SessionSink for Recorder<'_> {
         let clean = self.tokens.push(&self.ctx.redactor, text.as_bytes());
         if !clean.is_empty() {
             self.ctx.observer.token(&String::from_utf8_lossy(&clean));
-            self.ctx.show_text(&Voice::Agent, &clean);
+            self.ctx.show_text(&LiveStream::Agent, &clean);
         }
     }
 
@@ -225,7 +225,7 @@ impl SessionSink for Recorder<'_> {
         self.last_poll = now;
         self.show_doing();
         self.ctx.live.keep_pace(now);
-        let live = Live {
+        let live = LiveStatus {
             now: self.ctx.clock.now(),
             elapsed: now - self.started,
             silent: Some(now - self.last_output),

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use crate::observers::Live;
+use crate::observers::LiveStatus;
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
@@ -12,7 +12,7 @@ use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError,
 use ralph_domain::text::{duration, tail, tail_lines};
 use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
-use ralph_journal::live::Voice;
+use ralph_journal::live::LiveStream;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(crate) fn run_check(
     log_path: &Path,
     env: &[(String, String)],
 ) -> Result<Checked, DriveError> {
-    if let Some(found) = look(ctx, sandbox, verifier, tree, log_path)? {
+    if let Some(found) = run_builtin_check(ctx, sandbox, verifier, tree, log_path)? {
         return Ok(found);
     }
     let timeout = Duration::from_secs(verifier.timeout_seconds);
@@ -124,7 +124,7 @@ pub(crate) fn run_check(
 }
 
 /// A check that runs no command: of a file, or of the calling program. `None` where a command is to be run.
-fn look(
+fn run_builtin_check(
     ctx: &mut Context,
     sandbox: &dyn Sandbox,
     verifier: &VerifierConfig,
@@ -147,7 +147,7 @@ fn look(
         },
         Some(Expect::Custom) => match ctx.custom_checks.get(&verifier.name) {
             Some(check) => check.check(sandbox).err(),
-            None => Some("the program that drives this run does not know this check".to_owned()),
+            None => Some("the program that started this run does not know this check".to_owned()),
         },
     };
     let why = why.map(|why| ctx.redactor.text(&why).into_owned());
@@ -190,7 +190,7 @@ pub(crate) fn run_logged(
         scanner: TestScanner::default(),
         excerpt: Vec::new(),
         label,
-        voice: Voice::Check(label.to_owned()),
+        voice: LiveStream::Check(label.to_owned()),
         started,
         last_poll: started,
         error: None,
@@ -226,7 +226,7 @@ struct CheckSink<'a> {
     scanner: TestScanner,
     excerpt: Vec<u8>,
     label: &'a str,
-    voice: Voice,
+    voice: LiveStream,
     started: Duration,
     last_poll: Duration,
     error: Option<DriveError>,
@@ -251,7 +251,7 @@ impl ExecSink for CheckSink<'_> {
             return ControlFlow::Continue(());
         }
         self.last_poll = now;
-        let live = Live {
+        let live = LiveStatus {
             now: self.ctx.clock.now(),
             elapsed: now - self.started,
             silent: None,

@@ -3,7 +3,7 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::observers::Live;
+use crate::observers::LiveStatus;
 use crate::step::recorder::POLL;
 use jiff::Timestamp;
 use ralph_domain::decide::{Step, decide};
@@ -28,7 +28,7 @@ impl Driver {
                 _ => break,
             }
             let live =
-                Live { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
+                LiveStatus { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
             self.ctx.observer.live(&self.ctx.state, &live);
             self.ctx.rest(POLL);
         }

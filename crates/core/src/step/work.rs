@@ -11,7 +11,7 @@ use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::AgentName;
 use ralph_domain::model::Pricing;
 use ralph_domain::money::{CostBasis, Usage, Usd};
-use ralph_domain::ports::{Ask, SessionReport, SessionRequest, Wishes};
+use ralph_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
 use ralph_domain::spec::RunSpec;
 use ralph_domain::text::{head, one_line, tail};
 use ralph_journal::artifacts::{self, OutputLog};
@@ -50,7 +50,7 @@ impl Driver {
             .cloned()
             .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
         let folder = self.ctx.iteration_dir(iteration)?;
-        let files = prompt::Files::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state);
+        let files = prompt::PromptFiles::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state);
         let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, role, &agent.preamble());
         let prompt::Prompt { text, stable } = prompt.redacted(&self.ctx.redactor);
         let prompt_file = folder.join("prompt.md");
@@ -123,7 +123,7 @@ impl Driver {
         // A session that did not complete can promise nothing: its last words may be cut off anywhere.
         let completed = report.end == SessionEnd::Completed;
         let promised = completed && (report.wishes.done || promises(&report.final_message, promise));
-        let wishes = if completed { report.wishes } else { Wishes::default() };
+        let wishes = if completed { report.wishes } else { AgentRequests::default() };
         let message = last_paragraph(&report.final_message, promise);
         let message = one_line(&self.ctx.redactor.text(&message), MESSAGE_MAX);
         if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted)

@@ -2,18 +2,18 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_core::{CancelFlag, Driver, Live, Observer, Parts};
+use ralph_core::{CancelFlag, Driver, DriverParts, LiveStatus, Observer};
 use ralph_domain::config::ConfigFile;
 use ralph_domain::event::{Event, SessionEnd};
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usage;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::{
-    Agent, Clock, CustomCheck, PutAway, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
-    Stream, WriteMode,
+    Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
+    SessionSink, Stream, WriteMode,
 };
 use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{Place, RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
 use ralph_journal::journal::Places;
 use ralph_journal::layout::RalphDir;
@@ -48,7 +48,7 @@ struct Silent;
 
 impl Observer for Silent {
     fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &Live<'_>) {}
+    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }
 
@@ -83,12 +83,12 @@ impl Agent for FnAgent {
             duration: Duration::from_millis(5),
             exit_code: Some(0),
             survivors: 0,
-            wishes: ralph_domain::ports::Wishes::default(),
+            wishes: ralph_domain::ports::AgentRequests::default(),
         })
     }
 
     /// Nothing of it lives between its sessions.
-    fn put_away(&self, _: PutAway) {}
+    fn release_resources(&self, _: ReleaseWhen) {}
 }
 
 /// A machine in memory; only `.ralph/` is on disk.
@@ -125,7 +125,7 @@ impl Machine {
             sealed: true,
             custom: Mutex::new(None),
             helpers: ralph_core::Helpers {
-                asker: Some(Arc::new(ralph_agents::Asking::new())),
+                asker: Some(Arc::new(ralph_agents::BackendAsker::new())),
                 ..ralph_core::Helpers::default()
             },
             models: ralph_domain::config::Models::default(),
@@ -160,7 +160,7 @@ impl Machine {
                 models: self.models.clone(),
                 ..self.config.clone().resolve()
             },
-            place: Place::InPlace,
+            place: WorkspaceKind::InPlace,
             workspace: self.folder(),
             origin: self.folder(),
             branch: None,
@@ -169,7 +169,7 @@ impl Machine {
         }
     }
 
-    pub fn parts(&self) -> Parts {
+    pub fn parts(&self) -> DriverParts {
         let agents = self.agents.iter().map(|name| {
             Box::new(FnAgent {
                 name: AgentName::from(*name),
@@ -177,7 +177,7 @@ impl Machine {
                 tokens: self.tokens.clone(),
             }) as Box<dyn Agent>
         });
-        Parts {
+        DriverParts {
             dir: self.dir(),
             home: self.dir(),
             cooldowns: self.dir().cooldowns(),
@@ -212,7 +212,7 @@ impl Machine {
     }
 
     pub fn run_with(&self, observer: Box<dyn Observer>, redactor: Redactor) -> RunResult {
-        let parts = Parts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
+        let parts = DriverParts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
         Driver::create(self.spec(), parts).unwrap().run()
     }
 

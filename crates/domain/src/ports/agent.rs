@@ -33,12 +33,12 @@ pub trait Agent: Send {
     ) -> Result<SessionReport, SandboxError>;
     /// Ends what the agent keeps alive between its sessions, as far as this moment asks for it. It has no default, as a
     /// proof relies on it.
-    fn put_away(&self, moment: PutAway);
+    fn release_resources(&self, moment: ReleaseWhen);
 }
 
-/// When an agent is asked to put away what it keeps alive (processes, browsers).
+/// When an agent must end what it keeps alive between sessions (processes, browsers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PutAway {
+pub enum ReleaseWhen {
     /// Before the final check and at the end: everything. Nothing of an agent lives while its work is proven.
     Everything,
     /// After an iteration: what is idle or broken.
@@ -139,9 +139,9 @@ pub struct ActionEnd {
     pub duration: Duration,
 }
 
-/// What an agent asks of the engine beyond its final message. A wish starts a check or a question; it decides nothing.
+/// What an agent asks of the engine beyond its final message. A request starts a check or a question; it decides nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct AgentRequests {
     /// It says that everything is done.
     pub done: bool,
     /// Ids of criteria that it says are met.
@@ -170,7 +170,7 @@ pub struct SessionReport {
     /// Processes the agent had left behind.
     pub survivors: u32,
     /// What the agent asks for.
-    pub wishes: Wishes,
+    pub wishes: AgentRequests,
 }
 
 /// Bound of [`SessionReport::final_message`].

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// questions; what it cost is told, also where it failed.
 pub trait Asker: Send + Sync {
     /// One question, to its end.
-    fn ask(&self, question: &Question<'_>, sink: &mut dyn AskSink) -> Result<Answer, AskError>;
+    fn ask(&self, question: &Question<'_>, sink: &mut dyn AskSink) -> Result<AskAnswer, AskError>;
 }
 
 /// Hears an answer as it comes and may end it.
@@ -37,23 +37,23 @@ pub trait AskSink {
     }
 }
 
-/// For callers who only want the answer.
+/// An ask sink that ignores everything: for callers who only want the answer.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct NoEars;
+pub struct NoAskSink;
 
-impl AskSink for NoEars {}
+impl AskSink for NoAskSink {}
 
 /// One question.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// Who is asked.
-    pub whom: Whom<'a>,
+    /// Who is asked: a model or an agent.
+    pub whom: AskTarget<'a>,
     /// What they are to be and how they answer; the same for many questions, so that providers may cache it.
     pub system: &'a str,
     /// The question.
     pub prompt: &'a str,
     /// What was answered before and what we said to that, oldest first.
-    pub earlier: &'a [Earlier],
+    pub earlier: &'a [EarlierAnswer],
     /// The schema of a JSON answer, where one is wanted.
     pub schema: Option<&'a serde_json::Value>,
     /// Most tokens of the answer.
@@ -70,7 +70,7 @@ pub struct Question<'a> {
 
 /// An answer that did not do, and what was said to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
+pub struct EarlierAnswer {
     /// The answer.
     pub answer: String,
     /// What we said.
@@ -79,7 +79,7 @@ pub struct Earlier {
 
 /// Who is asked.
 #[derive(Clone, Copy)]
-pub enum Whom<'a> {
+pub enum AskTarget<'a> {
     /// A model.
     Profile(&'a Profile),
     /// An agent, in one fresh session.
@@ -106,9 +106,9 @@ pub struct AskedAgent<'a> {
     pub prompt_file: &'a Path,
 }
 
-/// What was answered.
+/// The answer of a model or an agent, with what it cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct AskAnswer {
     /// In words.
     pub text: String,
     /// Tokens, cost and how it is known, and the model.

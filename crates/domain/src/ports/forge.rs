@@ -266,7 +266,7 @@ pub enum ForgeError {
         what: String,
         /// Why it failed.
         reason: String,
-        /// What mends it.
+        /// What fixes it.
         hint: String,
     },
     /// There is no such thing, or the credentials may not see it.
@@ -276,7 +276,7 @@ pub enum ForgeError {
         what: String,
         /// Why it failed.
         reason: String,
-        /// What mends it.
+        /// What fixes it.
         hint: String,
     },
     /// The host refuses: trying again changes nothing.
@@ -286,7 +286,7 @@ pub enum ForgeError {
         what: String,
         /// Why it failed.
         reason: String,
-        /// What mends it.
+        /// What fixes it.
         hint: String,
     },
     /// Too many calls.
@@ -308,7 +308,7 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// What mends it, in words.
+    /// What fixes it, in words.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Auth { hint, .. } | Self::NotFound { hint, .. } | Self::Refused { hint, .. } => Some(hint),

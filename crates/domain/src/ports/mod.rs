@@ -13,10 +13,13 @@ mod sandbox;
 mod workspace;
 
 pub use agent::{
-    ActionEnd, ActionStart, Agent, Ask, FINAL_MESSAGE_MAX, PutAway, SessionReport, SessionRequest,
-    SessionSink, Wishes,
+    ActionEnd, ActionStart, Agent, AgentRequests, Ask, FINAL_MESSAGE_MAX, ReleaseWhen, SessionReport,
+    SessionRequest, SessionSink,
 };
-pub use ask::{Answer, AskError, AskErrorKind, AskSink, AskedAgent, Asker, Earlier, NoEars, Question, Whom};
+pub use ask::{
+    AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, EarlierAnswer, NoAskSink,
+    Question,
+};
 pub use forge::{
     Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
     PrState, PullRequest, Review, ReviewState,

@@ -33,7 +33,7 @@ pub trait Sandbox: Send {
     fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// The same kind of sandbox over another folder, for clean checkouts.
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
-    /// Where this process and fenced commands can meet; `None` where commands see the machine as it is.
+    /// Where this process and sandboxed commands can meet; `None` where commands see the machine as it is.
     fn exchange(&self) -> Option<Exchange> {
         None
     }
@@ -61,7 +61,7 @@ pub enum Surroundings {
     Own,
 }
 
-/// A folder that this process and fenced commands can both write. Whatever is in it may be the work of a hostile command.
+/// A folder that this process and sandboxed commands can both write. Whatever is in it may be the work of a hostile command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// Its place for this process.

@@ -104,8 +104,8 @@ fn effort(out: &mut String, proof: &Proof) {
     let agents = if agents.is_empty() { "–".to_owned() } else { agents.join(", ") };
     let score = proof.loop_score;
     let gutters = match score.gutters {
-        0 => "never in the gutter".to_owned(),
-        n => format!("{} on the way", count(n as usize, "gutter")),
+        0 => "never stuck".to_owned(),
+        n => format!("stuck {} on the way", count(n as usize, "time")),
     };
     out.push_str("| Iterations | Agents | Tokens | Cost | loop_score |\n|---|---|---|---|---|\n");
     let _ = writeln!(

@@ -14,14 +14,14 @@ pub struct Compute {
     /// An estimate; it stands beside the money for models and is not counted in the budget.
     pub cost: Usd,
     /// Those that exist, as far as is known; the oldest first.
-    pub sandboxes: Vec<InUse>,
+    pub sandboxes: Vec<SandboxUse>,
     /// Up to when the cost is counted.
     until: Option<Timestamp>,
 }
 
 /// A sandbox of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InUse {
+pub struct SandboxUse {
     /// Who made it.
     pub provider: String,
     /// The provider's id.
@@ -52,7 +52,7 @@ impl Compute {
                 if self.sandboxes.len() >= MOST {
                     self.sandboxes.remove(0);
                 }
-                self.sandboxes.push(InUse {
+                self.sandboxes.push(SandboxUse {
                     provider: made.provider.clone(),
                     id: made.id.clone(),
                     hourly: made.hourly,

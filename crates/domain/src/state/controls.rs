@@ -35,7 +35,7 @@ impl RunFacts {
                 } else {
                     let until =
                         at + jiff::SignedDuration::from_secs((*seconds).min(10 * 365 * 86_400) as i64);
-                    let reason = format!("rest asked for by {}", letter.from);
+                    let reason = format!("cooldown asked for by {}", letter.from);
                     self.agents.cooldowns.insert(agent.clone(), Cooldown { until, reason, observed_at: at });
                 }
             }
@@ -81,7 +81,7 @@ impl RunFacts {
         }
     }
 
-    /// A person looked at what the run asked about: it may go on, and the ladder starts again at its first rung.
+    /// A person looked at what the run asked about: it may go on, and the recovery steps start again at the first one.
     fn person_answered(&mut self) {
         self.people.needs_human = None;
         self.people.alarm = None;

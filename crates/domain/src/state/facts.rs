@@ -79,7 +79,7 @@ pub struct SessionFacts {
 
 /// What a session in another role left for the builder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Findings {
+pub struct RoleFindings {
     /// Its iteration.
     pub iteration: u32,
     /// Its role.
@@ -189,7 +189,7 @@ impl NeedsHuman {
             HumanReason::RefsMoved | HumanReason::Tampered => {
                 format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
             }
-            HumanReason::Publish => format!("mend that, then `ralph resume {run}` tries again"),
+            HumanReason::Publish => format!("fix that, then `ralph resume {run}` tries again"),
             HumanReason::Checks | HumanReason::Review => format!("`ralph resume {run}` looks again"),
             HumanReason::Overlap => format!("agree with them, then `ralph resume {run}` goes on"),
             HumanReason::Stuck | HumanReason::AgentAsks => {

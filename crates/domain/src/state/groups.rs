@@ -2,8 +2,8 @@
 //! groups are not written.
 
 use super::{
-    AgentTotals, Compute, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
-    Published, Totals,
+    AgentTotals, Compute, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
+    RoleFindings, Totals,
 };
 use crate::budget::BudgetKind;
 use crate::control::Letter;
@@ -113,7 +113,7 @@ pub struct StuckFacts {
     pub substitute: Option<(AgentName, String)>,
     /// What sessions in other roles left for the builder.
     #[serde(default)]
-    pub findings: Vec<Findings>,
+    pub findings: Vec<RoleFindings>,
     /// The last session said that the task cannot be done.
     #[serde(default)]
     pub gave_up: bool,
@@ -184,7 +184,7 @@ pub struct ResultFacts {
     pub proof: Option<ProofFacts>,
     /// The tree on which a final check failed, and what failed: promising it again proves nothing.
     pub disproved: Option<(TreeId, Vec<String>)>,
-    /// What only a person can mend, from the last final check, and how many in a row said so.
+    /// What only a person can fix, from the last final check, and how many in a row said so.
     #[serde(default)]
     pub setup_hint: Option<(String, u32)>,
     /// Where the result was handed over.

@@ -1,6 +1,6 @@
 //! What the fold knows of circling: traces, nudges, findings, questions, and the way out of a gutter.
 
-use super::{Current, Findings, NUDGES, NeedsHuman, RunFacts};
+use super::{Current, NUDGES, NeedsHuman, RoleFindings, RunFacts};
 use crate::config::Role;
 use crate::event::{Ask, SessionEnd};
 use crate::id::{Digest, TreeId};
@@ -9,7 +9,7 @@ use crate::stuck::{Ending, Evidence, Trace, WINDOW};
 use ralph_protocol::test_counts::TestCounts;
 
 impl RunFacts {
-    /// The ladder starts again at its first rung, and who sat out may work again.
+    /// The recovery steps start again at the first one, and who sat out may work again.
     pub(super) fn leave_gutter(&mut self) {
         self.stuck.rung = None;
         self.stuck.climbed.clear();
@@ -35,7 +35,11 @@ impl RunFacts {
             self.stuck.findings.clear();
         }
         if let Some(text) = text {
-            self.stuck.findings.push(Findings { iteration: current.iteration, role, text: text.to_owned() });
+            self.stuck.findings.push(RoleFindings {
+                iteration: current.iteration,
+                role,
+                text: text.to_owned(),
+            });
         }
     }
 

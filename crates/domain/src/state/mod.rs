@@ -13,21 +13,21 @@ mod fold;
 mod groups;
 mod gutter;
 mod handover;
+mod notifications;
 mod reading;
 mod run_facts;
-mod telling;
 
-pub use compute::{Compute, InUse};
+pub use compute::{Compute, SandboxUse};
 pub use facts::{
-    AgentTotals, ChangeFacts, Current, Findings, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts,
-    Published, SessionFacts, Stage, Totals, WaitFacts,
+    AgentTotals, ChangeFacts, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
+    RoleFindings, SessionFacts, Stage, Totals, WaitFacts,
 };
 pub use groups::{
     AgentFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, WorkFacts,
 };
 pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
+pub use notifications::{NotificationFacts, OpenOccasion};
 pub use run_facts::RunFacts;
-pub use telling::{OpenOccasion, Telling};
 
 use crate::event::Event;
 use crate::spec::RunSpec;

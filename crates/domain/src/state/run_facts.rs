@@ -1,8 +1,8 @@
 //! Everything known of a run, as plain data.
 
 use super::{
-    AgentFacts, HandoverFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, Telling,
-    WaitFacts, WorkFacts,
+    AgentFacts, HandoverFacts, IterationFacts, NotificationFacts, PeopleFacts, ResultFacts, SpendingFacts,
+    StuckFacts, WaitFacts, WorkFacts,
 };
 use crate::event::Baseline;
 use crate::id::{Digest, Seq};
@@ -70,7 +70,7 @@ pub struct RunFacts {
     pub wait: Option<WaitFacts>,
     /// What people may want to be told of, and who was.
     #[serde(default)]
-    pub telling: Telling,
+    pub telling: NotificationFacts,
 }
 
 impl RunFacts {
@@ -98,7 +98,7 @@ impl RunFacts {
             result: ResultFacts::default(),
             handover: HandoverFacts::default(),
             wait: None,
-            telling: Telling::default(),
+            telling: NotificationFacts::default(),
         }
     }
 }

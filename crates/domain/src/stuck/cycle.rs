@@ -56,7 +56,7 @@ fn failures(traces: &[Trace]) -> Option<String> {
     let recent = &traces[traces.len() - period - 3..];
     let all_fail = recent.iter().all(|t| t.failure.is_some());
     (all_fail && !trace::common_files(recent).is_empty())
-        .then(|| format!("{period} failures take turns: mending one brings back the other"))
+        .then(|| format!("{period} failures take turns: fixing one brings back the other"))
 }
 
 /// Tests are switched off and on again.

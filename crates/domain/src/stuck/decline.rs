@@ -1,4 +1,4 @@
-//! Decline: fewer tests pass after every iteration. A large change breaks much at once and then mends it; this one only
+//! Decline: fewer tests pass after every iteration. A large change breaks much at once and then fixes it; this one only
 //! breaks.
 
 use super::{Trace, threshold};

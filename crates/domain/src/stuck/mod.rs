@@ -26,7 +26,7 @@ mod trace;
 
 pub use progress::is_progress;
 pub use ralph_protocol::signals::{Signal, Signals, StuckKind};
-pub use session::{Call, SessionLoop, SessionWatch};
+pub use session::{SessionCall, SessionLoop, SessionWatch};
 pub use trace::{Ending, Evidence, FILES_MAX, Trace};
 
 use crate::config::StuckConfig;

@@ -4,16 +4,16 @@ use super::{Trace, failure, threshold};
 use crate::config::StuckConfig;
 
 /// How much longer than other patterns a plateau must last: good work is red for a while.
-const PATIENCE: usize = 3;
+const EXTRA_ITERATIONS: usize = 3;
 /// And how much longer, while the work still reaches new files: a large change is red until its last part.
-const PATIENCE_WITH_NEW_FILES: usize = 7;
+const EXTRA_WITH_NEW_FILES: usize = 7;
 
 pub(super) fn plateau(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -> Option<String> {
     if failure::comes_and_goes(traces) {
         return None;
     }
-    let short = threshold(config) + PATIENCE;
-    let long = threshold(config) + PATIENCE_WITH_NEW_FILES;
+    let short = threshold(config) + EXTRA_ITERATIONS;
+    let long = threshold(config) + EXTRA_WITH_NEW_FILES;
     let lasts = |span: usize| {
         let recent = tries.get(tries.len().checked_sub(span)?..)?;
         is_flat(recent).then_some((span, recent))
@@ -21,7 +21,7 @@ pub(super) fn plateau(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -
     let (span, recent) = lasts(long).or_else(|| lasts(short).filter(|(_, recent)| stays(recent)))?;
     let newest = recent.last()?.tests?;
     Some(format!(
-        "for {span} iterations {} of {} tests fail, and none was mended",
+        "for {span} iterations {} of {} tests fail, and none was fixed",
         newest.failed,
         newest.executed()
     ))

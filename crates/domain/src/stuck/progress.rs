@@ -63,7 +63,7 @@ mod tests {
         assert!(better(5, 3).is_none());
         assert!(better(4, 4).is_none());
         assert!(better(6, 2).is_some());
-        assert!(better(5, 0).is_none(), "three tests were skipped, none was mended");
+        assert!(better(5, 0).is_none(), "three tests were skipped, none was fixed");
         let mut met = trace(2, "b", Some("f"), 9);
         met.evidence.met = 1;
         assert_eq!(is_progress(&met, &base).unwrap(), "1 criteria are met, 0 before");

@@ -4,7 +4,7 @@ use super::patch::{self, PatchSketch};
 use super::{Trace, threshold};
 use crate::config::StuckConfig;
 
-/// Share of the lines that the iteration before had added. Good work mends some of its own lines, too.
+/// Share of the lines that the iteration before had added. Good work fixes some of its own lines, too.
 const GONE: f64 = 0.5;
 /// Fewer added lines than this say nothing.
 const LINES_MIN: usize = 3;

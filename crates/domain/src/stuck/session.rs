@@ -22,7 +22,7 @@ const MESSAGES: u32 = 6;
 
 /// One tool call of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct SessionCall {
     /// Digest of tool and input.
     pub call: u32,
     /// Digest of the normalised result, where it is known.
@@ -33,7 +33,7 @@ pub struct Call {
     pub waits: bool,
 }
 
-impl Call {
+impl SessionCall {
     /// From what was called and what came back. Times, addresses and line numbers of the result do not matter.
     pub fn of(tool: &str, input: &str, result: Option<&str>, failed: bool) -> Self {
         Self {
@@ -68,7 +68,7 @@ fn waits(tool: &str, input: &str) -> bool {
 /// Watches one session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionWatch {
-    calls: VecDeque<Call>,
+    calls: VecDeque<SessionCall>,
     streak: usize,
     messages: u32,
     worst: Option<SessionLoop>,
@@ -76,7 +76,7 @@ pub struct SessionWatch {
 
 impl SessionWatch {
     /// The agent called a tool. Says at once whether the session circles now.
-    pub fn call(&mut self, call: Call) -> Option<SessionLoop> {
+    pub fn call(&mut self, call: SessionCall) -> Option<SessionLoop> {
         self.messages = 0;
         if call.waits {
             return None;
@@ -107,7 +107,7 @@ impl SessionWatch {
         self.worst
     }
 
-    fn repeated(&self, call: Call) -> Option<SessionLoop> {
+    fn repeated(&self, call: SessionCall) -> Option<SessionLoop> {
         let times = self.streak as u32;
         let enough = match (call.result, call.failed) {
             (_, true) => FAILURES,
@@ -125,7 +125,7 @@ impl SessionWatch {
         (2..=4usize).find_map(|period| {
             let span = period * ROUNDS;
             let start = self.calls.len().checked_sub(span)?;
-            let recent: Vec<&Call> = self.calls.iter().skip(start).collect();
+            let recent: Vec<&SessionCall> = self.calls.iter().skip(start).collect();
             let known = recent.iter().all(|c| c.result.is_some());
             let turns = (period..span).all(|at| recent[at] == recent[at - period]);
             let differ = recent[..period].windows(2).any(|pair| pair[0] != pair[1]);
@@ -149,7 +149,7 @@ mod tests {
     fn feed(calls: &[(&str, &str, &str)]) -> Option<SessionLoop> {
         let mut watch = SessionWatch::default();
         for (tool, input, result) in calls {
-            watch.call(Call::of(tool, input, Some(result), false));
+            watch.call(SessionCall::of(tool, input, Some(result), false));
         }
         watch.finish()
     }
@@ -170,7 +170,8 @@ mod tests {
     fn failing_calls_count_earlier_and_times_do_not_hide_them() {
         let mut watch = SessionWatch::default();
         for n in 0..3 {
-            let found = watch.call(Call::of("Bash", "make", Some(&format!("12:00:0{n} no rule")), true));
+            let found =
+                watch.call(SessionCall::of("Bash", "make", Some(&format!("12:00:0{n} no rule")), true));
             assert_eq!(found.is_some(), n == 2);
         }
     }
@@ -195,7 +196,7 @@ mod tests {
         for n in 1..=6 {
             assert_eq!(watch.message("I think").is_some(), n == 6);
         }
-        watch.call(Call::of("Read", "a", None, false));
+        watch.call(SessionCall::of("Read", "a", None, false));
         assert!(watch.message("so").is_none());
     }
 

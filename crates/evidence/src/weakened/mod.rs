@@ -7,7 +7,7 @@ mod paths;
 
 pub use paths::{is_snapshot, is_test_path, is_test_source};
 
-use patch::{Change, FilePatch};
+use patch::{FilePatch, LineChange};
 use paths::Config;
 use ralph_protocol::text::one_line;
 pub use ralph_protocol::weakened::{Finding, WeakKind, summary, summary_of};
@@ -27,7 +27,7 @@ const EXCERPT_MAX: usize = 120;
 /// What a patch (git's, without renames) does to tests, in the order of the patch. A test that only moved is no finding.
 pub fn findings(patch: &str) -> Vec<Finding> {
     let files = patch::files(patch);
-    let moved = Moved::of(&files);
+    let moved = MovedLines::of(&files);
     let mut found = Vec::new();
     for file in &files {
         let room = FINDINGS_MAX.saturating_sub(found.len()).min(OF_FILE_MAX);
@@ -38,8 +38,8 @@ pub fn findings(patch: &str) -> Vec<Finding> {
     found
 }
 
-fn of_file(file: &FilePatch<'_>, moved: &Moved) -> Vec<Finding> {
-    let mut found = Found { path: &file.path, list: Vec::new() };
+fn of_file(file: &FilePatch<'_>, moved: &MovedLines) -> Vec<Finding> {
+    let mut found = FileFindings { path: &file.path, list: Vec::new() };
     if let Some(config) = paths::config(&file.path) {
         of_config(file, config, &mut found);
         return found.list;
@@ -71,7 +71,12 @@ fn of_file(file: &FilePatch<'_>, moved: &Moved) -> Vec<Finding> {
     found.list
 }
 
-fn of_hunk(changes: &[Change<'_>], asserts: fn(&str) -> bool, moved: &Moved, found: &mut Found<'_>) {
+fn of_hunk(
+    changes: &[LineChange<'_>],
+    asserts: fn(&str) -> bool,
+    moved: &MovedLines,
+    found: &mut FileFindings<'_>,
+) {
     let mut new_assertions = changes.iter().filter(|c| !c.removed && asserts(c.text)).count();
     let mut new_tests = changes.iter().filter(|c| !c.removed && lines::is_test(c.text)).count();
     for change in changes {
@@ -111,7 +116,7 @@ fn of_hunk(changes: &[Change<'_>], asserts: fn(&str) -> bool, moved: &Moved, fou
     }
 }
 
-fn of_config(file: &FilePatch<'_>, config: Config, found: &mut Found<'_>) {
+fn of_config(file: &FilePatch<'_>, config: Config, found: &mut FileFindings<'_>) {
     if file.deleted {
         found.push(WeakKind::ConfigChanged, None);
         return;
@@ -137,12 +142,12 @@ fn of_config(file: &FilePatch<'_>, config: Config, found: &mut Found<'_>) {
 }
 
 /// Lines that a patch takes away in one place and adds in another.
-struct Moved {
+struct MovedLines {
     added: std::collections::BTreeSet<String>,
     removed: std::collections::BTreeSet<String>,
 }
 
-impl Moved {
+impl MovedLines {
     fn of(files: &[FilePatch<'_>]) -> Self {
         let mut moved = Self { added: Default::default(), removed: Default::default() };
         for change in files.iter().flat_map(FilePatch::changes) {
@@ -165,13 +170,13 @@ fn squeezed(text: &str) -> String {
 }
 
 /// The findings of one file.
-struct Found<'a> {
+struct FileFindings<'a> {
     path: &'a str,
     list: Vec<Finding>,
 }
 
-impl Found<'_> {
-    fn push(&mut self, kind: WeakKind, change: Option<&Change<'_>>) {
+impl FileFindings<'_> {
+    fn push(&mut self, kind: WeakKind, change: Option<&LineChange<'_>>) {
         if self.list.len() < OF_FILE_MAX {
             self.list.push(Finding {
                 path: self.path.to_owned(),

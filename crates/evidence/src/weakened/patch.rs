@@ -20,12 +20,12 @@ pub(super) struct Hunk<'a> {
     heading: &'a str,
     /// Whether its context speaks of Rust's tests.
     rust_tests: bool,
-    pub(super) changes: Vec<Change<'a>>,
+    pub(super) changes: Vec<LineChange<'a>>,
 }
 
 /// A line that was taken away or added.
 #[derive(Debug)]
-pub(super) struct Change<'a> {
+pub(super) struct LineChange<'a> {
     pub(super) removed: bool,
     /// Of the old file for a removed line, of the new one for an added line.
     pub(super) line: u64,
@@ -35,7 +35,7 @@ pub(super) struct Change<'a> {
 }
 
 impl FilePatch<'_> {
-    pub(super) fn changes(&self) -> impl Iterator<Item = &Change<'_>> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = &LineChange<'_>> {
         self.hunks.iter().flat_map(|h| &h.changes)
     }
 }
@@ -91,11 +91,11 @@ pub(super) fn files(patch: &str) -> Vec<FilePatch<'_>> {
             text.contains("#[cfg(test)]") || text.contains("#[test]") || text.contains("::test]");
         match sign {
             "-" => {
-                hunk.changes.push(Change { removed: true, line: old, text, target });
+                hunk.changes.push(LineChange { removed: true, line: old, text, target });
                 (old, old_left) = (old + 1, old_left.saturating_sub(1));
             }
             "+" => {
-                hunk.changes.push(Change { removed: false, line: new, text, target });
+                hunk.changes.push(LineChange { removed: false, line: new, text, target });
                 (new, new_left) = (new + 1, new_left.saturating_sub(1));
             }
             _ => {

@@ -10,7 +10,7 @@ use ralph_domain::ports::{
     CiState, Comment, Forge, ForgeError, GitRemote, Lease, NewPr, NewStatus, PrChange, PrState,
     Publisher as _, Push, PushEnd, ReviewState,
 };
-use ralph_git::{GitWorkspace, Identity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -79,7 +79,7 @@ impl Work {
     }
 
     pub fn workspace(&self) -> GitWorkspace {
-        let options = WorkspaceOptions::new(Identity::new("Ralph", "ralph@localhost"));
+        let options = WorkspaceOptions::new(CommitIdentity::new("Ralph", "ralph@localhost"));
         GitWorkspace::new(Repo::discover(&vars(), &self.top).unwrap(), RunId::from("r1"), options).unwrap()
     }
 

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace};
-use ralph_git::{GitWorkspace, Identity, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Fixture {
         self.workspace_with(|_| {})
     }
     pub fn workspace_with(&self, change: impl FnOnce(&mut WorkspaceOptions)) -> GitWorkspace {
-        let mut options = WorkspaceOptions::new(Identity::new("Ralph", "ralph@localhost"));
+        let mut options = WorkspaceOptions::new(CommitIdentity::new("Ralph", "ralph@localhost"));
         change(&mut options);
         GitWorkspace::new(self.repo(), run(), options).unwrap()
     }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
     let said = match body {
-        EventBody::CooldownSet { agent, until, reason } => {
-            (Tone::Attention, format!("{agent} rests until {} ({reason})", until.strftime("%H:%M:%S UTC")))
-        }
+        EventBody::CooldownSet { agent, until, reason } => (
+            Tone::Attention,
+            format!("{agent} is in cooldown until {} ({reason})", until.strftime("%H:%M:%S UTC")),
+        ),
         EventBody::CooldownCleared { agent } => (Tone::Plain, format!("{agent} may work again")),
         EventBody::AgentDropped { agent, reason } => {
             (Tone::Bad, format!("{agent} takes no further part: {reason}"))
@@ -20,7 +21,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         }
         EventBody::BudgetWarning { message, .. } => (Tone::Attention, format!("budget: {message}")),
         EventBody::Gutter { loop_score, evidence, .. } => {
-            (Tone::Attention, format!("circling (loop score {loop_score:.1}): {}", evidence.join("; ")))
+            (Tone::Attention, format!("stuck (loop score {loop_score:.1}): {}", evidence.join("; ")))
         }
         EventBody::Stuck { evidence, .. } => {
             (Tone::Attention, format!("may be stuck: {}", evidence.join("; ")))
@@ -45,7 +46,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             (Tone::Attention, format!("critic ({by}): {}", one_line(objections, 300)))
         }
         EventBody::ControlReceived { letter, .. } => {
-            (Tone::Plain, format!("{} from {}", letter.control.name(), letter.from))
+            (Tone::Plain, format!("{} from {}", letter.control.name(), sender(&letter.from)))
         }
         EventBody::ControlRefused { reason, .. } => {
             (Tone::Attention, format!("a control was refused: {reason}"))
@@ -66,7 +67,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
                 true => (Tone::Attention, format!("moved, not by ralph: {}{more}", list.join(", "))),
                 false => (
                     Tone::Muted,
-                    format!("moved by the agent or by you, taken in: {}{more}", list.join(", ")),
+                    format!("moved by the agent or by you, accepted: {}{more}", list.join(", ")),
                 ),
             }
         }
@@ -76,4 +77,12 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         _ => return None,
     };
     Some(said)
+}
+
+/// Who sent a control, as people read it: `ana via cli` is `ana (cli)`.
+fn sender(from: &str) -> String {
+    match from.split_once(" via ") {
+        Some((who, face)) => format!("{who} ({face})"),
+        None => from.to_owned(),
+    }
 }

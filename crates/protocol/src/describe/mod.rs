@@ -86,8 +86,8 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::Notified(told) => {
             let (by, occasion) = (&told.by, told.occasion.as_str());
             match &told.why {
-                None => (Tone::Muted, format!("told by {by}: {occasion}")),
-                Some(why) => (Tone::Attention, format!("nobody was told by {by} of {occasion}: {why}")),
+                None => (Tone::Muted, format!("notified by {by}: {occasion}")),
+                Some(why) => (Tone::Attention, format!("{by} could not notify anyone of {occasion}: {why}")),
             }
         }
         EventBody::Notice { message } => (Tone::Muted, message.clone()),

@@ -67,7 +67,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         }
         EventBody::EgressRefused(EgressRefused { host, port, reason, times }) => {
             let often = if *times > 1 { format!(" ({times} times)") } else { String::new() };
-            (Tone::Attention, format!("the fence refused {host}:{port}{often}: {reason}"))
+            (Tone::Attention, format!("the sandbox refused {host}:{port}{often}: {reason}"))
         }
         EventBody::SandboxReady(made) => {
             (Tone::Muted, format!("the sandbox {} of {} is ready", made.id, made.provider))
@@ -94,7 +94,9 @@ impl SandboxGone {
         let id = &self.id;
         match self.fate {
             SandboxFate::Destroyed => (Tone::Muted, format!("the sandbox {id} was removed")),
-            SandboxFate::Stopped => (Tone::Muted, format!("the sandbox {id} rests until the run goes on")),
+            SandboxFate::Stopped => {
+                (Tone::Muted, format!("the sandbox {id} is stopped until the run goes on"))
+            }
             SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} stays, as asked")),
             SandboxFate::Lost => {
                 (Tone::Attention, format!("the sandbox {id} is lost; another one takes its place"))

@@ -116,7 +116,7 @@ pub enum EventBody {
     ActionStarted(ActionStarted),
     /// It is over.
     ActionFinished(ActionFinished),
-    /// The fence kept a command from reaching somebody.
+    /// The sandbox refused a host to a command.
     EgressRefused(EgressRefused),
     /// The run has a sandbox to work in.
     SandboxReady(SandboxReady),
@@ -269,7 +269,7 @@ pub enum EventBody {
         /// The evidence, in words.
         evidence: Vec<String>,
     },
-    /// A rung of the ladder is tried.
+    /// A recovery step is tried.
     Mitigated {
         /// Which.
         rung: Rung,
@@ -373,7 +373,7 @@ pub enum EventBody {
         /// Changes to tests that a person should look at.
         #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         weakened: u32,
-        /// What only a person can mend, where that is why it failed.
+        /// What only a person can fix, where that is why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },

@@ -58,7 +58,7 @@ pub struct PrWritten {
 pub struct HandoverFailed {
     /// What was tried, and why it failed.
     pub reason: String,
-    /// What mends it.
+    /// What fixes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// When it is tried again; absent where only a person can help.

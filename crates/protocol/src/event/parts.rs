@@ -101,7 +101,7 @@ impl Verdict {
     }
 }
 
-/// A rung of the mitigation ladder.
+/// One recovery step for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

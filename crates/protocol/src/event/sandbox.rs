@@ -1,4 +1,4 @@
-//! The sandboxes of a run: made, gone, and what their fence held back.
+//! The sandboxes of a run: made, gone, and what they refused to reach.
 
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub enum SandboxFate {
     Lost,
 }
 
-/// Somebody whom the fence kept a command from reaching.
+/// A host that the sandbox refused to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EgressRefused {

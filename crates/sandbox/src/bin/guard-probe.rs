@@ -31,13 +31,13 @@ fn own(root: &str, lock: &str, script: &str) -> Result<(), Box<dyn std::error::E
     };
     let sandbox = LocalSandbox::start(Path::new(root), options)?;
     loop {
-        sandbox.exec(&ExecRequest::new(["sh", "-c", script].map(String::from).to_vec()), &mut Quiet)?;
+        sandbox.exec(&ExecRequest::new(["sh", "-c", script].map(String::from).to_vec()), &mut NoOutput)?;
     }
 }
 
-struct Quiet;
+struct NoOutput;
 
-impl ExecSink for Quiet {
+impl ExecSink for NoOutput {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
         ControlFlow::Continue(())

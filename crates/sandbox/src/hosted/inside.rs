@@ -53,13 +53,18 @@ const LOG_IN: &str = r#"umask 077; mkdir -p "$HOME" && cd "$HOME" && tar -xf -"#
 const LOG_OUT: &str = r#"cd "$HOME" || exit 0; tar -cf - "$@" 2>/dev/null; rm -f -- "$@"; exit 0"#;
 
 /// What a script said.
-struct Answer {
+struct ScriptOutput {
     code: Option<i32>,
     out: Vec<u8>,
     err: Vec<u8>,
 }
 
-fn ask(sandbox: &dyn Sandbox, script: &str, args: &[&str], stdin: Vec<u8>) -> Result<Answer, SandboxError> {
+fn ask(
+    sandbox: &dyn Sandbox,
+    script: &str,
+    args: &[&str],
+    stdin: Vec<u8>,
+) -> Result<ScriptOutput, SandboxError> {
     let mut argv = ["sh", "-c", script, "sh"].map(String::from).to_vec();
     argv.extend(args.iter().map(|arg| (*arg).to_owned()));
     let mut request = ExecRequest::new(argv);
@@ -67,11 +72,11 @@ fn ask(sandbox: &dyn Sandbox, script: &str, args: &[&str], stdin: Vec<u8>) -> Re
     if !stdin.is_empty() {
         request.stdin = Stdin::Bytes(stdin);
     }
-    let mut kept = Kept::default();
+    let mut kept = KeptOutput::default();
     let outcome = sandbox.exec(&request, &mut kept)?;
     match outcome.end {
         _ if kept.full => Err(SandboxError::Broken("the sandbox answers with more than 192 MiB".to_owned())),
-        ExecEnd::Exited(code) => Ok(Answer { code: Some(code), out: kept.out, err: kept.err }),
+        ExecEnd::Exited(code) => Ok(ScriptOutput { code: Some(code), out: kept.out, err: kept.err }),
         ExecEnd::GuardLost => Err(SandboxError::Broken("the sandbox went away".to_owned())),
         end => Err(SandboxError::Broken(format!("a script inside ended with {end:?}"))),
     }
@@ -166,27 +171,27 @@ fn names(paths: &[String]) -> Vec<u8> {
     paths.iter().flat_map(|path| format!("./{path}\0").into_bytes()).collect()
 }
 
-fn done(answer: &Answer, what: &str) -> Result<(), SandboxError> {
+fn done(answer: &ScriptOutput, what: &str) -> Result<(), SandboxError> {
     if answer.code == Some(0) {
         return Ok(());
     }
     Err(SandboxError::Broken(format!("{what}: {}", complaint(answer))))
 }
 
-fn complaint(answer: &Answer) -> String {
+fn complaint(answer: &ScriptOutput) -> String {
     let text =
         String::from_utf8_lossy(if answer.err.is_empty() { &answer.out } else { &answer.err }).into_owned();
     text.lines().next().unwrap_or("no reason given").chars().take(300).collect()
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptOutput {
     out: Vec<u8>,
     err: Vec<u8>,
     full: bool,
 }
 
-impl ExecSink for Kept {
+impl ExecSink for KeptOutput {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         let place = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
         if place.len() + bytes.len() > ANSWER_MAX {

@@ -24,18 +24,18 @@ const PRUNED_MAX: usize = 64;
 pub type Ignored = Arc<dyn Fn(&[String]) -> BTreeSet<String> + Send + Sync>;
 
 /// One folder and its copy.
-pub(super) struct Mirror {
+pub(super) struct FolderMirror {
     host: PathBuf,
     /// Whether changes come back, and which do not.
     back: Option<Ignored>,
     /// The run's record and the folder that it is shown as.
     record: Option<(String, PathBuf)>,
-    state: Mutex<State>,
+    state: Mutex<SyncedState>,
 }
 
 /// What both sides were when they were last the same.
 #[derive(Default)]
-struct State {
+struct SyncedState {
     begun: bool,
     host: BTreeMap<String, Stamp>,
     inside: BTreeMap<String, String>,
@@ -44,12 +44,12 @@ struct State {
     pruned: BTreeSet<String>,
 }
 
-impl Mirror {
+impl FolderMirror {
     pub(super) fn new(host: &Path, back: Option<Ignored>, record: Option<&Path>) -> Self {
         let record = record.and_then(|path| {
             Some((format!(".ralph/runs/{}/", path.file_name()?.to_str()?), path.to_owned()))
         });
-        Self { host: host.to_owned(), back, record, state: Mutex::new(State::default()) }
+        Self { host: host.to_owned(), back, record, state: Mutex::new(SyncedState::default()) }
     }
 
     /// A file as it goes into the copy: of the workspace, or of the run's record.
@@ -61,13 +61,13 @@ impl Mirror {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SyncedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The copy is another one now; the next push begins anew.
     pub(super) fn forget(&self) {
-        *self.state() = State::default();
+        *self.state() = SyncedState::default();
     }
 
     /// Brings the copy up to date; `named` are files of the run's records that the next command is told of.
@@ -170,7 +170,7 @@ impl Mirror {
     /// What is new or other inside, and is wanted here.
     fn changed(
         &self,
-        state: &mut State,
+        state: &mut SyncedState,
         there: &BTreeMap<String, String>,
         notices: &mut Vec<String>,
     ) -> Vec<(String, u64)> {
@@ -207,13 +207,13 @@ impl Mirror {
     }
 
     /// Whether a file here is as it was when both sides were the same.
-    fn untouched(&self, state: &State, path: &str) -> bool {
+    fn untouched(&self, state: &SyncedState, path: &str) -> bool {
         state.host.get(path).copied() == host::stamp(&self.host, path)
     }
 
     fn take(
         &self,
-        state: &mut State,
+        state: &mut SyncedState,
         there: &BTreeMap<String, String>,
         member: &Member,
         notices: &mut Vec<String>,
@@ -239,7 +239,7 @@ impl Mirror {
     }
 
     /// Whole folders that git ignores need not be listed again and again.
-    fn prune(&self, state: &mut State, ignored: &BTreeSet<String>) {
+    fn prune(&self, state: &mut SyncedState, ignored: &BTreeSet<String>) {
         let mut folders: BTreeSet<String> = BTreeSet::new();
         for path in ignored {
             folders.extend(path.match_indices('/').map(|(at, _)| path[..=at].to_owned()));

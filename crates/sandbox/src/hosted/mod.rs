@@ -4,20 +4,20 @@
 //! cloud machine has a copy that is kept the same (`mirror`). So a sandbox can vanish at any moment: the next
 //! command gets another one, made from the folder.
 
-mod cell;
+mod folder_sandbox;
 mod host;
 mod inside;
 mod logins;
 mod mirror;
 mod tar;
 
-pub use cell::Keeper;
+pub use folder_sandbox::HostedKeeper;
 pub use logins::{AuthFiles, Logins};
 pub use mirror::Ignored;
 
 use crate::local::files;
-use cell::{Cell, Connection, Shop};
-use mirror::Mirror;
+use folder_sandbox::{Connection, FolderSandbox, RunSandboxes};
+use mirror::FolderMirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
@@ -33,7 +33,7 @@ use std::time::Duration;
 pub type Variables = Arc<dyn Fn(&[String]) -> Vec<(String, String)> + Send + Sync>;
 
 /// Makes providers whose sandboxes work on a folder of this machine.
-pub trait Maker: Send + Sync {
+pub trait ProviderFactory: Send + Sync {
     /// A provider for `folder`.
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError>;
     /// Whether its sandboxes have the folder itself, at the same path; otherwise they get a copy.
@@ -49,7 +49,7 @@ pub struct HostedOptions {
     /// What they are to be.
     pub spec: SandboxSpec,
     /// Who makes them.
-    pub maker: Box<dyn Maker>,
+    pub maker: Box<dyn ProviderFactory>,
     /// How often changes come back from a copy while a command runs.
     pub pull_every: Duration,
     /// Whether they stay when the run has ended.
@@ -69,7 +69,7 @@ pub struct HostedOptions {
 
 /// The sandbox of a run, somewhere else.
 pub struct HostedSandbox {
-    cell: Arc<Cell>,
+    folder_sandbox: Arc<FolderSandbox>,
     kind: &'static str,
     root: PathBuf,
     /// This handle's own way to run commands; taken out while one runs.
@@ -87,24 +87,32 @@ impl std::fmt::Debug for HostedSandbox {
 
 impl HostedSandbox {
     /// Makes the sandbox of a run over `workspace`, or finds it again; and the one who looks after it.
-    pub fn start(workspace: &Path, options: HostedOptions) -> Result<(Self, Keeper), SandboxError> {
+    pub fn start(workspace: &Path, options: HostedOptions) -> Result<(Self, HostedKeeper), SandboxError> {
         let run = options.spec.run.clone();
-        let shop = Arc::new(Shop::new(options));
-        let cell = Arc::new(Cell::new(&shop, workspace, run, false)?);
-        let sandbox = Self::open(&cell)?;
-        Ok((sandbox, Keeper::new(cell)))
+        let run_sandboxes = Arc::new(RunSandboxes::new(options));
+        let folder_sandbox = Arc::new(FolderSandbox::new(&run_sandboxes, workspace, run, false)?);
+        let sandbox = Self::open(&folder_sandbox)?;
+        Ok((sandbox, HostedKeeper::new(folder_sandbox)))
     }
 
-    fn open(cell: &Arc<Cell>) -> Result<Self, SandboxError> {
-        let connection = cell.connect(None)?;
-        let root =
-            if cell.is_mirrored() { connection.sandbox.root().to_owned() } else { cell.host().to_owned() };
-        Ok(Self { cell: Arc::clone(cell), kind: cell.kind(), root, own: RefCell::new(Some(connection)) })
+    fn open(folder_sandbox: &Arc<FolderSandbox>) -> Result<Self, SandboxError> {
+        let connection = folder_sandbox.connect(None)?;
+        let root = if folder_sandbox.is_mirrored() {
+            connection.sandbox.root().to_owned()
+        } else {
+            folder_sandbox.host().to_owned()
+        };
+        Ok(Self {
+            folder_sandbox: Arc::clone(folder_sandbox),
+            kind: folder_sandbox.kind(),
+            root,
+            own: RefCell::new(Some(connection)),
+        })
     }
 
     fn handle(&self) -> Self {
         Self {
-            cell: Arc::clone(&self.cell),
+            folder_sandbox: Arc::clone(&self.folder_sandbox),
             kind: self.kind,
             root: self.root.clone(),
             own: RefCell::new(None),
@@ -119,32 +127,34 @@ impl HostedSandbox {
     ) -> Result<ExecOutcome, SandboxError> {
         let inside = &*connection.sandbox;
         let mut request = request.clone();
-        request.env.splice(0..0, self.cell.variables(&request.argv));
-        let Some(mirror) = self.cell.mirror() else {
+        request.env.splice(0..0, self.folder_sandbox.variables(&request.argv));
+        let Some(mirror) = self.folder_sandbox.mirror() else {
             let outcome = self.logged_in(inside, &request, sink);
-            self.cell.tidy();
+            self.folder_sandbox.tidy();
             return outcome;
         };
         let named = self.translate(&mut request, inside.root());
         mirror.push(inside, &named)?;
         let outcome = self.pulled(mirror, || self.logged_in(inside, &request, sink))?;
         for notice in mirror.pull(inside)? {
-            self.cell.notice(notice);
+            self.folder_sandbox.notice(notice);
         }
         Ok(outcome)
     }
 
     /// Brings changes back while `work` goes on, so that a sandbox that is lost in a long session takes little with it.
-    fn pulled<R>(&self, mirror: &Mirror, work: impl FnOnce() -> R) -> R {
+    fn pulled<R>(&self, mirror: &FolderMirror, work: impl FnOnce() -> R) -> R {
         let (stop, stopped) = mpsc::channel::<()>();
-        let cell = &self.cell;
+        let folder_sandbox = &self.folder_sandbox;
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 let mut lane = None;
-                while stopped.recv_timeout(cell.pull_every()) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    let Ok(connection) = cell.connect(lane.take()) else { break };
+                while stopped.recv_timeout(folder_sandbox.pull_every())
+                    == Err(mpsc::RecvTimeoutError::Timeout)
+                {
+                    let Ok(connection) = folder_sandbox.connect(lane.take()) else { break };
                     let Ok(notices) = mirror.pull(&*connection.sandbox) else { break };
-                    notices.into_iter().for_each(|notice| cell.notice(notice));
+                    notices.into_iter().for_each(|notice| folder_sandbox.notice(notice));
                     lane = Some(connection);
                 }
             });
@@ -160,7 +170,7 @@ impl HostedSandbox {
         request: &ExecRequest,
         sink: &mut dyn ExecSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let login = self.cell.logins().log_in(inside, &request.argv)?;
+        let login = self.folder_sandbox.logins().log_in(inside, &request.argv)?;
         let outcome = inside.exec(request, sink);
         let out = login.log_out(inside);
         let outcome = outcome?;
@@ -170,10 +180,12 @@ impl HostedSandbox {
     /// Words that name a place in the workspace name it as it stands inside; returns such files of the run's records.
     fn translate(&self, request: &mut ExecRequest, root: &Path) -> Vec<String> {
         let mut named = Vec::new();
-        let (Some(here), Some(there)) = (self.cell.host().to_str(), root.to_str()) else { return named };
+        let (Some(here), Some(there)) = (self.folder_sandbox.host().to_str(), root.to_str()) else {
+            return named;
+        };
         let words = request.argv.iter_mut().chain(request.env.iter_mut().map(|(_, value)| value));
         for word in words {
-            if let Some(path) = self.cell.in_record(word) {
+            if let Some(path) = self.folder_sandbox.in_record(word) {
                 *word = format!("{there}/{path}");
                 named.push(path);
                 continue;
@@ -182,7 +194,7 @@ impl HostedSandbox {
                 word.strip_prefix(here).filter(|rest| rest.is_empty() || rest.starts_with('/'))
             {
                 let path = rest.trim_start_matches('/').to_owned();
-                if path.starts_with(".ralph/") && self.cell.host().join(&path).is_file() {
+                if path.starts_with(".ralph/") && self.folder_sandbox.host().join(&path).is_file() {
                     named.push(path);
                 }
                 *word = format!("{there}{rest}");
@@ -207,14 +219,14 @@ impl Sandbox for HostedSandbox {
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         let own = self.own.borrow_mut().take();
-        let connection = self.cell.connect(own)?;
+        let connection = self.folder_sandbox.connect(own)?;
         match self.run(&connection, request, sink) {
             Err(error @ (SandboxError::Broken(_) | SandboxError::File { .. })) => {
-                self.cell.lost(&connection, error)?;
+                self.folder_sandbox.lost(&connection, error)?;
                 Ok(ExecOutcome { end: ExecEnd::GuardLost, duration: Duration::ZERO, survivors: 0 })
             }
             other => {
-                self.cell.held();
+                self.folder_sandbox.held();
                 *self.own.borrow_mut() = Some(connection);
                 other
             }
@@ -222,11 +234,11 @@ impl Sandbox for HostedSandbox {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
-        match files::read(self.cell.host(), path)? {
+        match files::read(self.folder_sandbox.host(), path)? {
             // What git ignores is only there.
-            None if self.cell.is_mirrored() => {
+            None if self.folder_sandbox.is_mirrored() => {
                 let own = self.own.borrow_mut().take();
-                let connection = self.cell.connect(own)?;
+                let connection = self.folder_sandbox.connect(own)?;
                 let found = connection.sandbox.read(path);
                 *self.own.borrow_mut() = Some(connection);
                 found
@@ -236,15 +248,15 @@ impl Sandbox for HostedSandbox {
     }
 
     fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
-        files::write(self.cell.host(), path, bytes, mode)
+        files::write(self.folder_sandbox.host(), path, bytes, mode)
     }
 
     fn remove(&self, path: &Path) -> Result<(), SandboxError> {
-        files::remove(self.cell.host(), path)
+        files::remove(self.folder_sandbox.host(), path)
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
-        files::list(self.cell.host(), path)
+        files::list(self.folder_sandbox.host(), path)
     }
 
     fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
@@ -254,11 +266,11 @@ impl Sandbox for HostedSandbox {
     /// Another folder gets a sandbox of its own, fresh from the image: nothing that an agent installed or changed is in it.
     /// It goes with its last user.
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
-        if root == self.root || root == self.cell.host() {
+        if root == self.root || root == self.folder_sandbox.host() {
             return Ok(Box::new(self.handle()));
         }
-        let cell = self.cell.beside(root)?;
-        Ok(Box::new(Self::open(&Arc::new(cell))?))
+        let folder_sandbox = self.folder_sandbox.beside(root)?;
+        Ok(Box::new(Self::open(&Arc::new(folder_sandbox))?))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A fence is built from what is there: a socket that is to be covered may vanish between the look and the mount, and then
+//! A sandbox is built from what is there: a socket that is to be covered may vanish between the look and the mount, and then
 //! bubblewrap gives up before the command has begun. Such a start is made again.
 
 use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecSink, SandboxError, StopCause, Stream};

@@ -1,9 +1,9 @@
 //! One command from its start to its end: a single loop over its streams and its guard.
 
-use super::fence::Runtime;
+use super::isolation::Runtime;
 use super::link::GuardLink;
 use super::request::{self, Prepared};
-use super::{Shared, Turn};
+use super::{GuardTurn, Shared};
 use crate::adopted;
 use crate::os::End;
 use crate::wire::{FromGuard, Received, ToGuard};
@@ -36,7 +36,10 @@ pub(super) fn exec(
 ) -> Result<ExecOutcome, SandboxError> {
     let prepared = request::prepare(root, shared, request)?;
     // Whatever way it ends, what it left for git and its logins is looked after.
-    let _after = shared.fence.as_ref().map(|fence| After { fence, unwanted: prepared.unwanted.clone() });
+    let _after = shared
+        .isolation
+        .as_ref()
+        .map(|isolation| AfterExec { isolation, unwanted: prepared.unwanted.clone() });
     let started = Instant::now();
     let outcome = |end, survivors| Ok(ExecOutcome { end, duration: started.elapsed(), survivors });
     let mut turn = match shared.turn(sink) {
@@ -48,18 +51,18 @@ pub(super) fn exec(
     let mut command = Command::new(request, sink, [out, err]);
     let report = command.watch(turn.link()?);
     match report {
-        Report::NotStarted(error) => {
+        WatchEnd::NotStarted(error) => {
             turn.give_back();
             Err(error)
         }
-        Report::Ended { alive: 0, end, survivors } => {
+        WatchEnd::Ended { alive: 0, end, survivors } => {
             command.drain();
             turn.give_back();
             outcome(command.stopped.unwrap_or(end), survivors)
         }
         // A guard with something unkillable below it is not used again.
-        Report::Ended { alive, .. } => Err(unkillable(alive)),
-        Report::Lost => {
+        WatchEnd::Ended { alive, .. } => Err(unkillable(alive)),
+        WatchEnd::Lost => {
             if let Some(link) = turn.link.take() {
                 link.end_by_force();
             }
@@ -73,15 +76,15 @@ pub(super) fn exec(
     }
 }
 
-/// What follows a fenced command.
-struct After<'a> {
-    fence: &'a Runtime,
+/// What follows a sandboxed command.
+struct AfterExec<'a> {
+    isolation: &'a Runtime,
     unwanted: Vec<PathBuf>,
 }
 
-impl Drop for After<'_> {
+impl Drop for AfterExec<'_> {
     fn drop(&mut self) {
-        self.fence.command_ended(&self.unwanted);
+        self.isolation.command_ended(&self.unwanted);
     }
 }
 
@@ -92,7 +95,7 @@ fn unkillable(alive: u32) -> SandboxError {
 }
 
 /// Hands the command to the guard; to a new one, where the old one has died since the last command.
-fn spawn(turn: &mut Turn<'_>, prepared: &Prepared) -> Result<(), SandboxError> {
+fn spawn(turn: &mut GuardTurn<'_>, prepared: &Prepared) -> Result<(), SandboxError> {
     if turn.link()?.ask(ToGuard::Spawn, &prepared.fds()).is_ok() {
         return Ok(());
     }
@@ -105,7 +108,7 @@ fn spawn(turn: &mut Turn<'_>, prepared: &Prepared) -> Result<(), SandboxError> {
 }
 
 /// How watching a command ended.
-enum Report {
+enum WatchEnd {
     NotStarted(SandboxError),
     Ended { end: ExecEnd, survivors: u32, alive: u32 },
     Lost,
@@ -146,7 +149,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    fn watch(&mut self, link: &GuardLink) -> Report {
+    fn watch(&mut self, link: &GuardLink) -> WatchEnd {
         loop {
             let [out, err, guard] = self.sleep(link);
             if out {
@@ -162,19 +165,19 @@ impl<'a> Command<'a> {
                             End::Code(code) => ExecEnd::Exited(code),
                             End::Signal(signal) => ExecEnd::Signaled(signal),
                         };
-                        return Report::Ended { end, survivors, alive };
+                        return WatchEnd::Ended { end, survivors, alive };
                     }
                     Received::Packet(FromGuard::Failed { stage, errno }, _) => {
-                        return Report::NotStarted(request::why_not(self.request, stage, errno));
+                        return WatchEnd::NotStarted(request::why_not(self.request, stage, errno));
                     }
                     Received::Packet(FromGuard::Started { pid }, _) => self.main = Some(Pid::from_raw(pid)),
                     Received::Packet(FromGuard::Ready, _) | Received::Nothing => {}
-                    Received::Closed => return Report::Lost,
+                    Received::Closed => return WatchEnd::Lost,
                 }
             }
             let now = Instant::now();
             if self.answer_by.is_some_and(|by| now >= by) {
-                return Report::Lost;
+                return WatchEnd::Lost;
             }
             let Some(end) = self.reason_to_stop(now) else { continue };
             if self.stopped.is_none() {
@@ -182,7 +185,7 @@ impl<'a> Command<'a> {
                 self.answer_by = Some(now + self.request.grace + GUARD_LIMIT);
                 let grace_ms = u32::try_from(self.request.grace.as_millis()).unwrap_or(u32::MAX);
                 if link.ask(ToGuard::Kill { grace_ms }, &[]).is_err() {
-                    return Report::Lost;
+                    return WatchEnd::Lost;
                 }
             } else if end == ExecEnd::Stopped(StopCause::Cancelled)
                 && self.stopped != Some(end)

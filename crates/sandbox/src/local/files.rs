@@ -1,6 +1,6 @@
 //! The file methods.
 
-use super::walk::{self, Last, Missing, Place, file_error, kind};
+use super::walk::{self, Last, Missing, WalkedPath, file_error, kind};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::libc;
@@ -80,7 +80,7 @@ fn failed(verb: &'static str, path: &Path, error: &std::io::Error) -> SandboxErr
 
 /// The name of a place that is a plain file or nothing yet.
 fn checked<'a>(
-    place: &'a Place,
+    place: &'a WalkedPath,
     path: &Path,
     verb: &'static str,
 ) -> Result<(&'a OsStr, Option<FileStat>), SandboxError> {
@@ -94,7 +94,7 @@ fn checked<'a>(
     }
 }
 
-fn read_at(place: &Place, name: &OsStr, path: &Path) -> Result<Vec<u8>, SandboxError> {
+fn read_at(place: &WalkedPath, name: &OsStr, path: &Path) -> Result<Vec<u8>, SandboxError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut bytes = Vec::new();
     openat(&place.folder, name, flags, Mode::empty())
@@ -109,7 +109,7 @@ fn read_at(place: &Place, name: &OsStr, path: &Path) -> Result<Vec<u8>, SandboxE
 
 /// A new file beside the old one, then its name: a reader sees the old or the new content, never a half.
 fn replace(
-    place: &Place,
+    place: &WalkedPath,
     name: &OsStr,
     old: Option<FileStat>,
     bytes: &[u8],

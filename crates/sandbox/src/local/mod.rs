@@ -4,8 +4,8 @@ mod again;
 pub mod egress;
 pub mod escapes;
 mod exec;
-pub mod fence;
 pub(crate) mod files;
+pub mod isolation;
 mod link;
 mod provider;
 mod request;
@@ -14,7 +14,7 @@ pub(crate) mod walk;
 pub use provider::{LocalManaged, LocalProvider};
 
 use egress::Egress;
-use fence::{Fence, Runtime};
+use isolation::{LocalIsolation, Runtime};
 use link::GuardLink;
 use ralph_domain::ports::{
     Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
@@ -36,7 +36,7 @@ const TURN_TICK: Duration = Duration::from_millis(100);
 pub struct LocalOptions {
     /// The run; every process carries it in `RALPH_RUN`.
     pub run_id: String,
-    /// The program that plays the guard and builds fences: `ralph`, or any other that calls [`crate::init`] first in its
+    /// The program that plays the guard and builds sandboxes: `ralph`, or any other that calls [`crate::init`] first in its
     /// `main`. `None` is this program, which then must have called it.
     pub guard_exe: Option<PathBuf>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
@@ -46,7 +46,7 @@ pub struct LocalOptions {
     /// Those of them that commands do not get.
     pub env_remove: Vec<String>,
     /// What commands may see, change and reach.
-    pub fence: Fence,
+    pub isolation: LocalIsolation,
 }
 
 impl LocalOptions {
@@ -58,7 +58,7 @@ impl LocalOptions {
             lock_fd: None,
             vars: vars.clone(),
             env_remove: Vec::new(),
-            fence: Fence::None,
+            isolation: LocalIsolation::None,
         }
     }
 
@@ -74,14 +74,14 @@ impl LocalOptions {
             lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
             vars: self.vars.clone(),
             env_remove: self.env_remove.clone(),
-            fence: self.fence.clone(),
+            isolation: self.isolation.clone(),
         })
     }
 }
 
 /// Runs commands on this machine, under a guard, in one folder.
 ///
-/// Sandboxes made with [`Sandbox::beside`] share the guard, unless they stand behind a fence; it runs one command at a
+/// Sandboxes made with [`Sandbox::beside`] share the guard, unless they stand in a sandbox; it runs one command at a
 /// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::lane`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
@@ -94,8 +94,8 @@ struct Shared {
     options: LocalOptions,
     /// What a command inherits, before the request's own variables.
     env: Vec<(OsString, OsString)>,
-    /// The standing fence; lanes share it.
-    fence: Option<Arc<Runtime>>,
+    /// The standing sandbox; lanes share it.
+    isolation: Option<Arc<Runtime>>,
     slot: Mutex<Slot>,
     freed: Condvar,
 }
@@ -106,9 +106,9 @@ struct Slot {
     link: Option<GuardLink>,
 }
 
-/// One command's turn with the guard. A turn that ends without [`Turn::give_back`] (the guard is lost, a sink
+/// One command's turn with the guard. A turn that ends without [`GuardTurn::give_back`] (the guard is lost, a sink
 /// panicked) drops the link, which ends everything below that guard.
-struct Turn<'a> {
+struct GuardTurn<'a> {
     shared: &'a Shared,
     link: Option<GuardLink>,
 }
@@ -124,16 +124,16 @@ impl LocalSandbox {
         };
         let kept = options.vars.iter().filter(|(name, _)| !dropped(name));
         let env = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let fence = Runtime::start(&options)?.map(Arc::new);
+        let isolation = Runtime::start(&options)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);
         let slot = Mutex::new(Slot { busy: false, link });
-        Ok(Self { root, shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }) })
+        Ok(Self { root, shared: Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }) })
     }
 
-    /// The proxy of a fenced sandbox that has a way into the network; [`Egress::publish`] makes a port behind the fence
+    /// The proxy of a sandboxed sandbox that has a way into the network; [`Egress::publish`] makes a port in the sandbox
     /// one of this machine.
     pub fn egress(&self) -> Option<&Egress> {
-        self.shared.fence.as_ref().and_then(|fence| fence.egress())
+        self.shared.isolation.as_ref().and_then(|isolation| isolation.egress())
     }
 
     /// The same folder with a guard of its own, which starts with its first command.
@@ -141,7 +141,7 @@ impl LocalSandbox {
         let shared = Shared {
             options: self.shared.duplicate()?,
             env: self.shared.env.clone(),
-            fence: self.shared.fence.clone(),
+            isolation: self.shared.isolation.clone(),
             slot: Mutex::new(Slot::default()),
             freed: Condvar::new(),
         };
@@ -166,7 +166,7 @@ impl Shared {
     }
 
     /// Waits for the guard to be free; `Break` where the sink stops the command before its turn.
-    fn turn(&self, sink: &mut dyn ExecSink) -> ControlFlow<ralph_domain::ports::StopCause, Turn<'_>> {
+    fn turn(&self, sink: &mut dyn ExecSink) -> ControlFlow<ralph_domain::ports::StopCause, GuardTurn<'_>> {
         loop {
             sink.poll()?;
             let slot = self.slot();
@@ -174,13 +174,13 @@ impl Shared {
             let (mut slot, _) = waited.unwrap_or_else(PoisonError::into_inner);
             if !slot.busy {
                 slot.busy = true;
-                return ControlFlow::Continue(Turn { shared: self, link: slot.link.take() });
+                return ControlFlow::Continue(GuardTurn { shared: self, link: slot.link.take() });
             }
         }
     }
 }
 
-impl Turn<'_> {
+impl GuardTurn<'_> {
     /// The guard; a new one where there is none.
     fn link(&mut self) -> Result<&mut GuardLink, SandboxError> {
         if self.link.is_none() {
@@ -195,7 +195,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for GuardTurn<'_> {
     fn drop(&mut self) {
         drop(self.link.take());
         self.shared.slot().busy = false;
@@ -225,7 +225,7 @@ impl Sandbox for LocalSandbox {
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         let run = |sink: &mut dyn ExecSink| exec::exec(&self.root, &self.shared, request, sink);
-        let done = if self.shared.fence.is_some() { again::exec(sink, run) } else { run(sink) };
+        let done = if self.shared.isolation.is_some() { again::exec(sink, run) } else { run(sink) };
         match &done {
             Ok(done) => {
                 tracing::debug!(command = ?request.argv.first(), end = ?done.end, took = ?done.duration, survivors = done.survivors, "command ended")
@@ -255,29 +255,29 @@ impl Sandbox for LocalSandbox {
         Ok(Box::new(self.own_lane()?))
     }
 
-    /// Behind a fence it is a fence of its own: what commands here left in their home is not there.
+    /// In a sandbox it is a sandbox of its own: what commands here left in their home is not there.
     fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let root = real_folder(root)?;
-        if self.shared.fence.is_none() {
+        if self.shared.isolation.is_none() {
             return Ok(Box::new(Self { root, shared: Arc::clone(&self.shared) }));
         }
         let mut options = self.shared.duplicate()?;
-        options.fence = options.fence.beside();
-        let fence = Runtime::start(&options)?.map(Arc::new);
+        options.isolation = options.isolation.beside();
+        let isolation = Runtime::start(&options)?.map(Arc::new);
         let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
         Ok(Box::new(Self {
             root,
-            shared: Arc::new(Shared { options, env, fence, slot, freed: Condvar::new() }),
+            shared: Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }),
         }))
     }
 
     fn exchange(&self) -> Option<Exchange> {
-        self.shared.fence.as_ref().map(|fence| fence.exchange())
+        self.shared.isolation.as_ref().map(|isolation| isolation.exchange())
     }
 
     fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
-        let Some(fence) = &self.shared.fence else { return Ok(None) };
-        let published = fence.publish(port);
+        let Some(isolation) = &self.shared.isolation else { return Ok(None) };
+        let published = isolation.publish(port);
         let address = published
             .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
         Ok(address.map(|address| format!("http://{address}")))

@@ -1,6 +1,6 @@
 //! A request made ready for the guard: checked, with its files opened.
 
-use super::fence::Wrapped;
+use super::isolation::Wrapped;
 use super::{Shared, walk};
 use crate::wire::{self, SPAWN_FDS, Stage};
 use nix::errno::Errno;
@@ -24,7 +24,7 @@ pub(super) struct Prepared {
     pub(super) out: OwnedFd,
     /// Our end of its standard error.
     pub(super) err: OwnedFd,
-    /// What a fenced command must not leave in git's folder.
+    /// What a sandboxed command must not leave in git's folder.
     pub(super) unwanted: Vec<PathBuf>,
 }
 
@@ -53,14 +53,14 @@ pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Re
     }
     let (folder, real) = walk::folder(root, &request.cwd)?;
     let broken = |what: &str, errno: Errno| SandboxError::Broken(format!("{what}: {}", errno.desc()));
-    let fenced = match &shared.fence {
-        Some(fence) => Some(fence.wrap(root, &real, request, &shared.env)?),
+    let sandboxed = match &shared.isolation {
+        Some(isolation) => Some(isolation.wrap(root, &real, request, &shared.env)?),
         None => None,
     };
-    let argv = fenced.as_ref().map_or(&request.argv, |fenced| &fenced.argv);
-    let inherited = fenced.as_ref().map_or(&shared.env, |fenced| &fenced.env);
+    let argv = sandboxed.as_ref().map_or(&request.argv, |sandboxed| &sandboxed.argv);
+    let inherited = sandboxed.as_ref().map_or(&shared.env, |sandboxed| &sandboxed.env);
     let body = wire::encode_body(argv, environment(inherited, shared, request, &real).into_iter());
-    let unwanted = fenced.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
+    let unwanted = sandboxed.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
     let body = crate::os::anonymous_file(&body)
         .map_err(|error| SandboxError::Broken(format!("no room for the request: {error}")))?;
     let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(|errno| broken("no pipe for the command", errno));

@@ -38,7 +38,7 @@ pub(crate) enum Missing {
 }
 
 /// A place in the workspace: a name in an open folder. The name may not exist yet.
-pub(crate) struct Place {
+pub(crate) struct WalkedPath {
     /// The folder.
     pub(crate) folder: OwnedFd,
     /// The name in it; `None` where the path means the folder itself.
@@ -55,7 +55,7 @@ pub(crate) fn find(
     path: &Path,
     last: Last,
     missing: Missing,
-) -> Result<Option<Place>, SandboxError> {
+) -> Result<Option<WalkedPath>, SandboxError> {
     let mut walk = Walk { root, path, stack: Vec::new(), names: Vec::new(), links: 0 };
     walk.run(last, missing)
 }
@@ -92,7 +92,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(&mut self, last: Last, missing: Missing) -> Result<Option<Place>, SandboxError> {
+    fn run(&mut self, last: Last, missing: Missing) -> Result<Option<WalkedPath>, SandboxError> {
         let mut pending: VecDeque<OsString> = paths::names(self.path)?.into();
         self.restart()?;
         while let Some(name) = pending.pop_front() {
@@ -193,10 +193,10 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn place(&mut self, name: Option<OsString>, stat: Option<FileStat>) -> Result<Place, SandboxError> {
+    fn place(&mut self, name: Option<OsString>, stat: Option<FileStat>) -> Result<WalkedPath, SandboxError> {
         let mut real: PathBuf = self.root.to_owned();
         real.extend(self.names.iter().chain(&name));
         let folder = self.stack.pop().ok_or_else(|| self.outside())?;
-        Ok(Place { folder, name, stat, real })
+        Ok(WalkedPath { folder, name, stat, real })
     }
 }

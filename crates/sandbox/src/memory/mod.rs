@@ -53,13 +53,13 @@ type Commands = dyn Fn(&ExecRequest, &mut MemoryFiles) -> Option<MemoryExit> + S
 #[derive(Clone)]
 pub struct MemorySandbox {
     root: PathBuf,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryState>>,
     commands: Arc<Commands>,
 }
 
 /// What all sandboxes and workspaces of one family share.
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     folders: BTreeMap<PathBuf, MemoryFiles>,
     history: workspace::History,
 }
@@ -74,7 +74,7 @@ impl MemorySandbox {
     ) -> Self {
         let root = PathBuf::from("/workspace");
         let folders = BTreeMap::from([(root.clone(), MemoryFiles::default())]);
-        let state = State { folders, history: workspace::History::default() };
+        let state = MemoryState { folders, history: workspace::History::default() };
         Self { root, state: Arc::new(Mutex::new(state)), commands: Arc::new(commands) }
     }
 
@@ -107,7 +107,7 @@ impl std::fmt::Debug for MemorySandbox {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<MemoryState>) -> MutexGuard<'_, MemoryState> {
     // A test's panicking closure must not hide behind a poisoned lock.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-type Machines = BTreeMap<String, Machine>;
+type Machines = BTreeMap<String, MemoryMachine>;
 
-struct Machine {
+struct MemoryMachine {
     run: RunId,
     sandbox: MemorySandbox,
     running: bool,
@@ -60,7 +60,7 @@ impl SandboxProvider for MemoryProvider {
         let id = format!("memory-{}", spec.run);
         self.machines()
             .entry(id.clone())
-            .or_insert_with(|| Machine {
+            .or_insert_with(|| MemoryMachine {
                 run: spec.run.clone(),
                 sandbox: MemorySandbox::default(),
                 running: true,
@@ -74,7 +74,7 @@ impl SandboxProvider for MemoryProvider {
         Ok(self.handle(id).map(|found| Box::new(found) as Box<dyn ManagedSandbox>))
     }
     fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
-        let info = |(id, machine): (&String, &Machine)| SandboxInfo {
+        let info = |(id, machine): (&String, &MemoryMachine)| SandboxInfo {
             id: id.clone(),
             provider: "memory".to_owned(),
             run: Some(machine.run.clone()),
@@ -102,7 +102,7 @@ pub struct MemoryManaged {
 
 impl MemoryManaged {
     /// Works on its machine while that runs.
-    fn running<R>(&self, work: impl FnOnce(&mut Machine) -> R) -> Result<R, SandboxError> {
+    fn running<R>(&self, work: impl FnOnce(&mut MemoryMachine) -> R) -> Result<R, SandboxError> {
         match self.provider.machines().get_mut(&self.id) {
             Some(machine) if machine.running => Ok(work(machine)),
             Some(_) => Err(SandboxError::Broken(format!("`{}` is stopped", self.id))),

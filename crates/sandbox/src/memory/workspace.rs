@@ -1,6 +1,6 @@
 //! The history of a folder in memory, by the rules of the git one.
 
-use super::{MemoryFiles, MemorySandbox, State, diff, lock};
+use super::{MemoryFiles, MemorySandbox, MemoryState, diff, lock};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, Digest, TreeId};
@@ -42,7 +42,7 @@ struct Commit {
 #[derive(Debug, Clone)]
 pub struct MemoryWorkspace {
     root: PathBuf,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryState>>,
 }
 
 impl MemoryWorkspace {

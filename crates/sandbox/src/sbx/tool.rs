@@ -81,7 +81,7 @@ impl Host {
         if !stdin.is_empty() {
             request.stdin = Stdin::Bytes(stdin.to_vec());
         }
-        let mut kept = Kept::default();
+        let mut kept = KeptOutput::default();
         let outcome = self.local.exec(&request, &mut kept)?;
         match outcome.end {
             _ if kept.too_long => Err(broken(&self.tool, args, "it printed more than 256 MiB")),
@@ -157,13 +157,13 @@ fn machine(row: &Value) -> Option<Machine> {
 
 /// Keeps what a call prints.
 #[derive(Default)]
-struct Kept {
+struct KeptOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     too_long: bool,
 }
 
-impl ExecSink for Kept {
+impl ExecSink for KeptOutput {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         let place = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
         if place.len() + bytes.len() > OUTPUT_MAX {

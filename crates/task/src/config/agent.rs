@@ -59,7 +59,7 @@ pub struct AgentConfig {
     /// Kinds `actions` and `tools`: replaces the built-in system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Kind `actions`: further calls that may mend an answer which breaks the contract.
+    /// Kind `actions`: further calls that may fix an answer which breaks the contract.
     #[serde(default = "default_repairs", skip_serializing_if = "is_usual_repairs")]
     pub max_repairs: u32,
     /// Kind `tools`: offer only the tools that the calling program brings.

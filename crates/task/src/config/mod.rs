@@ -133,7 +133,7 @@ pub struct ConfigFile {
     /// The pipeline of roles that agents take in turn, with `agent_selection` `roles`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<RoleConfig>>,
-    /// How strongly the agent is fenced. `none` counts only from a flag or the user's own config.
+    /// How strongly the agent is sandboxed. `none` counts only from a flag or the user's own config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     /// Where commands run, where that is not this machine.

@@ -171,7 +171,7 @@ impl Models {
         self
     }
 
-    /// Whether `default` and `fallback` name profiles that exist; else what is wrong and the mend.
+    /// Whether `default` and `fallback` name profiles that exist; else what is wrong and the fix.
     pub fn check(&self) -> Result<(), (String, String)> {
         for (key, name) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(name) = name.as_deref().filter(|name| self.get(name).is_none()) else { continue };

@@ -1,4 +1,4 @@
-//! Reading `models.yaml`: profiles with the line and the mend of what is wrong.
+//! Reading `models.yaml`: profiles with the line and the fix of what is wrong.
 
 use super::{ConfigError, Models, Profile};
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ impl ModelsFile {
     }
 }
 
-/// What is wrong with a profile: its key, the words, the mend.
+/// What is wrong with a profile: its key, the words, the fix.
 fn fault(name: &str, profile: &Profile) -> Option<(&'static str, String, String)> {
     let says = |key: &'static str, what: &str, hint: &str| {
         Some((key, format!("profile `{name}`: {what}"), hint.to_owned()))

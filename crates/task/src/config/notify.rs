@@ -122,7 +122,7 @@ impl NotifyConfig {
         self.on.as_deref().unwrap_or(&USUAL).contains(&occasion)
     }
 
-    /// What is wrong with it, and what mends that.
+    /// What is wrong with it, and what fixes that.
     pub fn fault(&self) -> Option<(String, &'static str)> {
         let kind = self.kind.as_str();
         let lacks = |key: &str, hint| Some((format!("a `{kind}` notification needs `{key}`"), hint));

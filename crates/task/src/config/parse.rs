@@ -1,4 +1,4 @@
-//! Reading a configuration file: a bad one is refused with its line and the likely mend.
+//! Reading a configuration file: a bad one is refused with its line and the likely fix.
 
 use super::{AgentKind, ConfigFile};
 
@@ -70,8 +70,8 @@ pub const TOP_KEYS: &[&str] = &[
     "clone",
 ];
 
-/// A value that cannot hold: its key, what is wrong, what mends it.
-type Fault = (&'static str, String, String);
+/// A value that cannot hold: its key, what is wrong, what fixes it.
+type ValueFault = (&'static str, String, String);
 
 impl ConfigFile {
     /// Reads one file's text. A byte order mark and CRLF line ends are fine.
@@ -96,7 +96,7 @@ impl ConfigFile {
     }
 
     /// What serde cannot see: values that cannot hold, and names that do not fit each other.
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ValueFault> {
         if let Some(version) = self.version.filter(|v| *v != 1) {
             return Err((
                 "version",
@@ -111,7 +111,7 @@ impl ConfigFile {
         self.check_run()
     }
 
-    fn check_agents(&self) -> Result<(), Fault> {
+    fn check_agents(&self) -> Result<(), ValueFault> {
         let mut seen = std::collections::BTreeSet::new();
         for agent in self.agents.iter().flatten() {
             let name = agent.name.as_str();
@@ -154,7 +154,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn check_verifiers(&self) -> Result<(), Fault> {
+    fn check_verifiers(&self) -> Result<(), ValueFault> {
         let mut seen = std::collections::BTreeSet::new();
         for verifier in self.verifiers.iter().flatten() {
             let name = verifier.name.as_str();
@@ -191,7 +191,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn check_numbers(&self) -> Result<(), Fault> {
+    fn check_numbers(&self) -> Result<(), ValueFault> {
         let positive = [
             ("max_wall_time_minutes", self.max_wall_time_minutes),
             ("max_limit_wait_minutes", self.max_limit_wait_minutes),
@@ -225,7 +225,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn check_roles(&self) -> Result<(), Fault> {
+    fn check_roles(&self) -> Result<(), ValueFault> {
         let names = || self.agents.iter().flatten().map(|a| &a.name);
         for role in self.roles.iter().flatten() {
             if let Some(agent) = &role.agent
@@ -251,7 +251,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn check_run(&self) -> Result<(), Fault> {
+    fn check_run(&self) -> Result<(), ValueFault> {
         if self.max_iterations == Some(0) {
             return Err((
                 "max_iterations",
@@ -293,11 +293,22 @@ fn explain(error: &serde_json::Error) -> ConfigError {
     };
     let message = match message.find(", expected one of") {
         Some(at) => message[..at].to_owned(),
-        None => message,
+        None => in_plain_types(message),
     };
     // A value that ends its line is reported at the start of the next one.
     let line = if error.column() == 0 { error.line().saturating_sub(1).max(1) } else { error.line() };
     ConfigError { message, line, column: error.column().max(1), hint }
+}
+
+/// A message of serde with the names of Rust's number types as people say them.
+fn in_plain_types(message: String) -> String {
+    let Some((before, kind)) = message.rsplit_once(", expected ") else { return message };
+    match kind {
+        "u8" | "u16" | "u32" | "u64" | "usize" => format!("{before}, expected a whole number of at least 0"),
+        "i32" | "i64" => format!("{before}, expected a whole number"),
+        "f32" | "f64" => format!("{before}, expected a number"),
+        _ => message,
+    }
 }
 
 fn line_of_key(text: &str, key: &str) -> usize {

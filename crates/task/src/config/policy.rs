@@ -118,7 +118,7 @@ pub enum OnStuck {
     Fail,
 }
 
-/// How strongly the agent is fenced from the rest of the machine.
+/// How strongly the agent is isolated from the rest of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -129,6 +129,6 @@ pub enum Isolation {
     Bwrap,
     /// Landlock.
     Landlock,
-    /// No fence at all.
+    /// No sandbox at all.
     None,
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderName {
-    /// None: commands run on this machine, behind its fence.
+    /// None: commands run on this machine, in its sandbox.
     #[default]
     Local,
     /// A container of Docker or podman.

@@ -206,7 +206,7 @@ pub struct Settings {
     pub setup_commands: Vec<CommandLine>,
     /// Stuck detection.
     pub stuck_detection: StuckConfig,
-    /// Score from which the run counts as circling.
+    /// Score from which the run counts as stuck.
     pub gutter_score: f64,
     /// What follows then, when nothing helps.
     pub on_stuck: OnStuck,
@@ -219,7 +219,7 @@ pub struct Settings {
     /// The pipeline of roles.
     #[serde(default)]
     pub roles: Vec<RoleConfig>,
-    /// The fence.
+    /// The sandbox.
     pub isolation: Isolation,
     /// Where commands run.
     #[serde(default)]

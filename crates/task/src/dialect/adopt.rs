@@ -1,6 +1,6 @@
 //! From a task file to what the engine needs: the task as the spec keeps it, and the settings its file stands for.
 
-use super::{Dialect, Files, SandboxChoice, TaskFile};
+use super::{Dialect, SandboxChoice, TaskFile, TaskTexts};
 use crate::config::{Completion, ConfigFile, Expect, PrConfig, ProviderName, SandboxConfig, VerifierConfig};
 use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
@@ -92,9 +92,11 @@ pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), Str
         return Ok((Task { text: text.replace("\r\n", "\n"), ..task.clone() }, None));
     }
     let file =
-        super::parse(task.dialect, &Files::new(&task.source, text)).map_err(|found| match found.first() {
-            Some(first) => format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix),
-            None => "it cannot be read".to_owned(),
+        super::parse(task.dialect, &TaskTexts::new(&task.source, text)).map_err(|found| {
+            match found.first() {
+                Some(first) => format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix),
+                None => "it cannot be read".to_owned(),
+            }
         })?;
     let vars = file.vars();
     let (new, settings) = adopt(file.filled(&vars), text);
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn an_edit_brings_its_own_checks_and_a_bad_one_is_refused() {
-        let file = super::super::parse(Dialect::RalphTaskMd, &Files::new("ralph_task.md", TASK)).unwrap();
+        let file = super::super::parse(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", TASK)).unwrap();
         let (task, settings) = adopt(file, TASK);
         assert!(!settings.verifiers.unwrap().is_empty());
         let (again, settings) = edited(&task, TASK).unwrap();

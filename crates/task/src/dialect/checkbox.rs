@@ -30,7 +30,7 @@ pub struct Checkbox {
 
 /// What a markdown body says about its criteria.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Boxes {
+pub struct Checkboxes {
     /// Those that count, in order.
     pub boxes: Vec<Checkbox>,
     /// Whether there is a section of success criteria.
@@ -50,9 +50,9 @@ pub struct Boxes {
 }
 
 /// Reads the part of `text` from byte `from` on.
-pub fn read(text: &str, from: usize) -> Boxes {
+pub fn read(text: &str, from: usize) -> Checkboxes {
     let body = text.get(from..).unwrap_or_default();
-    let mut reader = Reader::new(text);
+    let mut reader = CheckboxReader::new(text);
     for (event, range) in Parser::new_ext(body, Options::ENABLE_TASKLISTS).into_offset_iter() {
         reader.event(&event, range.start + from..range.end + from);
     }
@@ -84,7 +84,7 @@ fn set(text: &str, id: &str, ticked: bool) -> Result<String, String> {
     Ok(out)
 }
 
-struct Item {
+struct ListItem {
     /// Index of the box that it is.
     is_box: Option<usize>,
     start: usize,
@@ -96,23 +96,23 @@ struct Item {
     codes: Vec<String>,
 }
 
-struct Reader<'a> {
+struct CheckboxReader<'a> {
     source: &'a str,
-    out: Boxes,
+    out: Checkboxes,
     heading: Option<(HeadingLevel, String)>,
     section: Option<HeadingLevel>,
     constraints: Option<HeadingLevel>,
     milestone: Option<String>,
     /// Quotes and the like around the current place.
     quotes: usize,
-    items: Vec<Item>,
+    items: Vec<ListItem>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CheckboxReader<'a> {
     fn new(source: &'a str) -> Self {
         Self {
             source,
-            out: Boxes::default(),
+            out: Checkboxes::default(),
             heading: None,
             section: None,
             constraints: None,
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
                 self.quotes = self.quotes.saturating_sub(1);
             }
             Event::Start(Tag::List(_)) | Event::End(TagEnd::Paragraph) => self.close_own_text(),
-            Event::Start(Tag::Item) => self.items.push(Item {
+            Event::Start(Tag::Item) => self.items.push(ListItem {
                 is_box: None,
                 start: range.start,
                 text: String::new(),
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self) -> Boxes {
+    fn finish(mut self) -> Checkboxes {
         let mut labels: BTreeMap<String, usize> = BTreeMap::new();
         for label in self.out.boxes.iter().filter_map(|found| found.milestone.as_ref()) {
             let next = labels.len() + 1;

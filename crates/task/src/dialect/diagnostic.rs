@@ -1,4 +1,4 @@
-//! What is wrong with a task file: where, why, and how to mend it.
+//! What is wrong with a task file: where, why, and how to fix it.
 
 use crate::criterion::Span;
 use serde::Serialize;
@@ -39,9 +39,9 @@ pub struct Diagnostic {
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// What mends it, in words.
+    /// What fixes it, in words.
     pub fix: String,
-    /// A change of the file that mends it without asking, where there is a safe one.
+    /// A change of the file that fixes it without asking, where there is a safe one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<SafeEdit>,
 }
@@ -76,7 +76,7 @@ impl Diagnostic {
     ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, place, message, fix) }
     }
-    /// The same with a change that mends it.
+    /// The same with a change that fixes it.
     pub fn with_edit(mut self, range: Range<usize>, replacement: impl Into<String>) -> Self {
         self.edit = Some(SafeEdit { range, replacement: replacement.into() });
         self

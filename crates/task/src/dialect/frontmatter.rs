@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 256 * 1024;
 
 /// Where the two parts of a file are, as byte ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct FrontmatterSplit {
     /// The YAML between the two lines of dashes.
     pub yaml: Range<usize>,
     /// Everything after the second.
@@ -32,7 +32,7 @@ pub enum SplitError {
 }
 
 /// Finds the frontmatter. A byte order mark and CRLF line ends are fine.
-pub fn split(text: &str) -> Result<Split, SplitError> {
+pub fn split(text: &str) -> Result<FrontmatterSplit, SplitError> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut yaml_start = None;
     let mut at = start;
@@ -43,7 +43,7 @@ pub fn split(text: &str) -> Result<Split, SplitError> {
             None if bare == "---" => yaml_start = Some(next),
             None => return Err(SplitError::Missing),
             Some(from) if bare == "---" || bare == "..." => {
-                return Ok(Split { yaml: from..at, body: next..text.len() });
+                return Ok(FrontmatterSplit { yaml: from..at, body: next..text.len() });
             }
             Some(_) => {}
         }
@@ -146,7 +146,7 @@ pub const KEYS: &[&str] = &[
 pub fn read(
     file: &str,
     text: &str,
-    split: &Split,
+    split: &FrontmatterSplit,
     lines: &Lines<'_>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<(Frontmatter, BTreeMap<String, Span>)> {

@@ -16,20 +16,20 @@ pub(crate) struct Node {
     /// Its bytes in the file.
     pub range: Range<usize>,
     /// What is inside.
-    pub inner: Inner,
+    pub inner: NodeContent,
 }
 
 /// What is inside a value.
 #[derive(Debug)]
-pub(crate) enum Inner {
-    Object(Vec<Member>),
+pub(crate) enum NodeContent {
+    Object(Vec<ObjectMember>),
     Array(Vec<Node>),
     Scalar,
 }
 
 /// One key of an object.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct ObjectMember {
     pub key: String,
     pub at: usize,
     pub value: Node,
@@ -43,14 +43,14 @@ impl Node {
     /// The elements, where this is an array.
     pub fn items(&self) -> &[Node] {
         match &self.inner {
-            Inner::Array(items) => items,
+            NodeContent::Array(items) => items,
             _ => &[],
         }
     }
     /// The keys, where this is an object.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[ObjectMember] {
         match &self.inner {
-            Inner::Object(members) => members,
+            NodeContent::Object(members) => members,
             _ => &[],
         }
     }
@@ -58,8 +58,8 @@ impl Node {
 
 /// Which keys an object may have, and of which shape the objects below them are.
 #[derive(Debug)]
-pub(crate) struct Shape {
-    pub keys: &'static [(&'static str, Option<&'static Shape>)],
+pub(crate) struct ObjectShape {
+    pub keys: &'static [(&'static str, Option<&'static ObjectShape>)],
 }
 
 /// A file that was read: typed, and as a tree of places.
@@ -73,7 +73,7 @@ pub(crate) struct Document<T> {
 pub(crate) fn read<T: DeserializeOwned>(
     file: &str,
     text: &str,
-    shape: &'static Shape,
+    shape: &'static ObjectShape,
     lines: &Lines<'_>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Document<T>> {
@@ -85,7 +85,7 @@ pub(crate) fn read<T: DeserializeOwned>(
             return None;
         }
     };
-    if !matches!(root.inner, Inner::Object(_)) {
+    if !matches!(root.inner, NodeContent::Object(_)) {
         found.push(Diagnostic::error(
             "not-json",
             file,
@@ -122,7 +122,7 @@ pub(crate) fn key_places(root: &Node, lines: &Lines<'_>) -> BTreeMap<String, cra
 
 fn check_keys(
     node: &Node,
-    shape: &'static Shape,
+    shape: &'static ObjectShape,
     file: &str,
     lines: &Lines<'_>,
     found: &mut Vec<Diagnostic>,
@@ -242,20 +242,20 @@ impl Scan<'_> {
             Some(b'[') => self.array(depth)?,
             Some(b'"') => {
                 self.skip_string()?;
-                Inner::Scalar
+                NodeContent::Scalar
             }
             Some(_) => {
                 while self.peek().is_some_and(|b| !b",]} \t\r\n".contains(&b)) {
                     self.at += 1;
                 }
-                Inner::Scalar
+                NodeContent::Scalar
             }
             None => return Err(self.problem("a value is missing")),
         };
         Ok(Node { range: start..self.at, inner })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Inner, Problem> {
+    fn object(&mut self, depth: usize) -> Result<NodeContent, Problem> {
         let mut members = Vec::new();
         self.at += 1;
         loop {
@@ -268,19 +268,19 @@ impl Scan<'_> {
                     // The colon.
                     self.at += 1;
                     let value = self.value(depth + 1)?;
-                    members.push(Member { key, at, value });
+                    members.push(ObjectMember { key, at, value });
                 }
                 Some(b',') => self.at += 1,
                 Some(b'}') => {
                     self.at += 1;
-                    return Ok(Inner::Object(members));
+                    return Ok(NodeContent::Object(members));
                 }
                 _ => return Err(self.problem("an object is not closed")),
             }
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Inner, Problem> {
+    fn array(&mut self, depth: usize) -> Result<NodeContent, Problem> {
         let mut items = Vec::new();
         self.at += 1;
         loop {
@@ -289,7 +289,7 @@ impl Scan<'_> {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
                     self.at += 1;
-                    return Ok(Inner::Array(items));
+                    return Ok(NodeContent::Array(items));
                 }
                 Some(_) => items.push(self.value(depth + 1)?),
                 None => return Err(self.problem("a list is not closed")),

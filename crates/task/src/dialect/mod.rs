@@ -1,6 +1,6 @@
 //! The task dialects: four ways to write a task, each read into the same [`TaskFile`].
 //!
-//! Reading never opens a file: the caller hands in the texts as [`Files`]. What cannot be read unambiguously is an
+//! Reading never opens a file: the caller hands in the texts as [`TaskTexts`]. What cannot be read unambiguously is an
 //! error with its place and its fix; rules beyond reading are those of [`crate::lint`].
 
 pub mod adopt;
@@ -31,12 +31,12 @@ pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The texts of one task: its main file, and those beside it that the dialect knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct TaskTexts {
     main: (String, String),
     others: Vec<(String, String)>,
 }
 
-impl Files {
+impl TaskTexts {
     /// A task of one file. The name is the one shown in messages, relative to the folder of the run.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { main: (name.into(), text.into()), others: Vec::new() }
@@ -67,7 +67,7 @@ impl Files {
 }
 
 /// Reads a task. Warnings are left to [`crate::lint::lint`].
-pub fn parse(dialect: Dialect, files: &Files) -> Result<TaskFile, Vec<Diagnostic>> {
+pub fn parse(dialect: Dialect, files: &TaskTexts) -> Result<TaskFile, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let task = read(dialect, files, &mut found);
     found.retain(Diagnostic::is_error);
@@ -79,7 +79,7 @@ pub fn parse(dialect: Dialect, files: &Files) -> Result<TaskFile, Vec<Diagnostic
 }
 
 /// Reads as much of a task as can be read, and collects what is wrong. `None` comes with at least one error.
-pub fn read(dialect: Dialect, files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub fn read(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     for (name, text) in files.all() {
         if text.len() > MAX_FILE_BYTES {
             found.push(Diagnostic::error(
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_file_of_ten_megabytes_is_refused_with_a_message() {
         for dialect in Dialect::ALL {
-            let files = Files::new("big", "- [ ] x\n".repeat(1_300_000));
+            let files = TaskTexts::new("big", "- [ ] x\n".repeat(1_300_000));
             let errors = parse(dialect, &files).unwrap_err();
             assert_eq!(errors[0].rule, "file-too-large");
         }

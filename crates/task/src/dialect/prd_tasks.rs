@@ -2,11 +2,11 @@
 //! `progress.txt`. A story's `passes` is a claim.
 
 use super::diagnostic::{Diagnostic, Lines};
-use super::json::{self, Node, Shape};
+use super::json::{self, Node, ObjectShape};
 use super::plan_order::cycles;
 use super::ralph_task_md::check_command;
 use super::task_file::{Completion, Dialect, TaskFile};
-use super::{Files, names};
+use super::{TaskTexts, names};
 use crate::config::CommandLine;
 use crate::criterion::{Check, Criterion, Span};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ pub struct Story {
     pub depends_on: Vec<String>,
 }
 
-static STORY: Shape = Shape {
+static STORY: ObjectShape = ObjectShape {
     keys: &[
         ("id", None),
         ("title", None),
@@ -76,7 +76,7 @@ static STORY: Shape = Shape {
         ("dependsOn", None),
     ],
 };
-static SHAPE: Shape = Shape {
+static SHAPE: ObjectShape = ObjectShape {
     keys: &[
         ("$schema", None),
         ("project", None),
@@ -98,7 +98,7 @@ pub fn parse_text(text: &str) -> Result<TasksJson, String> {
 }
 
 /// Reads the plan.
-pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
     let document = json::read::<TasksJson>(file, text, &SHAPE, &lines, found)?;
@@ -141,7 +141,7 @@ pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFil
     Some(task(tasks, &places, keys, files))
 }
 
-fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: &Files) -> TaskFile {
+fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: &TaskTexts) -> TaskFile {
     let title = [tasks.project.as_str(), tasks.description.as_str(), tasks.branch_name.as_str()]
         .into_iter()
         .map(str::trim)
@@ -309,7 +309,7 @@ mod tests {
 
     fn rules(text: &str) -> Vec<&'static str> {
         let mut found = Vec::new();
-        read(&Files::new("ralph/tasks.json", text), &mut found);
+        read(&TaskTexts::new("ralph/tasks.json", text), &mut found);
         found.into_iter().map(|d| d.rule).collect()
     }
 
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_whole_plan_is_read() {
-        let files = Files::new("ralph/tasks.json", TASKS)
+        let files = TaskTexts::new("ralph/tasks.json", TASKS)
             .with("ralph/prd.md", "# PRD")
             .with("ralph/prompt.md", "Iteration $RALPH_ITERATION of {{max_iterations}}.\r\n");
         let task = parse(Dialect::Plan, &files).unwrap();
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn without_a_prompt_the_description_is_the_goal() {
-        let task = parse(Dialect::Plan, &Files::new("tasks.json", TASKS)).unwrap();
+        let task = parse(Dialect::Plan, &TaskTexts::new("tasks.json", TASKS)).unwrap();
         assert_eq!(task.goal, "# shop\n\nEvery command can print JSON.");
         assert_eq!(task.settings.protected_paths.as_deref().unwrap(), ["prd.md", "prompt.md"]);
     }
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn a_circle_is_named() {
         let text = TASKS.replace("\"dependsOn\": []", "\"dependsOn\": [\"US-002\"]");
-        let errors = parse(Dialect::Plan, &Files::new("tasks.json", text)).unwrap_err();
+        let errors = parse(Dialect::Plan, &TaskTexts::new("tasks.json", text)).unwrap_err();
         assert_eq!(errors[0].message, "the dependencies go in a circle: US-001 → US-002 → US-001");
     }
 }

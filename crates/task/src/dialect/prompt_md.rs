@@ -1,13 +1,13 @@
 //! `PROMPT.md`: a task in plain words. Its verifiers and budgets stand in `.ralph/config.json`.
 
-use super::Files;
+use super::TaskTexts;
 use super::diagnostic::Diagnostic;
 use super::task_file::{Completion, Dialect, TaskFile};
 use crate::criterion::Span;
 use crate::spec::Task;
 
 /// Reads the file.
-pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     match Task::from_prompt(files.text(), files.name()) {
         Ok(task) => {
             let mut read = TaskFile::new(Dialect::PromptMd, files.name(), &task.title, task.text);
@@ -35,12 +35,12 @@ mod tests {
     #[test]
     fn it_is_the_same_task_as_before() {
         let text = "\u{feff}# Fix the router\r\n\r\nText";
-        let task = parse(Dialect::PromptMd, &Files::new("PROMPT.md", text)).unwrap();
+        let task = parse(Dialect::PromptMd, &TaskTexts::new("PROMPT.md", text)).unwrap();
         let before = Task::from_prompt(text, "PROMPT.md").unwrap();
         assert_eq!((task.title, task.goal, task.source), (before.title, before.text, before.source));
         assert_eq!(task.completion, Completion::Promise);
         assert_eq!(
-            parse(Dialect::PromptMd, &Files::new("PROMPT.md", " \n")).unwrap_err()[0].rule,
+            parse(Dialect::PromptMd, &TaskTexts::new("PROMPT.md", " \n")).unwrap_err()[0].rule,
             "empty-task"
         );
     }

@@ -1,12 +1,12 @@
 //! `ralph.json`, version 2: one task as JSON, with typed acceptance criteria and a pull request at its end.
 
 use super::diagnostic::{Diagnostic, Lines};
-use super::json::{self, Shape};
+use super::json::{self, ObjectShape};
 use super::json_criteria::Criteria;
 use super::ralph_task_md::check_command;
 use super::task_file::{Dialect, GitChoice, PrChoice, Publish, TaskFile};
 use super::template::{self, Vars};
-use super::{Files, names};
+use super::{TaskTexts, names};
 use crate::config::CommandLine;
 use crate::criterion::Span;
 use ralph_protocol::money::Usd;
@@ -145,8 +145,9 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("pr_approved", &[]),
 ];
 
-static REPOSITORY: Shape = Shape { keys: &[("url", None), ("branch", None), ("working_dir", None)] };
-static GIT: Shape = Shape {
+static REPOSITORY: ObjectShape =
+    ObjectShape { keys: &[("url", None), ("branch", None), ("working_dir", None)] };
+static GIT: ObjectShape = ObjectShape {
     keys: &[
         ("feature_branch", None),
         ("commit_author", None),
@@ -156,9 +157,9 @@ static GIT: Shape = Shape {
         ("pr_body_template", None),
     ],
 };
-static BUDGET: Shape =
-    Shape { keys: &[("max_tokens", None), ("max_cost_usd", None), ("max_wall_time_minutes", None)] };
-static ENTRY: Shape = Shape {
+static BUDGET: ObjectShape =
+    ObjectShape { keys: &[("max_tokens", None), ("max_cost_usd", None), ("max_wall_time_minutes", None)] };
+static ENTRY: ObjectShape = ObjectShape {
     keys: &[
         ("type", None),
         ("id", None),
@@ -168,7 +169,7 @@ static ENTRY: Shape = Shape {
         ("pattern", None),
     ],
 };
-static SHAPE: Shape = Shape {
+static SHAPE: ObjectShape = ObjectShape {
     keys: &[
         ("$schema", None),
         ("version", None),
@@ -187,12 +188,12 @@ static SHAPE: Shape = Shape {
 };
 
 /// Reads the file.
-pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
     let document = json::read::<RalphJson>(file, text, &SHAPE, &lines, found)?;
     let (written, root) = (document.value, document.root);
-    let mut reader = Reader { file, keys: json::key_places(&root, &lines), found };
+    let mut reader = RalphJsonReader { file, keys: json::key_places(&root, &lines), found };
     reader.values(&written);
     reader.templates(&written);
     let keys = reader.keys;
@@ -258,13 +259,13 @@ fn fill_in(task: &mut TaskFile, written: RalphJson) {
     task.rules = written.rules;
 }
 
-struct Reader<'a> {
+struct RalphJsonReader<'a> {
     file: &'a str,
     keys: BTreeMap<String, Span>,
     found: &'a mut Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl RalphJsonReader<'_> {
     fn refuse(&mut self, rule: &'static str, key: &str, message: String, fix: &str) {
         let place = self.keys.get(key).copied().unwrap_or_default();
         self.found.push(Diagnostic::error(rule, self.file, place, message, fix));
@@ -378,7 +379,7 @@ mod tests {
 
     fn found(text: &str) -> Vec<Diagnostic> {
         let mut found = Vec::new();
-        read(&Files::new("ralph.json", text), &mut found);
+        read(&TaskTexts::new("ralph.json", text), &mut found);
         found
     }
 
@@ -393,7 +394,7 @@ mod tests {
     #[test]
     fn a_whole_file_is_read_and_its_templates_filled() {
         let text = include_str!("testdata/ralph.json");
-        let task = parse(Dialect::RalphJson, &Files::new("ralph.json", text)).unwrap();
+        let task = parse(Dialect::RalphJson, &TaskTexts::new("ralph.json", text)).unwrap();
         assert_eq!(task.criteria.len(), 6);
         assert!(task.needs_forge() && task.is_checkable());
         assert_eq!(task.git.publish, Some(Publish::Pr));
@@ -479,7 +480,7 @@ mod tests {
 
     #[test]
     fn without_a_ticket_the_branch_is_still_stable() {
-        let files = Files::new("ralph.json", "\u{feff}{\"task\": \"Fix typo in docs\"}");
+        let files = TaskTexts::new("ralph.json", "\u{feff}{\"task\": \"Fix typo in docs\"}");
         let one = parse(Dialect::RalphJson, &files).unwrap();
         let branch = one.git.branch.clone().unwrap();
         assert!(branch.starts_with("ralph/task-") && branch.ends_with("/fix-typo-in-docs"), "{branch}");

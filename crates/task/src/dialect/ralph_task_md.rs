@@ -1,11 +1,11 @@
 //! `ralph_task.md`: YAML frontmatter for the machine, markdown with checkboxes for the definition of done.
 
-use super::checkbox::{self, Boxes, Checkbox};
+use super::checkbox::{self, Checkbox, Checkboxes};
 use super::diagnostic::{Diagnostic, Lines, line_end};
 use super::frontmatter::{self, Frontmatter, SplitError};
 use super::json::unknown_key_fix;
 use super::task_file::{Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile};
-use super::{Files, names, template};
+use super::{TaskTexts, names, template};
 use crate::config::CommandLine;
 use crate::criterion::{Check, Criterion, Span};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub const PROVIDERS: &[&str] = &["local", "docker", "sbx", "docker-sandbox", "daytona", "e2b", "vercel"];
 
 /// Reads the file.
-pub(crate) fn read(files: &Files, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
     let split = match frontmatter::split(text) {
@@ -90,7 +90,12 @@ fn without_prefix(title: &str) -> &str {
     }
 }
 
-fn criteria(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) -> Vec<Criterion> {
+fn criteria(
+    boxes: &Checkboxes,
+    file: &str,
+    lines: &Lines<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Criterion> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     let mut out = Vec::with_capacity(boxes.boxes.len());
     for entry in &boxes.boxes {
@@ -165,7 +170,7 @@ fn id_text(entry: &Checkbox) -> String {
 }
 
 /// What a person may have meant as a criterion or a check and what is read as none.
-fn misread(boxes: &Boxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) {
+fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) {
     if !boxes.has_section {
         let hint = match boxes.outside.len() {
             0 => String::new(),
@@ -390,7 +395,7 @@ mod tests {
 
     fn rules(text: &str) -> Vec<&'static str> {
         let mut found = Vec::new();
-        read(&Files::new("ralph_task.md", text), &mut found);
+        read(&TaskTexts::new("ralph_task.md", text), &mut found);
         found.sort_by(Diagnostic::order);
         found.into_iter().map(|d| d.rule).collect()
     }
@@ -402,7 +407,7 @@ mod tests {
     #[test]
     fn a_whole_task_is_read() {
         let text = include_str!("testdata/ralph_task.md");
-        let task = parse(Dialect::RalphTaskMd, &Files::new("ralph_task.md", text)).unwrap();
+        let task = parse(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", text)).unwrap();
         assert_eq!(task.title, "Rate-limit the login form");
         assert_eq!(task.git.branch.as_deref(), Some("ralph/login-7/limit"));
         assert_eq!(task.git.publish, Some(Publish::Pr));

@@ -1,11 +1,11 @@
 //! Warnings from what the caller found out on its machine: programs that are missing, checks that pass before any work.
 
-use super::{Diagnostic, Facts};
+use super::{Diagnostic, LintFacts};
 use crate::config::CommandLine;
 use crate::criterion::Span;
 use crate::dialect::TaskFile;
 
-pub(super) fn check(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
     for (command, place) in task.commands() {
         for program in programs_of(command) {
             if facts.missing_programs.contains(&program) {
@@ -93,7 +93,7 @@ fn first_program(part: &str) -> Option<String> {
 mod tests {
     use super::super::lint;
     use super::*;
-    use crate::dialect::{Dialect, Files};
+    use crate::dialect::{Dialect, TaskTexts};
 
     #[test]
     fn the_programs_of_a_command_are_those_that_are_certain() {
@@ -109,13 +109,13 @@ mod tests {
 
     #[test]
     fn what_the_machine_says_becomes_a_warning() {
-        let files = Files::new("ralph_task.md", include_str!("../dialect/testdata/ralph_task.md"));
-        let task = lint(Dialect::RalphTaskMd, &files, &Facts::default()).task.unwrap();
+        let files = TaskTexts::new("ralph_task.md", include_str!("../dialect/testdata/ralph_task.md"));
+        let task = lint(Dialect::RalphTaskMd, &files, &LintFacts::default()).task.unwrap();
         assert_eq!(programs(&task), ["pytest", "ruff"]);
-        let facts = Facts {
+        let facts = LintFacts {
             missing_programs: vec!["ruff".into()],
             passing_before: vec!["M1.2".into(), "unknown".into()],
-            ..Facts::default()
+            ..LintFacts::default()
         };
         let found = lint(Dialect::RalphTaskMd, &files, &facts).diagnostics;
         let seen: Vec<_> = found.iter().map(|d| (d.rule, d.line)).collect();

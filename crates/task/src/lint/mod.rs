@@ -15,11 +15,11 @@ pub use fix::apply_fixes;
 pub use prompt_sections::{PromptSections, prompt_sections};
 
 use crate::criterion::Span;
-use crate::dialect::{self, Dialect, Files, TaskFile};
+use crate::dialect::{self, Dialect, TaskFile, TaskTexts};
 
 /// What only the caller can find out, because it takes a machine. What is not known is not judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Facts {
+pub struct LintFacts {
     /// Programs of [`programs`] that do not exist here.
     pub missing_programs: Vec<String>,
     /// Ids of criteria whose own check passes before any work.
@@ -34,14 +34,14 @@ pub struct Facts {
 
 /// Everything that was found, and the task as far as it could be read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct LintReport {
     /// The findings, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
     /// The task.
     pub task: Option<TaskFile>,
 }
 
-impl Report {
+impl LintReport {
     /// Whether a run of this task is refused.
     pub fn refuses(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
@@ -49,7 +49,7 @@ impl Report {
 }
 
 /// Checks a task.
-pub fn lint(dialect: Dialect, files: &Files, facts: &Facts) -> Report {
+pub fn lint(dialect: Dialect, files: &TaskTexts, facts: &LintFacts) -> LintReport {
     let mut found = Vec::new();
     let task = dialect::read(dialect, files, &mut found);
     if let Some(task) = &task {
@@ -62,7 +62,7 @@ pub fn lint(dialect: Dialect, files: &Files, facts: &Facts) -> Report {
     }
     found.sort_by(Diagnostic::order);
     found.dedup();
-    Report { diagnostics: found, task }
+    LintReport { diagnostics: found, task }
 }
 
 /// The finding for a task file that does not exist.

@@ -2,7 +2,7 @@
 
 use super::Diagnostic;
 use crate::criterion::Span;
-use crate::dialect::Files;
+use crate::dialect::TaskTexts;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Which parts of a good prompt are there.
@@ -66,7 +66,7 @@ pub fn prompt_sections(text: &str) -> PromptSections {
     out
 }
 
-pub(super) fn check(files: &Files, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
     let missing = prompt_sections(files.text()).missing();
     if !missing.is_empty() {
         found.push(Diagnostic::warning(

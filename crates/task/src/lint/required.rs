@@ -1,15 +1,15 @@
 //! The rules that block a start: what every task needs so that a run has an end and its result a proof.
 
-use super::{Diagnostic, Facts};
+use super::{Diagnostic, LintFacts};
 use crate::budget::Budgets;
 use crate::criterion::{Check, Span};
 use crate::dialect::diagnostic::line_end;
-use crate::dialect::{Dialect, Files, TaskFile, frontmatter};
+use crate::dialect::{Dialect, TaskFile, TaskTexts, frontmatter};
 
 /// Fewest checkboxes of a `ralph_task.md`.
 const MIN_BOXES: usize = 2;
 
-pub(super) fn check(task: &TaskFile, files: &Files, facts: &Facts, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
     match task.dialect {
         Dialect::RalphTaskMd => ralph_task_md(task, files, found),
         Dialect::RalphJson => {
@@ -31,7 +31,7 @@ pub(super) fn check(task: &TaskFile, files: &Files, facts: &Facts, found: &mut V
     }
 }
 
-fn ralph_task_md(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>) {
+fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
     let file = task.source.as_str();
     let end = frontmatter::split(files.text()).map(|split| split.yaml.end).ok();
     let eol = line_end(files.text());
@@ -110,7 +110,7 @@ fn boxes(task: &TaskFile, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn something_to_check(task: &TaskFile, facts: &Facts, key: &str, found: &mut Vec<Diagnostic>) {
+fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut Vec<Diagnostic>) {
     let configured = facts.verifiers.as_ref().is_some_and(|names| !names.is_empty());
     if task.is_checkable() || configured {
         return;
@@ -129,7 +129,7 @@ fn something_to_check(task: &TaskFile, facts: &Facts, key: &str, found: &mut Vec
     ));
 }
 
-fn ralph_json_budget(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>) {
+fn ralph_json_budget(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
     // A new key right after the opening brace is valid wherever the object has another key, and `task` is one.
     let Some(after_brace) = files.text().find('{').map(|at| at + 1) else { return };
     let eol = line_end(files.text());
@@ -152,7 +152,7 @@ fn ralph_json_budget(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>
     }
 }
 
-fn configured_budget(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
+fn configured_budget(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
     if facts.budget_set == Some(false) {
         let budgets = Budgets::default();
         found.push(Diagnostic::warning(
@@ -170,7 +170,7 @@ fn configured_budget(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>
     }
 }
 
-fn forge(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
+fn forge(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
     for criterion in task.criteria.iter().filter(|c| c.check.needs_forge()) {
         if task.git.create_pr != Some(true) {
             found.push(Diagnostic::warning(
@@ -193,7 +193,7 @@ fn forge(task: &TaskFile, facts: &Facts, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn prd(files: &Files, found: &mut Vec<Diagnostic>) {
+fn prd(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
     if files.beside("prd.md").is_none_or(|(_, text)| text.trim().is_empty()) {
         found.push(Diagnostic::warning(
             "missing-prd",
@@ -212,8 +212,8 @@ mod tests {
 
     const FULL: &str = include_str!("../dialect/testdata/ralph_task.md");
 
-    fn errors(dialect: Dialect, text: &str, facts: &Facts) -> Vec<&'static str> {
-        let report = lint(dialect, &Files::new(dialect.main_file(), text), facts);
+    fn errors(dialect: Dialect, text: &str, facts: &LintFacts) -> Vec<&'static str> {
+        let report = lint(dialect, &TaskTexts::new(dialect.main_file(), text), facts);
         report.diagnostics.iter().filter(|d| d.is_error()).map(|d| d.rule).collect()
     }
 
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_good_task_is_not_refused() {
-        assert!(errors(Dialect::RalphTaskMd, FULL, &Facts::default()).is_empty());
+        assert!(errors(Dialect::RalphTaskMd, FULL, &LintFacts::default()).is_empty());
     }
 
     #[test]
@@ -234,21 +234,21 @@ mod tests {
             ("max_wall_time_minutes", "missing-max-wall-time"),
             ("max_cost_usd_estimate", "missing-cost-budget"),
         ] {
-            assert_eq!(errors(Dialect::RalphTaskMd, &without(key), &Facts::default()), [rule]);
+            assert_eq!(errors(Dialect::RalphTaskMd, &without(key), &LintFacts::default()), [rule]);
         }
         let tokens = FULL.replace("max_cost_usd_estimate: 5", "max_tokens_total: 90000");
-        assert!(errors(Dialect::RalphTaskMd, &tokens, &Facts::default()).is_empty());
+        assert!(errors(Dialect::RalphTaskMd, &tokens, &LintFacts::default()).is_empty());
     }
 
     #[test]
     fn two_boxes_and_a_check_for_each_are_needed() {
         let front = "---\ntask_id: t\ntest_command: x\nmax_iterations: 3\nmax_wall_time_minutes: 3\nmax_tokens_total: 3\n";
         let one = format!("{front}---\n# Success criteria\n- [ ] M1.1 a\n  - verify: `x`\n");
-        assert_eq!(errors(Dialect::RalphTaskMd, &one, &Facts::default()), ["too-few-criteria"]);
+        assert_eq!(errors(Dialect::RalphTaskMd, &one, &LintFacts::default()), ["too-few-criteria"]);
         let unchecked = format!("{one}- [ ] M1.2 b\n");
-        assert_eq!(errors(Dialect::RalphTaskMd, &unchecked, &Facts::default()), ["missing-check"]);
+        assert_eq!(errors(Dialect::RalphTaskMd, &unchecked, &LintFacts::default()), ["missing-check"]);
         let global = unchecked.replacen("---\n#", "verify_commands: [x]\n---\n#", 1);
-        assert!(errors(Dialect::RalphTaskMd, &global, &Facts::default()).is_empty());
+        assert!(errors(Dialect::RalphTaskMd, &global, &LintFacts::default()).is_empty());
     }
 
     #[test]
@@ -256,11 +256,17 @@ mod tests {
         for eol in ["\n", "\r\n"] {
             let text = "---\ntest_command: x\n---\n# Success criteria\n- [ ] a\n  - verify: `x`\n- [ ] b\n  - verify: `y`\n"
                 .replace('\n', eol);
-            let report =
-                lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", text.as_str()), &Facts::default());
+            let report = lint(
+                Dialect::RalphTaskMd,
+                &TaskTexts::new("ralph_task.md", text.as_str()),
+                &LintFacts::default(),
+            );
             let fixed = apply_fixes(&text, &report.diagnostics);
-            let again =
-                lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", fixed.as_str()), &Facts::default());
+            let again = lint(
+                Dialect::RalphTaskMd,
+                &TaskTexts::new("ralph_task.md", fixed.as_str()),
+                &LintFacts::default(),
+            );
             assert!(again.diagnostics.is_empty(), "{fixed}\n{:?}", again.diagnostics);
             assert!(fixed.contains("max_cost_usd_estimate: 10") && fixed.contains("- [ ] M1.2 b"), "{fixed}");
             assert_eq!(fixed.matches('\n').count(), fixed.matches(eol).count());
@@ -269,8 +275,8 @@ mod tests {
 
     #[test]
     fn the_other_dialects_need_one_thing_to_check() {
-        let none = Facts { verifiers: Some(Vec::new()), ..Facts::default() };
-        let tests = Facts { verifiers: Some(vec!["tests".into()]), ..Facts::default() };
+        let none = LintFacts { verifiers: Some(Vec::new()), ..LintFacts::default() };
+        let tests = LintFacts { verifiers: Some(vec!["tests".into()]), ..LintFacts::default() };
         let plan = r#"{"userStories":[{"id":"a","title":"t","acceptanceCriteria":["x"],"passes":false}]}"#;
         for (dialect, text) in
             [(Dialect::RalphJson, "{\"task\": \"t\"}"), (Dialect::Plan, plan), (Dialect::PromptMd, "# T")]
@@ -278,18 +284,18 @@ mod tests {
             assert_eq!(errors(dialect, text, &none), ["no-check"], "{dialect:?}");
             assert!(errors(dialect, text, &tests).is_empty(), "{dialect:?}");
         }
-        assert!(errors(Dialect::PromptMd, "# T", &Facts::default()).is_empty(), "not known, not judged");
+        assert!(errors(Dialect::PromptMd, "# T", &LintFacts::default()).is_empty(), "not known, not judged");
     }
 
     #[test]
     fn missing_budgets_of_json_are_warned_of_and_can_be_filled_in() {
         let text = "{\"task\": \"t\", \"acceptance_criteria\": [{\"type\": \"pr_approved\"}]}";
-        let files = |text: &str| Files::new("ralph.json", text);
-        let report = lint(Dialect::RalphJson, &files(text), &Facts::default());
+        let files = |text: &str| TaskTexts::new("ralph.json", text);
+        let report = lint(Dialect::RalphJson, &files(text), &LintFacts::default());
         let rules: Vec<&str> = report.diagnostics.iter().map(|d| d.rule).collect();
         assert_eq!(rules, ["missing-budget", "missing-budget", "needs-forge", "needs-pull-request"]);
         let fixed = apply_fixes(text, &report.diagnostics);
-        let facts = Facts { has_forge: true, ..Facts::default() };
+        let facts = LintFacts { has_forge: true, ..LintFacts::default() };
         let again = lint(Dialect::RalphJson, &files(&fixed), &facts);
         assert_eq!(again.diagnostics.len(), 1, "{:?}", again.diagnostics);
         let set = again.task.unwrap().settings;
@@ -301,9 +307,9 @@ mod tests {
 
     #[test]
     fn a_plan_without_requirements_or_budget_is_warned_of() {
-        let facts = Facts { budget_set: Some(false), ..Facts::default() };
-        let files = Files::new("ralph/tasks.json", include_str!("../dialect/testdata/tasks.json"));
-        let rules = |files: &Files| -> Vec<&str> {
+        let facts = LintFacts { budget_set: Some(false), ..LintFacts::default() };
+        let files = TaskTexts::new("ralph/tasks.json", include_str!("../dialect/testdata/tasks.json"));
+        let rules = |files: &TaskTexts| -> Vec<&str> {
             lint(Dialect::Plan, files, &facts).diagnostics.iter().map(|d| d.rule).collect()
         };
         assert_eq!(rules(&files), ["missing-budget", "missing-prd", "no-acceptance-criteria"]);

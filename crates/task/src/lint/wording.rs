@@ -2,7 +2,7 @@
 
 use super::Diagnostic;
 use crate::criterion::{Check, Span};
-use crate::dialect::{Dialect, Files, TaskFile};
+use crate::dialect::{Dialect, TaskFile, TaskTexts};
 
 /// Words that sound like a condition and name none.
 const VAGUE: &[&str] = &[
@@ -63,7 +63,7 @@ const MAX_SENTENCES: usize = 3;
 /// What a template has before somebody fills it in.
 const PLACEHOLDERS: &[&str] = &["ORG/REPO", "your-org/", "ralph/feature-name"];
 
-pub(super) fn check(task: &TaskFile, files: &Files, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
     let file = files.name();
     for criterion in &task.criteria {
         // A criterion with a check of its own is as exact as its check; a story is judged by its own criteria.
@@ -157,11 +157,11 @@ fn placeholders(task: &TaskFile, file: &str, found: &mut Vec<Diagnostic>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Facts, lint};
+    use super::super::{LintFacts, lint};
     use super::*;
 
     fn rules(dialect: Dialect, text: &str) -> Vec<&'static str> {
-        let report = lint(dialect, &Files::new(dialect.main_file(), text), &Facts::default());
+        let report = lint(dialect, &TaskTexts::new(dialect.main_file(), text), &LintFacts::default());
         let own = ["vague-criterion", "too-large", "placeholder"];
         report.diagnostics.iter().map(|d| d.rule).filter(|rule| own.contains(rule)).collect()
     }

@@ -144,7 +144,7 @@ pub fn two_reverts(s: &mut Scene) {
     s.good_start(2, 3);
 }
 
-/// Healthy: a build is asked for by a plain request until it is over, then the code is mended.
+/// Healthy: a build is asked for by a plain request until it is over, then the code is fixed.
 pub fn polls_a_build(s: &mut Scene) {
     for _ in 0..6 {
         let polls = s.rng.between(4, 8);

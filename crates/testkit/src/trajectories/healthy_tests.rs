@@ -148,7 +148,7 @@ pub fn step_by_step(s: &mut Scene) {
     s.step();
 }
 
-/// Tests first: failing ones are added, then mended.
+/// Tests first: failing ones are added, then fixed.
 pub fn test_first(s: &mut Scene) {
     for _ in 0..5 {
         s.fail_new();

@@ -99,7 +99,7 @@ pub fn turns(s: &mut Scene) {
     }
 }
 
-/// Each session waits for CI by asking again and again, then mends what it said.
+/// Each session waits for CI by asking again and again, then fixes what it said.
 pub fn waits_for_ci(s: &mut Scene) {
     for _ in 0..6 {
         let polls = s.rng.between(6, 12);
@@ -244,7 +244,7 @@ pub fn small_fixes(s: &mut Scene) {
     }
 }
 
-/// A feature is built, then its own lines are mended here and there; everything passes, no test is added.
+/// A feature is built, then its own lines are fixed here and there; everything passes, no test is added.
 pub fn refines_its_own(s: &mut Scene) {
     s.good_start(1, 2);
     let path = s.source("core");

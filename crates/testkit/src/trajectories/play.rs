@@ -8,7 +8,7 @@ use super::scene::{Scene, Step};
 use ralph_domain::event::{FileChange, SessionEnd};
 use ralph_domain::money::Usd;
 use ralph_domain::stuck::patch;
-use ralph_domain::stuck::{Call, Ending, Evidence, SessionWatch, Trace, failure, plan};
+use ralph_domain::stuck::{Ending, Evidence, SessionCall, SessionWatch, Trace, failure, plan};
 use ralph_evidence::failing;
 use ralph_evidence::test_report::TestScanner;
 use std::collections::BTreeMap;
@@ -166,7 +166,7 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
     scanner.feed(output.as_bytes());
     let mut watch = SessionWatch::default();
     for call in &step.calls {
-        watch.call(Call::of(&call.name, &call.input, Some(&call.result), call.failed));
+        watch.call(SessionCall::of(&call.name, &call.input, Some(&call.result), call.failed));
     }
     for _ in 0..step.monologue {
         watch.message("words");

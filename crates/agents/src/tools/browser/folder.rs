@@ -1,6 +1,6 @@
 //! The folder of one browser: its profile and the two pipes, seen from this side and from where the browser runs.
 //!
-//! Behind a fence the folder stands where a hostile command can write, too. So everything here is opened by way of
+//! In a sandbox the folder stands where a hostile command can write, too. So everything here is opened by way of
 //! descriptors and never through a link: what that command puts in the place of a pipe is not what we write to.
 
 use nix::errno::Errno;
@@ -15,16 +15,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of our own that goes with us.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct TempFolder {
     outside: PathBuf,
     /// As the browser sees it.
     pub(super) inside: PathBuf,
     opened: OwnedFd,
-    /// Whether the browser runs behind a fence.
-    pub(super) fenced: bool,
+    /// Whether the browser runs in a sandbox.
+    pub(super) sandboxed: bool,
 }
 
-impl Folder {
+impl TempFolder {
     /// Makes one that commands of this sandbox can use; in `temp`, where it shares the whole machine.
     pub(super) fn new(sandbox: &dyn Sandbox, temp: &Path) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -42,7 +42,7 @@ impl Folder {
         mkdirat(&above, name.as_str(), Mode::S_IRWXU)?;
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let opened = openat(&above, name.as_str(), flags, Mode::empty())?;
-        Ok(Self { outside, inside, opened, fenced: exchange.is_some() })
+        Ok(Self { outside, inside, opened, sandboxed: exchange.is_some() })
     }
 
     /// Makes a pipe, open for both ways, so that opening waits for nobody. Returns its path as the browser sees it.
@@ -58,7 +58,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         remove(&self.outside);
     }

@@ -12,9 +12,9 @@ const WAIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether an element is there.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is to be done, and where.
+/// One input to a page: what is done, and where.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Touch<'a> {
+pub(crate) struct PageInput<'a> {
     pub(crate) action: &'a str,
     pub(crate) selector: Option<&'a str>,
     pub(crate) value: Option<&'a str>,
@@ -29,7 +29,7 @@ pub(super) fn no_such(selector: &str) -> String {
 }
 
 /// Does it.
-pub(super) fn touch(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
+pub(super) fn touch(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     match touch.action {
         "click" => {
             let point = point(page, touch, halt)?;
@@ -48,7 +48,7 @@ pub(super) fn touch(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<()
 }
 
 /// The middle of the element, brought into view; or the position that was given.
-fn point(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(f64, f64), String> {
+fn point(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(f64, f64), String> {
     let selector = match (touch.selector, touch.position) {
         (Some(selector), _) => selector,
         (None, Some(position)) => return Ok(position),
@@ -61,7 +61,7 @@ fn point(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(f64, f64), S
         json!(selector)
     );
     let found = page.evaluate(&script, halt)?;
-    let at = |place: usize| found.get(place).and_then(Value::as_f64);
+    let at = |index: usize| found.get(index).and_then(Value::as_f64);
     match (at(0), at(1), at(2), at(3)) {
         (Some(x), Some(y), Some(width), Some(height)) if width > 0.0 && height > 0.0 => Ok((x, y)),
         (Some(_), ..) => Err(format!("`{selector}` is there, but it has no size and cannot be reached")),
@@ -85,7 +85,7 @@ fn mouse(page: &mut Page, kind: &str, point: (f64, f64), more: Value, halt: &Hal
 }
 
 /// Types into the element, in the place of what stands there; without a selector, where the cursor is.
-fn type_text(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
+fn type_text(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     let value = touch.value.ok_or("`type` needs a `value`: the text to type")?;
     if let Some(selector) = touch.selector
         && choose(page, selector, value, halt)?
@@ -130,7 +130,7 @@ fn choose(page: &mut Page, selector: &str, value: &str, halt: &Halt) -> Result<b
     }
 }
 
-fn press(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
+fn press(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     let value = touch
         .value
         .ok_or("`press` needs a `value`: a key like Enter, Tab, Escape, ArrowDown or a character")?;
@@ -183,7 +183,7 @@ fn key(page: &mut Page, name: &str, halt: &Halt) -> Result<(), String> {
 }
 
 /// Scrolls by pixels, the page or an element; without a number, until the element is in view.
-fn scroll(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
+fn scroll(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     let pixels: Option<f64> = match touch.value {
         None => None,
         Some(value) => Some(
@@ -212,7 +212,7 @@ fn scroll(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> 
 }
 
 /// Waits until an element is there, or for some milliseconds.
-fn wait(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
+fn wait(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     let length = match touch.value {
         None => None,
         Some(value) => {
@@ -228,7 +228,7 @@ fn wait(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
     let begun = Instant::now();
     let Some(selector) = touch.selector else {
         let length = length.ok_or("`wait` needs a `selector`, or a `value` in milliseconds")?;
-        page.hear(begun + length, halt, |_| false)?;
+        page.wait_until(begun + length, halt, |_| false)?;
         return Ok(());
     };
     let until = begun + length.unwrap_or(WAIT);
@@ -240,6 +240,6 @@ fn wait(page: &mut Page, touch: Touch<'_>, halt: &Halt) -> Result<(), String> {
         if Instant::now() >= until {
             return Err(no_such(selector));
         }
-        page.hear(until.min(Instant::now() + LOOK), halt, |_| false)?;
+        page.wait_until(until.min(Instant::now() + LOOK), halt, |_| false)?;
     }
 }

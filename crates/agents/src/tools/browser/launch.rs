@@ -1,7 +1,7 @@
 //! Starting Chromium: through a lane of the sandbox, with a fresh profile, spoken to over two named pipes. No port is
 //! opened, so nobody else on the machine can drive it, and it ends by itself when this process closes the pipes.
 
-use super::folder::Folder;
+use super::folder::TempFolder;
 use crate::tools::process::Background;
 use ralph_domain::ports::{ExecRequest, Sandbox};
 use std::fs::File;
@@ -11,22 +11,22 @@ use std::time::Duration;
 /// What is said where there is no Chromium.
 pub(super) const MISSING: &str = "there is no Chromium here (tried $RALPH_CHROMIUM, chromium, chromium-browser, \
      google-chrome). On Debian and Ubuntu: apt-get install chromium. Go on without a browser, or install it";
-/// What is said where the fence allows none.
-const NO_SOCKETS: &str = "no browser runs behind this fence (Landlock), which allows no local sockets. Go on without one; \
+/// What is said where the sandbox allows none.
+const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Go on without one; \
      people can start the run with `--isolation bwrap`";
 /// The exit code of our script where there is none.
 pub(super) const MISSING_CODE: i32 = 127;
 /// Time between the polite signal and the final one.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// `$1` says whether there is a fence, `$2` and `$3` are the pipes, the rest are Chromium's arguments.
+/// `$1` says whether there is a sandbox, `$2` and `$3` are the pipes, the rest are Chromium's arguments.
 ///
-/// Behind a fence Chromium cannot build another one. Every command has a network of its own there, so the way to a server on
-/// this machine, too, leads through the proxy, which knows the ports of the fence's other commands.
+/// In a sandbox Chromium cannot build another one. Every command has a network of its own there, so the way to a server on
+/// this machine, too, leads through the proxy, which knows the ports of the sandbox's other commands.
 const SCRIPT: &str = r#"
-fenced="$1" to="$2" from="$3"; shift 3
-if [ -n "$fenced" ] || [ "$(id -u)" = 0 ]; then set -- --no-sandbox "$@"; fi
-if [ -n "$fenced" ] && [ -n "${http_proxy:-}" ]; then
+sandboxed="$1" to="$2" from="$3"; shift 3
+if [ -n "$sandboxed" ] || [ "$(id -u)" = 0 ]; then set -- --no-sandbox "$@"; fi
+if [ -n "$sandboxed" ] && [ -n "${http_proxy:-}" ]; then
     set -- "--proxy-server=$http_proxy" '--proxy-bypass-list=<-loopback>' "$@"
 fi
 for program in "${RALPH_CHROMIUM:-}" chromium chromium-browser google-chrome; do
@@ -71,7 +71,7 @@ pub(super) struct Chromium {
     /// Its process.
     pub(super) process: Background,
     // After the process: its folder goes when it is gone.
-    _folder: Folder,
+    _folder: TempFolder,
 }
 
 /// Starts one.
@@ -79,14 +79,14 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
     if sandbox.exchange().is_some_and(|exchange| !exchange.sockets) {
         return Err(NO_SOCKETS.to_owned());
     }
-    let folder = Folder::new(sandbox, temp)
+    let folder = TempFolder::new(sandbox, temp)
         .map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let pipe =
         |name: &str| folder.pipe(name).map_err(|errno| format!("no pipe for the browser: {}", errno.desc()));
     let (to_path, to) = pipe("to")?;
     let (from_path, from) = pipe("from")?;
-    let fenced = if folder.fenced { "fenced" } else { "" };
-    let mut argv = ["sh", "-c", SCRIPT, "sh", fenced, &to_path, &from_path].map(str::to_owned).to_vec();
+    let sandboxed = if folder.sandboxed { "sandboxed" } else { "" };
+    let mut argv = ["sh", "-c", SCRIPT, "sh", sandboxed, &to_path, &from_path].map(str::to_owned).to_vec();
     argv.extend(ARGS.iter().map(|arg| (*arg).to_owned()));
     argv.push(format!("--user-data-dir={}", folder.inside.join("profile").display()));
     argv.push("about:blank".to_owned());

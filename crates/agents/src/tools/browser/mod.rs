@@ -7,7 +7,7 @@ mod page;
 mod shot;
 mod wire;
 
-pub(crate) use input::Touch;
+pub(crate) use input::PageInput;
 pub(crate) use shot::Shot;
 
 use crate::tools::halt::Halt;
@@ -16,7 +16,7 @@ use ralph_domain::ports::Sandbox;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use wire::Wire;
+use wire::DevTools;
 
 /// The browser that is meant where a call names none.
 pub(crate) const MAIN: &str = "main";
@@ -40,9 +40,9 @@ impl Default for Browsers {
     }
 }
 
-/// What a look at a page gives.
+/// A page as a model sees it: its text and a picture.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct PageView {
     /// In words: address, title, errors, text.
     pub(crate) text: String,
     /// The picture in base64, and its size in the page.
@@ -61,7 +61,7 @@ impl Browsers {
         url: &str,
         sandbox: &dyn Sandbox,
         halt: &Halt,
-    ) -> Result<Look, String> {
+    ) -> Result<PageView, String> {
         let mut all = self.all();
         if all.get(name).is_some_and(|page| !page.wire.alive()) {
             all.remove(name);
@@ -74,28 +74,28 @@ impl Browsers {
                     names.join(", ")
                 ));
             }
-            let page = Page::take(Wire::new(launch::launch(sandbox, &self.temp)?), halt)?;
+            let page = Page::take(DevTools::new(launch::launch(sandbox, &self.temp)?), halt)?;
             all.insert(name.to_owned(), page);
         }
         let page = all.get_mut(name).ok_or("the browser is gone")?;
         page.open(url, halt)?;
-        look(page, Shot::Window, halt)
+        page_view(page, Shot::Window, halt)
     }
 
     /// A picture of what the browser shows.
-    pub(crate) fn shoot(&self, name: &str, shot: Shot<'_>, halt: &Halt) -> Result<Look, String> {
-        self.with(name, |page| look(page, shot, halt))
+    pub(crate) fn shoot(&self, name: &str, shot: Shot<'_>, halt: &Halt) -> Result<PageView, String> {
+        self.with(name, |page| page_view(page, shot, halt))
     }
 
     /// Does something with the page and looks at what came of it.
-    pub(crate) fn touch(&self, name: &str, touch: Touch<'_>, halt: &Halt) -> Result<Look, String> {
+    pub(crate) fn touch(&self, name: &str, touch: PageInput<'_>, halt: &Halt) -> Result<PageView, String> {
         self.with(name, |page| {
             input::touch(page, touch, halt)?;
             let mut tries = 0;
             loop {
                 tries += 1;
                 page.after_action(halt)?;
-                match look(page, Shot::Window, halt) {
+                match page_view(page, Shot::Window, halt) {
                     // The page went away under our eyes: the action leads to another one.
                     Err(_) if tries < TRIES && halt.get().is_none() && page.wire.alive() => {}
                     seen => return seen,
@@ -138,9 +138,9 @@ impl Drop for Browsers {
     }
 }
 
-fn look(page: &mut Page, shot: Shot<'_>, halt: &Halt) -> Result<Look, String> {
+fn page_view(page: &mut Page, shot: Shot<'_>, halt: &Halt) -> Result<PageView, String> {
     let picture = shot::take(page, shot, halt)?;
-    Ok(Look { text: page.describe(halt)?, picture })
+    Ok(PageView { text: page.describe(halt)?, picture })
 }
 
 fn nobody(name: &str, all: &BTreeMap<String, Page>) -> String {

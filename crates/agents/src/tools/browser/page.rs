@@ -1,6 +1,6 @@
 //! One page: opening it, waiting for it, hearing what goes wrong in it.
 
-use super::wire::Wire;
+use super::wire::DevTools;
 use crate::tools::halt::Halt;
 use ralph_domain::text;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ const REQUESTS_MAX: usize = 500;
 /// A page in a browser of its own.
 #[derive(Debug)]
 pub(super) struct Page {
-    pub(super) wire: Wire,
+    pub(super) wire: DevTools,
     troubles: Vec<String>,
     more: usize,
     requests: BTreeMap<String, String>,
@@ -45,7 +45,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Takes over the first page of a fresh browser.
-    pub(super) fn take(mut wire: Wire, halt: &Halt) -> Result<Self, String> {
+    pub(super) fn take(mut wire: DevTools, halt: &Halt) -> Result<Self, String> {
         let targets = wire.call("Target.getTargets", json!({}), halt)?;
         let page = targets
             .get("targetInfos")
@@ -90,7 +90,7 @@ impl Page {
                 self.wire.call(method, json!({}), halt)?;
             }
         }
-        self.hear(Instant::now(), halt, |_| false)?;
+        self.wait_until(Instant::now(), halt, |_| false)?;
         self.loading = true;
         self.quiet = false;
         let went = self.wire.call("Page.navigate", json!({ "url": url }), halt)?;
@@ -103,13 +103,13 @@ impl Page {
 
     /// Waits for a page that is loading, then for its network.
     pub(super) fn settle(&mut self, halt: &Halt) -> Result<(), String> {
-        if !self.hear(Instant::now() + LOAD, halt, |page| !page.loading)? {
+        if !self.wait_until(Instant::now() + LOAD, halt, |page| !page.loading)? {
             self.trouble(format!("the page is still loading after {} s", LOAD.as_secs()));
             return Ok(());
         }
-        self.hear(Instant::now() + QUIET, halt, |page| page.quiet)?;
+        self.wait_until(Instant::now() + QUIET, halt, |page| page.quiet)?;
         self.calm(halt);
-        self.hear(Instant::now(), halt, |_| false)?;
+        self.wait_until(Instant::now(), halt, |_| false)?;
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Page {
     /// What an action has set going: a new page, or only a moment.
     pub(super) fn after_action(&mut self, halt: &Halt) -> Result<(), String> {
         self.calm(halt);
-        self.hear(Instant::now(), halt, |_| false)?;
+        self.wait_until(Instant::now(), halt, |_| false)?;
         if self.loading { self.settle(halt) } else { Ok(()) }
     }
 
@@ -150,7 +150,7 @@ impl Page {
         let script = "({ url: location.href, title: document.title, \
              text: (document.body ? document.body.innerText : '').slice(0, 20000) })";
         let page = self.evaluate(script, halt)?;
-        self.hear(Instant::now(), halt, |_| false)?;
+        self.wait_until(Instant::now(), halt, |_| false)?;
         let body = text_of(&page, "/text");
         let body: Vec<&str> = body.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let body = body.join("\n");
@@ -158,7 +158,7 @@ impl Page {
         let cut = if shown.len() < body.len() { "\n[text cut]" } else { "" };
         let mut all =
             format!("{} “{}”\n", text_of(&page, "/url"), text::one_line(&text_of(&page, "/title"), 200));
-        all.push_str(&self.tell_troubles());
+        all.push_str(&self.report_problems());
         all.push_str(&match shown.is_empty() {
             true => "the page shows no text".to_owned(),
             false => format!("text of the page:\n{shown}{cut}"),
@@ -166,7 +166,7 @@ impl Page {
         Ok(all)
     }
 
-    fn tell_troubles(&mut self) -> String {
+    fn report_problems(&mut self) -> String {
         let troubles = std::mem::take(&mut self.troubles);
         let more = std::mem::take(&mut self.more);
         if troubles.is_empty() {
@@ -191,7 +191,7 @@ impl Page {
     }
 
     /// Listens to the page until `enough`, or until `until`; says whether it was enough.
-    pub(super) fn hear(
+    pub(super) fn wait_until(
         &mut self,
         until: Instant,
         halt: &Halt,

@@ -46,7 +46,7 @@ fn element(page: &mut Page, selector: &str, halt: &Halt) -> Result<(f64, f64, f6
         json!(selector)
     );
     let found = page.evaluate(&script, halt)?;
-    let at = |place: usize| found.get(place).and_then(Value::as_f64);
+    let at = |index: usize| found.get(index).and_then(Value::as_f64);
     let (Some(x), Some(y), Some(width), Some(height)) = (at(0), at(1), at(2), at(3)) else {
         return Err(super::input::no_such(selector));
     };

@@ -16,11 +16,11 @@ const EVENTS_MAX: usize = 2000;
 /// How often it is looked whether the session is to end or the browser has died.
 const STEP: Duration = Duration::from_millis(50);
 /// Longest command.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Speaks to one Chromium.
+/// A connection to one Chromium over the DevTools protocol.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct DevTools {
     chromium: Chromium,
     next: u64,
     buffer: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Wire {
     session: Option<String>,
 }
 
-impl Wire {
+impl DevTools {
     pub(super) fn new(chromium: Chromium) -> Self {
         Self { chromium, next: 1, buffer: Vec::new(), searched: 0, events: VecDeque::new(), session: None }
     }
@@ -61,8 +61,8 @@ impl Wire {
             message["sessionId"] = json!(session);
         }
         self.send(message)?;
-        let until = Instant::now() + PATIENCE;
-        let late = || format!("the browser did not answer {method} within {} s", PATIENCE.as_secs());
+        let until = Instant::now() + TIMEOUT;
+        let late = || format!("the browser did not answer {method} within {} s", TIMEOUT.as_secs());
         loop {
             let Some(mut answer) = self.receive(until, halt)? else { return Err(late()) };
             if answer.get("id").and_then(Value::as_u64) != Some(id) {
@@ -118,7 +118,7 @@ impl Wire {
     fn send(&mut self, message: Value) -> Result<(), String> {
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             match self.chromium.to.write(rest) {
@@ -190,12 +190,12 @@ impl Wire {
 
     fn why_dead(&self) -> String {
         use super::launch::{MISSING, MISSING_CODE};
-        use crate::tools::process::Ended;
+        use crate::tools::process::ProcessEnd;
         use ralph_domain::ports::ExecEnd;
         let view = self.chromium.process.view();
         let state = view.state();
         match &state.ended {
-            Some(Ended::Exec(ExecEnd::Exited(MISSING_CODE))) => MISSING.to_owned(),
+            Some(ProcessEnd::Exec(ExecEnd::Exited(MISSING_CODE))) => MISSING.to_owned(),
             Some(ended) => {
                 let output = state.output();
                 let last = ralph_domain::text::one_line(ralph_domain::text::tail(&output, 600), 600);

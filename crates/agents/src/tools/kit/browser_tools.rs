@@ -1,10 +1,10 @@
 //! `openBrowser` and `closeBrowser`.
 
 use super::screenshot::shown;
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::browser::MAIN;
-use crate::tools::place::Access;
+use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;
 use serde_json::json;
 
@@ -29,24 +29,24 @@ impl Tool for OpenBrowser {
     fn what(&self, args: &Args<'_>) -> String {
         args.str("url").to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
-        let url = address(args.str("url"), desk)?;
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
+        let url = address(args.str("url"), context)?;
         let name = args.maybe("name").unwrap_or(MAIN);
-        let look = desk.browsers.open(name, &url, desk.sandbox, desk.halt)?;
-        shown(look, desk)
+        let look = context.browsers.open(name, &url, context.sandbox, context.halt)?;
+        shown(look, context)
     }
 }
 
 /// The address to open; files only of the workspace.
-fn address(given: &str, desk: &Desk<'_>) -> Result<String, String> {
+fn address(given: &str, context: &ToolContext<'_>) -> Result<String, String> {
     let lower = given.to_ascii_lowercase();
     if lower.starts_with("http://") || lower.starts_with("https://") || lower == "about:blank" {
         return Ok(given.to_owned());
     }
     if lower.starts_with("file://") {
         let path = given.get("file://".len()..).unwrap_or_default();
-        let path = desk.place.file(path, Access::Read)?;
-        return Ok(format!("file://{}", desk.sandbox.root().join(path).display()));
+        let path = context.path_rules.file(path, PathAccess::Read)?;
+        return Ok(format!("file://{}", context.sandbox.root().join(path).display()));
     }
     if !given.contains("://") && !given.contains(char::is_whitespace) && given.starts_with("localhost") {
         return Ok(format!("http://{given}"));
@@ -64,9 +64,9 @@ impl Tool for CloseBrowser {
     fn what(&self, args: &Args<'_>) -> String {
         args.maybe("name").unwrap_or(MAIN).to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let name = args.maybe("name").unwrap_or(MAIN);
-        desk.browsers.close(name)?;
-        Ok(Made::text(format!("browser `{name}` is closed")))
+        context.browsers.close(name)?;
+        Ok(ToolOutcome::text(format!("browser `{name}` is closed")))
     }
 }

@@ -1,6 +1,6 @@
 //! `done`: the agent says that everything is done. The engine then looks for itself.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::ports::WriteMode;
@@ -24,12 +24,13 @@ impl Tool for Done {
     fn what(&self, args: &Args<'_>) -> String {
         args.str("summary").to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let summary = text::head(args.str("summary").trim(), SUMMARY_MAX);
         let content = format!("{summary}\n");
-        desk.sandbox
-            .write(desk.done_file, content.as_bytes(), WriteMode::Replace)
-            .map_err(|error| format!("{} could not be written: {error}", desk.done_file.display()))?;
-        Ok(Made { done: Some(summary.to_owned()), ..Made::text("noted; the checks decide") })
+        context
+            .sandbox
+            .write(context.done_file, content.as_bytes(), WriteMode::Replace)
+            .map_err(|error| format!("{} could not be written: {error}", context.done_file.display()))?;
+        Ok(ToolOutcome { done: Some(summary.to_owned()), ..ToolOutcome::text("noted; the checks decide") })
     }
 }

@@ -1,8 +1,8 @@
 //! `editFile`: one exact replacement.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::place::Access;
+use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::ports::WriteMode;
 use ralph_domain::text;
@@ -27,17 +27,18 @@ impl Tool for EditFile {
     fn what(&self, args: &Args<'_>) -> String {
         args.str("path").to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let given = args.str("path");
-        let path = desk.place.file(given, Access::Write)?;
-        let bytes = desk.sandbox.read(&path).map_err(|error| error.to_string())?;
+        let path = context.path_rules.file(given, PathAccess::Write)?;
+        let bytes = context.sandbox.read(&path).map_err(|error| error.to_string())?;
         let bytes = bytes.ok_or_else(|| format!("there is no file `{given}`; writeFile makes one"))?;
         let content = String::from_utf8(bytes).map_err(|_| format!("`{given}` is not text"))?;
         let (edited, line) = replaced(given, &content, args.str("old"), args.str("new"))?;
-        desk.sandbox
+        context
+            .sandbox
             .write(&path, edited.as_bytes(), WriteMode::Replace)
             .map_err(|error| error.to_string())?;
-        Ok(Made::text(format!("edited `{given}` at line {line}")))
+        Ok(ToolOutcome::text(format!("edited `{given}` at line {line}")))
     }
 }
 

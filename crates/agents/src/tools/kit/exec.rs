@@ -1,6 +1,6 @@
 //! `exec`: a command that ends by itself.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::bounded::Tail;
 use crate::session::capture::Capture;
 use crate::tools::args::Args;
@@ -48,22 +48,22 @@ impl Tool for Exec {
         args.str("command").to_owned()
     }
 
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let timeout = Duration::from_secs(args.number("timeout").unwrap_or(TIMEOUT));
         let mut request = ExecRequest::new(crate::tools::shell(args.str("command")));
-        request.cwd = desk.place.folder(args.maybe("cwd"))?;
+        request.cwd = context.path_rules.folder(args.maybe("cwd"))?;
         request.timeout = Some(timeout);
-        let file = format!("tool-{}.log", desk.number);
-        let mut sink = Sink {
-            capture: Capture::new(desk.folder, &file, desk.redactor),
+        let file = format!("tool-{}.log", context.number);
+        let mut sink = OutputSink {
+            capture: Capture::new(context.folder, &file, context.redactor),
             tail: Tail::new(BYTES),
             lines: 0,
-            desk,
+            context,
         };
-        let outcome = desk.sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
+        let outcome = context.sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
         let (lines, cut) = (sink.lines, sink.tail.truncated());
         let shown = sink.tail.text();
-        let kept = sink.capture.finish().file.map(|name| desk.folder.join(name));
+        let kept = sink.capture.finish().file.map(|name| context.folder.join(name));
         let took = text::duration(outcome.duration);
         let line = match outcome.end {
             ExecEnd::Exited(code) => format!("exit code {code} after {took}"),
@@ -86,9 +86,9 @@ impl Tool for Exec {
             ));
         }
         if cut || last.len() < shown.len() {
-            let place = kept.as_ref().map(|path| format!("; the whole output is in {}", path.display()));
+            let where_kept = kept.as_ref().map(|path| format!("; the whole output is in {}", path.display()));
             let showing = last.lines().count();
-            text.push_str(&format!("\n[last {showing} of {lines} lines{}]", place.unwrap_or_default()));
+            text.push_str(&format!("\n[last {showing} of {lines} lines{}]", where_kept.unwrap_or_default()));
         } else if let Some(path) = &kept {
             // Everything was shown.
             std::fs::remove_file(path).ok();
@@ -100,33 +100,33 @@ impl Tool for Exec {
             text.push_str(last);
         }
         let failed = !outcome.end.success();
-        Ok(Made {
+        Ok(ToolOutcome {
             text,
             line,
             exit_code: outcome.end.code(),
             failed,
             survivors: outcome.survivors,
-            ..Made::default()
+            ..ToolOutcome::default()
         })
     }
 }
 
-struct Sink<'a> {
+struct OutputSink<'a> {
     capture: Capture<'a>,
     tail: Tail,
     lines: u64,
-    desk: &'a Desk<'a>,
+    context: &'a ToolContext<'a>,
 }
 
-impl ExecSink for Sink<'_> {
+impl ExecSink for OutputSink<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.capture.push(stream, bytes);
         self.tail.push(bytes);
-        (self.desk.printed)(stream, bytes);
+        (self.context.printed)(stream, bytes);
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
-        match self.desk.halt.get() {
+        match self.context.halt.get() {
             Some(stop) => ControlFlow::Break(stop.cause()),
             None => ControlFlow::Continue(()),
         }

@@ -1,9 +1,9 @@
 //! `interact`: hands for a page.
 
 use super::screenshot::shown;
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::browser::{MAIN, Touch};
+use crate::tools::browser::{MAIN, PageInput};
 use ralph_domain::model::ToolSpec;
 use serde_json::json;
 
@@ -38,13 +38,13 @@ impl Tool for Interact {
     fn what(&self, args: &Args<'_>) -> String {
         [args.str("action"), args.str("selector"), args.str("value")].join(" ")
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
-        let touch = Touch {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
+        let touch = PageInput {
             action: args.str("action"),
             selector: args.maybe("selector"),
             value: args.maybe("value"),
             position: args.point("position"),
         };
-        shown(desk.browsers.touch(args.maybe("name").unwrap_or(MAIN), touch, desk.halt)?, desk)
+        shown(context.browsers.touch(args.maybe("name").unwrap_or(MAIN), touch, context.halt)?, context)
     }
 }

@@ -1,6 +1,6 @@
 //! `listFiles`: names by a glob.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::ports::Sandbox;
@@ -43,13 +43,13 @@ impl Tool for ListFiles {
         [args.maybe("path"), args.maybe("pattern")].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
-        let folder = desk.place.folder(args.maybe("path"))?;
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
+        let folder = context.path_rules.folder(args.maybe("path"))?;
         let pattern = args.maybe("pattern").map(|pattern| pattern.trim_start_matches("./").to_owned());
         let deep =
             args.flag("recursive") || pattern.as_deref().is_some_and(|p| p.contains('/') || p.contains("**"));
         let mut walk = Walk {
-            sandbox: desk.sandbox,
+            sandbox: context.sandbox,
             folder: &folder,
             pattern,
             deep,
@@ -57,7 +57,7 @@ impl Tool for ListFiles {
             more: 0,
             tired: false,
         };
-        walk.go(desk)?;
+        walk.go(context)?;
         let (found, more, tired) = (walk.found, walk.more, walk.tired);
         let total = found.len() + more;
         let line = text::count(total, "name");
@@ -71,7 +71,7 @@ impl Tool for ListFiles {
         if tired {
             text.push_str("\n[too many folders; not all were looked into]");
         }
-        Ok(Made { text, line, ..Made::default() })
+        Ok(ToolOutcome { text, line, ..ToolOutcome::default() })
     }
 }
 
@@ -86,17 +86,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn go(&mut self, desk: &Desk<'_>) -> Result<(), String> {
+    fn go(&mut self, context: &ToolContext<'_>) -> Result<(), String> {
         let mut waiting = VecDeque::from([PathBuf::new()]);
         let mut looked = 0;
         while let Some(below) = waiting.pop_front() {
             looked += 1;
-            if looked > FOLDERS || desk.halt.get().is_some() {
+            if looked > FOLDERS || context.halt.get().is_some() {
                 self.tired = true;
                 break;
             }
-            let place = self.folder.join(&below);
-            let names = match self.sandbox.list(&place) {
+            let folder = self.folder.join(&below);
+            let names = match self.sandbox.list(&folder) {
                 Ok(names) => names,
                 Err(error) if looked == 1 => return Err(error.to_string()),
                 // A folder that cannot be read does not spoil the list of the others.
@@ -105,10 +105,10 @@ impl Walk<'_> {
             for name in names {
                 let path = below.join(&name);
                 // The engine's own folder and git's are not the agent's business.
-                if name == ".git" || (name == ".ralph" && place.as_os_str().is_empty()) {
+                if name == ".git" || (name == ".ralph" && folder.as_os_str().is_empty()) {
                     continue;
                 }
-                let is_folder = self.is_folder(&place.join(&name));
+                let is_folder = self.is_folder(&folder.join(&name));
                 let wanted = self.keep(&path, is_folder);
                 if is_folder && self.deep && (wanted || !HEAVY.contains(&name.as_str()) || self.names(&name))
                 {

@@ -15,7 +15,7 @@ mod write_file;
 use super::args::Args;
 use super::browser::Browsers;
 use super::halt::Halt;
-use super::place::Place;
+use super::path_rules::PathRules;
 use super::process::Processes;
 use ralph_domain::model::{Image, ToolSpec};
 use ralph_domain::ports::{Sandbox, Stream};
@@ -34,13 +34,13 @@ pub(crate) trait Tool: Send + Sync {
     /// On what it is used, in one line for people.
     fn what(&self, args: &Args<'_>) -> String;
     /// One call. `Err` says in words what went wrong; the model reads it.
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String>;
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String>;
 }
 
-/// What a call works with.
-pub(crate) struct Desk<'a> {
+/// What a tool call may use: sandbox, path rules, processes, browsers, limits.
+pub(crate) struct ToolContext<'a> {
     pub(crate) sandbox: &'a dyn Sandbox,
-    pub(crate) place: Place<'a>,
+    pub(crate) path_rules: PathRules<'a>,
     pub(crate) halt: &'a Halt,
     pub(crate) processes: &'a Processes,
     pub(crate) browsers: &'a Browsers,
@@ -55,9 +55,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) printed: &'a (dyn Fn(Stream, &[u8]) + Sync),
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct ToolOutcome {
     /// For the model.
     pub(crate) text: String,
     /// For people, in one line; the first line of the text where empty.
@@ -72,7 +72,7 @@ pub(crate) struct Made {
     pub(crate) done: Option<String>,
 }
 
-impl Made {
+impl ToolOutcome {
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }

@@ -1,6 +1,6 @@
 //! `stopProcess`, `getProcessOutput`, `listProcesses`.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
@@ -26,9 +26,9 @@ impl Tool for StopProcess {
     fn what(&self, args: &Args<'_>) -> String {
         args.str("name").to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let name = args.str("name");
-        Ok(Made::text(match desk.processes.stop(name)? {
+        Ok(ToolOutcome::text(match context.processes.stop(name)? {
             None => format!("`{name}` is stopped"),
             Some(how) => format!("`{name}` {how} before"),
         }))
@@ -58,12 +58,16 @@ impl Tool for GetProcessOutput {
     fn what(&self, args: &Args<'_>) -> String {
         args.str("name").to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
-        let (listed, output) = desk.processes.look(args.str("name"))?;
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
+        let (listed, output) = context.processes.output(args.str("name"))?;
         let lines = usize::try_from(args.number("lines").unwrap_or(LINES)).unwrap_or(usize::MAX);
         let shown = text::tail(text::tail_lines(&output, lines), BYTES);
         let shown = if shown.trim().is_empty() { "[no output so far]" } else { shown };
-        Ok(Made { text: format!("{}\n{shown}", listed.line()), line: listed.line(), ..Made::default() })
+        Ok(ToolOutcome {
+            text: format!("{}\n{shown}", listed.line()),
+            line: listed.line(),
+            ..ToolOutcome::default()
+        })
     }
 }
 
@@ -79,13 +83,13 @@ impl Tool for ListProcesses {
     fn what(&self, _: &Args<'_>) -> String {
         String::new()
     }
-    fn call(&self, _: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
-        let all = desk.processes.list();
+    fn call(&self, _: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
+        let all = context.processes.list();
         let lines: Vec<String> = all.iter().map(|one| one.line()).collect();
-        Ok(Made {
+        Ok(ToolOutcome {
             text: if lines.is_empty() { "no processes".to_owned() } else { lines.join("\n") },
             line: text::count(all.len(), "process"),
-            ..Made::default()
+            ..ToolOutcome::default()
         })
     }
 }

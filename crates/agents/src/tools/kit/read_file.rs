@@ -1,8 +1,8 @@
 //! `readFile`: a file, or some of its lines.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::place::Access;
+use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
 use serde_json::json;
@@ -41,14 +41,14 @@ impl Tool for ReadFile {
         args.str("path").to_owned()
     }
 
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let given = args.str("path");
-        let bytes = match own_log(given, desk.folder) {
+        let bytes = match own_log(given, context.folder) {
             Some(bytes) => bytes?,
             None => {
-                let path = desk.place.file(given, Access::Read)?;
-                let found = desk.sandbox.read(&path).map_err(|error| error.to_string())?;
-                found.ok_or_else(|| missing(given, &path, desk))?
+                let path = context.path_rules.file(given, PathAccess::Read)?;
+                let found = context.sandbox.read(&path).map_err(|error| error.to_string())?;
+                found.ok_or_else(|| missing(given, &path, context))?
             }
         };
         let content = String::from_utf8(bytes)
@@ -57,7 +57,7 @@ impl Tool for ReadFile {
     }
 }
 
-fn show(given: &str, content: &str, from: u64, limit: u64) -> Made {
+fn show(given: &str, content: &str, from: u64, limit: u64) -> ToolOutcome {
     let total = content.lines().count() as u64;
     let mut shown = String::new();
     let mut last = from.saturating_sub(1);
@@ -83,7 +83,7 @@ fn show(given: &str, content: &str, from: u64, limit: u64) -> Made {
         _ if cut || from > 1 || last < total => format!("lines {from} to {last} of {total} of `{given}`"),
         _ => format!("`{given}`, {}", text::count(total as usize, "line")),
     };
-    Made { text: format!("[{line}]\n{shown}"), line, ..Made::default() }
+    ToolOutcome { text: format!("[{line}]\n{shown}"), line, ..ToolOutcome::default() }
 }
 
 /// The bytes of a log that one of this session's tools has written.
@@ -106,9 +106,9 @@ fn own_log(given: &str, folder: &Path) -> Option<Result<Vec<u8>, String>> {
     })
 }
 
-fn missing(given: &str, path: &Path, desk: &Desk<'_>) -> String {
+fn missing(given: &str, path: &Path, context: &ToolContext<'_>) -> String {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let names = desk.sandbox.list(folder).unwrap_or_default();
+    let names = context.sandbox.list(folder).unwrap_or_default();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match text::nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("there is no file `{given}`; did you mean `{}`?", folder.join(near).display()),

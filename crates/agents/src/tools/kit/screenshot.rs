@@ -1,8 +1,8 @@
 //! `screenshot`: a picture of what a browser shows.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::browser::{Look, MAIN, Shot};
+use crate::tools::browser::{MAIN, PageView, Shot};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ralph_domain::model::{Image, ToolSpec};
@@ -30,24 +30,24 @@ impl Tool for Screenshot {
             .unwrap_or(if args.flag("fullPage") { "whole page" } else { "window" })
             .to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let shot = match (args.maybe("selector"), args.flag("fullPage")) {
             (Some(_), true) => return Err("take `selector` or `fullPage`, not both".to_owned()),
             (Some(selector), false) => Shot::Element(selector),
             (None, true) => Shot::FullPage,
             (None, false) => Shot::Window,
         };
-        let look = desk.browsers.shoot(args.maybe("name").unwrap_or(MAIN), shot, desk.halt)?;
-        shown(look, desk)
+        let look = context.browsers.shoot(args.maybe("name").unwrap_or(MAIN), shot, context.halt)?;
+        shown(look, context)
     }
 }
 
 /// A look at a page as a result: the words, the picture for the model, and the picture as a file for people.
-pub(super) fn shown(look: Look, desk: &Desk<'_>) -> Result<Made, String> {
+pub(super) fn shown(look: PageView, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
     let (base64, width, height) = look.picture;
     let bytes = STANDARD.decode(&base64).map_err(|error| format!("the picture is broken: {error}"))?;
-    let name = format!("screenshot-{}.png", desk.number);
-    let path = desk.folder.join(&name);
+    let name = format!("screenshot-{}.png", context.number);
+    let path = context.folder.join(&name);
     // A name that a command has put there is not followed.
     std::fs::remove_file(&path).ok();
     let kept =
@@ -55,10 +55,10 @@ pub(super) fn shown(look: Look, desk: &Desk<'_>) -> Result<Made, String> {
     // The model sees it anyway; without the file only people miss something.
     let place = if kept.is_ok() { format!(", kept as {name}") } else { String::new() };
     let line = format!("picture of {width}×{height}{place}");
-    Ok(Made {
+    Ok(ToolOutcome {
         text: format!("{line}\n{}", look.text),
         line,
         images: vec![Image { media_type: "image/png".to_owned(), base64 }],
-        ..Made::default()
+        ..ToolOutcome::default()
     })
 }

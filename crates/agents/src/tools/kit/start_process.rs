@@ -1,8 +1,8 @@
 //! `startProcess`: a server or watcher that goes on.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::process::{Ready, Signal, Start, address};
+use crate::tools::process::{ProcessStart, Ready, Signal, address};
 use ralph_domain::model::ToolSpec;
 use ralph_domain::text;
 use serde_json::json;
@@ -18,10 +18,10 @@ const NAME_MAX: usize = 60;
 
 pub(super) struct StartProcess;
 
-/// Where people outside the fence see what is at `url` inside.
-fn preview(url: &str, desk: &Desk<'_>) -> Option<String> {
+/// Where people outside the sandbox see what is at `url` inside.
+fn preview(url: &str, context: &ToolContext<'_>) -> Option<String> {
     // A preview is for people: where none can be had, the process runs all the same.
-    let shown = desk.sandbox.shown_at(address::port(url)?).ok()??;
+    let shown = context.sandbox.shown_at(address::port(url)?).ok()??;
     Some(format!(" (people see it at {shown})"))
 }
 
@@ -57,22 +57,22 @@ impl Tool for StartProcess {
         format!("{}: {}", args.str("name"), args.str("command"))
     }
 
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let name = args.str("name");
         if name.len() > NAME_MAX || name.chars().any(char::is_control) {
             return Err(format!("a process's name has at most {NAME_MAX} plain characters"));
         }
-        let start = Start {
+        let start = ProcessStart {
             name: name.to_owned(),
             command: args.str("command").to_owned(),
-            cwd: desk.place.folder(args.maybe("cwd"))?,
+            cwd: context.path_rules.folder(args.maybe("cwd"))?,
             env: args.pairs("env"),
             signal: args.maybe("readySignal").map(Signal::new),
         };
-        let (view, replaced) = desk.processes.start(start, desk.sandbox)?;
+        let (view, replaced) = context.processes.start(start, context.sandbox)?;
         let limit = Duration::from_secs(args.number("readyTimeout").unwrap_or(READY));
-        let ready = desk.processes.wait(&view, args.maybe("readySignal").is_some(), limit, desk.halt);
-        let (listed, output) = desk.processes.look(name)?;
+        let ready = context.processes.wait(&view, args.maybe("readySignal").is_some(), limit, context.halt);
+        let (listed, output) = context.processes.output(name)?;
         let output = text::tail(text::tail_lines(&output, LINES), BYTES);
         let output = match output.trim().is_empty() {
             true => "[no output so far]".to_owned(),
@@ -81,10 +81,10 @@ impl Tool for StartProcess {
         match ready {
             Ready::Yes => {
                 let before = if replaced { "; the old one of this name is ended" } else { "" };
-                let preview = listed.url.as_deref().and_then(|url| preview(url, desk)).unwrap_or_default();
+                let preview = listed.url.as_deref().and_then(|url| preview(url, context)).unwrap_or_default();
                 let place = listed.url.map(|url| format!(" at {url}")).unwrap_or_default();
                 let line = format!("`{name}` runs{place}{preview}{before}");
-                Ok(Made { text: format!("{line}\n{output}"), line, ..Made::default() })
+                Ok(ToolOutcome { text: format!("{line}\n{output}"), line, ..ToolOutcome::default() })
             }
             Ready::Ended(ended) => Err(format!("`{name}` {} before it was ready; {output}", ended.words())),
             Ready::NotYet => Err(format!(

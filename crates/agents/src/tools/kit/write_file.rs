@@ -1,8 +1,8 @@
 //! `writeFile`: a whole file.
 
-use super::{Desk, Made, Tool, spec};
+use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use crate::tools::place::Access;
+use crate::tools::path_rules::PathAccess;
 use ralph_domain::model::ToolSpec;
 use ralph_domain::ports::WriteMode;
 use ralph_domain::text;
@@ -26,12 +26,13 @@ impl Tool for WriteFile {
     fn what(&self, args: &Args<'_>) -> String {
         args.str("path").to_owned()
     }
-    fn call(&self, args: &Args<'_>, desk: &Desk<'_>) -> Result<Made, String> {
+    fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let (given, content) = (args.str("path"), args.str("content"));
-        let path = desk.place.file(given, Access::Write)?;
-        desk.sandbox
+        let path = context.path_rules.file(given, PathAccess::Write)?;
+        context
+            .sandbox
             .write(&path, content.as_bytes(), WriteMode::Replace)
             .map_err(|error| error.to_string())?;
-        Ok(Made::text(format!("wrote `{given}`, {}", text::count(content.len(), "byte"))))
+        Ok(ToolOutcome::text(format!("wrote `{given}`, {}", text::count(content.len(), "byte"))))
     }
 }

@@ -21,14 +21,14 @@ const REQUESTS_EVERY: Duration = Duration::from_secs(5);
 
 /// How a background command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ProcessEnd {
     /// By itself or by us.
     Exec(ExecEnd),
     /// It could not be started, or the sandbox broke.
     Failed(String),
 }
 
-impl Ended {
+impl ProcessEnd {
     /// Whether nothing went wrong.
     pub(crate) fn fine(&self) -> bool {
         matches!(self, Self::Exec(ExecEnd::Exited(0) | ExecEnd::Stopped(_)))
@@ -48,20 +48,20 @@ impl Ended {
 /// A command in the background. Dropping it ends the command and everything it started.
 #[derive(Debug)]
 pub(crate) struct Background {
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread and its owner share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct ProcessShared {
+    state: Mutex<ProcessState>,
     changed: Condvar,
 }
 
 /// What is known of it.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ProcessState {
     stop: bool,
     tail: Tail,
     /// The last bytes, for signals and addresses that come in pieces.
@@ -75,10 +75,10 @@ pub(crate) struct State {
     /// The address that it printed.
     pub(crate) url: Option<String>,
     /// How it ended.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<ProcessEnd>,
 }
 
-impl State {
+impl ProcessState {
     /// The end of its output, with whatever secrets it has: who shows it takes them out.
     pub(crate) fn output(&self) -> String {
         self.tail.text()
@@ -105,9 +105,9 @@ impl State {
     }
 }
 
-impl Shared {
+impl ProcessShared {
     /// What is known right now.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Waits for news, not longer than `limit`.
@@ -124,7 +124,7 @@ impl Background {
         request: ExecRequest,
         signal: Option<Signal>,
     ) -> Result<Self, String> {
-        let state = State {
+        let state = ProcessState {
             stop: false,
             tail: Tail::new(KEPT),
             recent: Tail::new(RECENT),
@@ -135,13 +135,13 @@ impl Background {
             url: None,
             ended: None,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(ProcessShared { state: Mutex::new(state), changed: Condvar::new() });
         let theirs = Arc::clone(&shared);
         let body = move || {
-            let mut sink = Sink { shared: &theirs, looked: Instant::now() };
+            let mut sink = OutputSink { shared: &theirs, looked: Instant::now() };
             let ended = match lane.exec(&request, &mut sink) {
-                Ok(outcome) => Ended::Exec(outcome.end),
-                Err(error) => Ended::Failed(error.to_string()),
+                Ok(outcome) => ProcessEnd::Exec(outcome.end),
+                Err(error) => ProcessEnd::Failed(error.to_string()),
             };
             // The lane's guard is gone before anybody hears of the end.
             drop(lane);
@@ -156,18 +156,18 @@ impl Background {
     }
 
     /// A view that lives as long as somebody looks.
-    pub(crate) fn view(&self) -> Arc<Shared> {
+    pub(crate) fn view(&self) -> Arc<ProcessShared> {
         Arc::clone(&self.shared)
     }
 
     /// Tells it to end, without waiting.
-    pub(crate) fn tell_to_stop(&self) {
+    pub(crate) fn request_stop(&self) {
         self.shared.state().stop = true;
     }
 
     /// Ends it, politely first, and waits until nothing of it lives.
     pub(crate) fn stop(&mut self) {
-        self.tell_to_stop();
+        self.request_stop();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has dropped its lane, which ends the command.
             thread.join().ok();
@@ -181,12 +181,12 @@ impl Drop for Background {
     }
 }
 
-struct Sink<'a> {
-    shared: &'a Shared,
+struct OutputSink<'a> {
+    shared: &'a ProcessShared,
     looked: Instant,
 }
 
-impl ExecSink for Sink<'_> {
+impl ExecSink for OutputSink<'_> {
     fn output(&mut self, _: Stream, bytes: &[u8]) {
         self.shared.state().keep(bytes);
         self.shared.changed.notify_all();

@@ -7,12 +7,12 @@ mod idle;
 mod ready;
 mod requests;
 
-pub(crate) use background::{Background, Ended};
+pub(crate) use background::{Background, ProcessEnd};
 pub(crate) use ready::{Ready, Signal};
 
 use crate::tools::halt::Halt;
-use background::Shared;
-use idle::Fate;
+use background::ProcessShared;
+use idle::IdleAction;
 use ralph_domain::ports::{ExecRequest, Sandbox};
 use ralph_domain::text;
 use std::collections::BTreeMap;
@@ -25,9 +25,9 @@ const MOST: usize = 12;
 /// Time between the polite signal and the final one.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is to be started.
+/// A process that is to be started.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct ProcessStart {
     pub(crate) name: String,
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
@@ -82,7 +82,11 @@ impl Processes {
     }
 
     /// Starts a process; one of the same name ends first. Returns what it prints, and whether another had to go.
-    pub(crate) fn start(&self, start: Start, sandbox: &dyn Sandbox) -> Result<(Arc<Shared>, bool), String> {
+    pub(crate) fn start(
+        &self,
+        start: ProcessStart,
+        sandbox: &dyn Sandbox,
+    ) -> Result<(Arc<ProcessShared>, bool), String> {
         let old = self.all().remove(&start.name);
         let replaced = old.as_ref().is_some_and(|old| old.background.view().state().ended.is_none());
         drop(old);
@@ -104,12 +108,12 @@ impl Processes {
     }
 
     /// Waits until the process is ready.
-    pub(crate) fn wait(&self, view: &Shared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
+    pub(crate) fn wait(&self, view: &ProcessShared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
         ready::wait(view, signal, limit, halt)
     }
 
     /// What a process printed last, how it ended and where it is.
-    pub(crate) fn look(&self, name: &str) -> Result<(Listed, String), String> {
+    pub(crate) fn output(&self, name: &str) -> Result<(Listed, String), String> {
         let mut all = self.all();
         let known: Vec<String> = all.keys().cloned().collect();
         let process = all.get_mut(name).ok_or_else(|| nobody(name, &known))?;
@@ -126,7 +130,7 @@ impl Processes {
             return Err(nobody(name, &known));
         };
         drop(all);
-        let before = process.background.view().state().ended.as_ref().map(Ended::words);
+        let before = process.background.view().state().ended.as_ref().map(ProcessEnd::words);
         process.background.stop();
         Ok(before)
     }
@@ -160,11 +164,13 @@ impl Processes {
             let state = view.state();
             let talked_to = state.url.as_deref().and_then(address::port).is_some_and(requests::any);
             let active = if talked_to { now } else { state.active.max(process.asked) };
-            let fate = idle::fate(state.ended.as_ref().map(Ended::fine), active, now);
+            let fate = idle::fate(state.ended.as_ref().map(ProcessEnd::fine), active, now);
             match (fate, &state.ended) {
-                (Fate::Keep, _) => continue,
-                (Fate::Report, Some(ended)) => gone.push(format!("`{name}` {} and is gone", ended.words())),
-                (Fate::Stop, _) => gone.push(format!("`{name}` was idle and is stopped")),
+                (IdleAction::Keep, _) => continue,
+                (IdleAction::Report, Some(ended)) => {
+                    gone.push(format!("`{name}` {} and is gone", ended.words()))
+                }
+                (IdleAction::Stop, _) => gone.push(format!("`{name}` was idle and is stopped")),
                 _ => {}
             }
             drop(state);
@@ -191,7 +197,7 @@ impl Drop for Processes {
 /// Ends several at once: nobody waits for the grace of another.
 fn end(leaving: Vec<Process>) {
     for process in &leaving {
-        process.background.tell_to_stop();
+        process.background.request_stop();
     }
     drop(leaving);
 }
@@ -204,7 +210,7 @@ fn listed(name: &str, process: &Process, now: Instant) -> Listed {
         command: process.command.clone(),
         age: now.saturating_duration_since(process.started),
         url: state.url.clone(),
-        ended: state.ended.as_ref().map(Ended::words),
+        ended: state.ended.as_ref().map(ProcessEnd::words),
     }
 }
 

@@ -1,6 +1,6 @@
 //! When a process counts as ready.
 
-use super::background::{Ended, Shared};
+use super::background::{ProcessEnd, ProcessShared};
 use crate::tools::halt::{Halt, Stop};
 use regex_lite::Regex;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub(crate) enum Ready {
     /// It printed its signal or an address, or it runs and nothing more was asked.
     Yes,
     /// It has ended.
-    Ended(Ended),
+    Ended(ProcessEnd),
     /// Its time is over; it still runs.
     NotYet,
     /// The session is to end.
@@ -24,7 +24,7 @@ pub(crate) enum Ready {
 }
 
 /// Waits for the signal, where there is one; else for an address, and then for a moment in which nothing goes wrong.
-pub(super) fn wait(view: &Shared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
+pub(super) fn wait(view: &ProcessShared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
     let until = Instant::now() + if signal { limit } else { limit.min(SETTLE) };
     loop {
         {

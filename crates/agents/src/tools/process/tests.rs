@@ -10,12 +10,12 @@ use std::path::Path;
 
 /// Prints its command; exits with a code where the command is `exit <code>`, else goes on until it is stopped.
 #[derive(Default, Clone, Copy)]
-struct Played {
+struct ScriptedSandbox {
     /// Every command exits with this code at once.
     end: Option<i32>,
 }
 
-impl Sandbox for Played {
+impl Sandbox for ScriptedSandbox {
     fn kind(&self) -> &'static str {
         "played"
     }
@@ -64,14 +64,14 @@ impl Sandbox for Played {
 
 fn start(processes: &Processes, name: &str, command: &str) -> Ready {
     let signal = if command.starts_with("exit") { "never printed" } else { command };
-    let start = Start {
+    let start = ProcessStart {
         name: name.into(),
         command: command.into(),
         cwd: PathBuf::new(),
         env: vec![],
         signal: Some(Signal::new(signal)),
     };
-    let (view, _) = processes.start(start, &Played::default()).unwrap();
+    let (view, _) = processes.start(start, &ScriptedSandbox::default()).unwrap();
     processes.wait(&view, true, Duration::from_secs(60), &Halt::default())
 }
 
@@ -86,8 +86,8 @@ fn what_is_idle_or_broken_goes_and_what_is_talked_to_stays() {
     let processes = Processes::default();
     assert_eq!(start(&processes, "served", &format!("on http://{address}/")), Ready::Yes);
     assert_eq!(start(&processes, "watcher", "watching"), Ready::Yes);
-    assert_eq!(start(&processes, "broken", "exit 3"), Ready::Ended(Ended::Exec(ExecEnd::Exited(3))));
-    assert_eq!(start(&processes, "ended", "exit 0"), Ready::Ended(Ended::Exec(ExecEnd::Exited(0))));
+    assert_eq!(start(&processes, "broken", "exit 3"), Ready::Ended(ProcessEnd::Exec(ExecEnd::Exited(3))));
+    assert_eq!(start(&processes, "ended", "exit 0"), Ready::Ended(ProcessEnd::Exec(ExecEnd::Exited(0))));
     assert_eq!(processes.list()[2].url, Some(format!("http://{address}/")));
 
     processes.tidy(Instant::now());
@@ -118,9 +118,14 @@ fn there_is_an_end_to_their_number() {
     for n in 0..MOST {
         assert_eq!(start(&processes, &format!("p{n}"), "on"), Ready::Yes);
     }
-    let one_more =
-        Start { name: "more".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
-    let refused = processes.start(one_more, &Played::default()).map(|_| ()).unwrap_err();
+    let one_more = ProcessStart {
+        name: "more".into(),
+        command: "on".into(),
+        cwd: PathBuf::new(),
+        env: vec![],
+        signal: None,
+    };
+    let refused = processes.start(one_more, &ScriptedSandbox::default()).map(|_| ()).unwrap_err();
     assert!(refused.starts_with("12 processes exist already (p0, p1, p10"), "{refused}");
     assert_eq!(start(&processes, "p0", "again"), Ready::Yes, "one of the same name takes its place");
 }
@@ -128,9 +133,14 @@ fn there_is_an_end_to_their_number() {
 #[test]
 fn a_wait_ends_with_the_session() {
     let processes = Processes::default();
-    let start =
-        Start { name: "slow".into(), command: "on".into(), cwd: PathBuf::new(), env: vec![], signal: None };
-    let (view, _) = processes.start(start, &Played::default()).unwrap();
+    let start = ProcessStart {
+        name: "slow".into(),
+        command: "on".into(),
+        cwd: PathBuf::new(),
+        env: vec![],
+        signal: None,
+    };
+    let (view, _) = processes.start(start, &ScriptedSandbox::default()).unwrap();
     let halt = Halt::default();
     let stop = crate::tools::halt::Stop::Cause(StopCause::Rotated);
     halt.stop(stop);
@@ -141,8 +151,12 @@ fn a_wait_ends_with_the_session() {
 #[test]
 fn no_chromium_is_said_with_what_installs_it() {
     use crate::tools::browser::Browsers;
-    let opened =
-        Browsers::default().open("main", "http://localhost/", &Played { end: Some(127) }, &Halt::default());
+    let opened = Browsers::default().open(
+        "main",
+        "http://localhost/",
+        &ScriptedSandbox { end: Some(127) },
+        &Halt::default(),
+    );
     let why = opened.map(|_| ()).unwrap_err();
     assert!(
         why.starts_with("there is no Chromium here") && why.contains("apt-get install chromium"),

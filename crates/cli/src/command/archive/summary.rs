@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use jiff::Timestamp;
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_app::{Environment, find};
 use ralph_domain::dialect::prd_tasks::TasksJson;
 use ralph_domain::money::{CostBasis, Usd};
@@ -65,7 +65,7 @@ impl Summary {
             if started.is_some_and(|at| run.created_at < at) {
                 continue;
             }
-            let Ok(facts) = Facts::load(env, run) else { continue };
+            let Ok(facts) = RunReading::load(env, run) else { continue };
             if !facts.state.spec.task.source.starts_with("ralph/") {
                 continue;
             }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// Something that the other dialect cannot say, or says differently.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Lost {
+pub struct ConversionLoss {
     /// The key or the id.
     pub field: String,
     /// What becomes of it.
@@ -21,16 +21,16 @@ pub struct Lost {
 
 /// A task on its way.
 #[derive(Debug)]
-pub struct Draft {
+pub struct TaskDraft {
     /// What it says.
     pub task: TaskFile,
     /// Its prose, without the title, the criteria and the rules.
     pub text: String,
     /// What gets lost.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<ConversionLoss>,
 }
 
-impl Draft {
+impl TaskDraft {
     /// Takes a task that was read. Verifiers and budgets of dialects without their own come from the configuration.
     pub fn new(env: &Environment, mut task: TaskFile, source: &TaskSource) -> Result<Self, CommandError> {
         let text = match task.dialect {
@@ -67,7 +67,7 @@ impl Draft {
 
     /// Notes that something gets lost.
     pub fn lose(&mut self, field: impl Into<String>, reason: impl Into<String>) {
-        self.lost.push(Lost { field: field.into(), reason: reason.into() });
+        self.lost.push(ConversionLoss { field: field.into(), reason: reason.into() });
     }
 
     /// Notes a field that has a value and no place.

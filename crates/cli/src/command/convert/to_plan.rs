@@ -1,7 +1,7 @@
 //! A task as a plan: `tasks.json` with `prd.md`, `progress.txt` and `prompt.md` beside it.
 
-use super::Written;
-use super::draft::Draft;
+use super::ConvertedFile;
+use super::draft::TaskDraft;
 use crate::error::CommandError;
 use crate::project::ProjectCommands;
 use crate::task_files::{NewTask, pretty};
@@ -13,7 +13,7 @@ use ralph_domain::ports::Clock as _;
 use std::path::Path;
 
 /// Renders the four files.
-pub fn write(draft: &mut Draft, to: &Path, folder: &Path) -> Result<Written, CommandError> {
+pub fn write(draft: &mut TaskDraft, to: &Path, folder: &Path) -> Result<ConvertedFile, CommandError> {
     draft.lose_task_only("tasks.json");
     let task = &draft.task;
     let branch = task.clone().filled(&task.vars()).git.branch.unwrap_or_default();
@@ -62,10 +62,10 @@ pub fn write(draft: &mut Draft, to: &Path, folder: &Path) -> Result<Written, Com
             files.push((beside(name), text));
         }
     }
-    Ok(Written { files, config: Some(draft.config()) })
+    Ok(ConvertedFile { files, config: Some(draft.config()) })
 }
 
-fn stories(draft: &mut Draft, checks_are_global: bool) -> Vec<Story> {
+fn stories(draft: &mut TaskDraft, checks_are_global: bool) -> Vec<Story> {
     let mut out = Vec::new();
     for criterion in draft.task.criteria.clone() {
         if criterion.check.needs_forge() {

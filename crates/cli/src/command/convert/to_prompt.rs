@@ -1,13 +1,13 @@
 //! A task as `PROMPT.md`, with its checks and budgets in `.ralph/config.json`.
 
-use super::Written;
-use super::draft::{Draft, typed};
+use super::ConvertedFile;
+use super::draft::{TaskDraft, typed};
 use ralph_domain::config::{Completion, VerifierConfig};
 use ralph_domain::criterion::Check;
 use std::path::Path;
 
 /// Renders the prompt, and the configuration that belongs to it.
-pub fn write(draft: &mut Draft, to: &Path) -> Written {
+pub fn write(draft: &mut TaskDraft, to: &Path) -> ConvertedFile {
     draft.lose_task_only("PROMPT.md");
     draft.lose_repository("PROMPT.md", false);
     draft.lose_if("context_files", draft.task.context_files.first().cloned(), "name them in the text");
@@ -61,5 +61,5 @@ pub fn write(draft: &mut Draft, to: &Path) -> Written {
     if draft.task.settings.completion == Some(Completion::Checks) {
         config.completion = Some(Completion::Checks);
     }
-    Written { files: vec![(to.to_owned(), text)], config: Some(config) }
+    ConvertedFile { files: vec![(to.to_owned(), text)], config: Some(config) }
 }

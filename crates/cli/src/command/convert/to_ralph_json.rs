@@ -1,7 +1,7 @@
 //! A task as `ralph.json`.
 
-use super::Written;
-use super::draft::Draft;
+use super::ConvertedFile;
+use super::draft::TaskDraft;
 use crate::error::CommandError;
 use crate::task_files::pretty;
 use ralph_domain::config::CommandLine;
@@ -11,7 +11,7 @@ use ralph_domain::dialect::{Dialect, Publish, names};
 use std::path::Path;
 
 /// Renders the file.
-pub fn write(draft: &mut Draft, to: &Path) -> Result<Written, CommandError> {
+pub fn write(draft: &mut TaskDraft, to: &Path) -> Result<ConvertedFile, CommandError> {
     draft.lose_task_only("ralph.json");
     draft.lose_if(
         "max_consecutive_gutter",
@@ -62,10 +62,10 @@ pub fn write(draft: &mut Draft, to: &Path) -> Result<Written, CommandError> {
         protected_paths: draft.own_protected_paths(),
         ..RalphJson::default()
     };
-    Ok(Written { files: vec![(to.to_owned(), pretty("ralph.json", &file)?)], config: None })
+    Ok(ConvertedFile { files: vec![(to.to_owned(), pretty("ralph.json", &file)?)], config: None })
 }
 
-fn text(draft: &Draft) -> String {
+fn text(draft: &TaskDraft) -> String {
     let mut text = draft.task.title.clone();
     if !draft.text.is_empty() {
         text.push_str(&format!("\n\n{}", draft.text));
@@ -77,7 +77,7 @@ fn text(draft: &Draft) -> String {
     text
 }
 
-fn entries(draft: &mut Draft) -> Vec<Entry> {
+fn entries(draft: &mut TaskDraft) -> Vec<Entry> {
     let mut out: Vec<Entry> = Vec::new();
     for criterion in draft.task.criteria.clone() {
         let mut entry = Entry {

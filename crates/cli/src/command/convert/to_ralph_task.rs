@@ -1,7 +1,7 @@
 //! A task as `ralph_task.md`.
 
-use super::Written;
-use super::draft::Draft;
+use super::ConvertedFile;
+use super::draft::TaskDraft;
 use crate::task_files::NO_TESTS;
 use ralph_domain::budget::Budgets;
 use ralph_domain::config::{CommandLine, join_argv};
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Renders the file.
-pub fn write(draft: &mut Draft, to: &Path) -> Written {
+pub fn write(draft: &mut TaskDraft, to: &Path) -> ConvertedFile {
     let none = "`ralph_task.md` has no such key";
     let git = draft.task.git.clone();
     draft.lose_if("working_dir", git.working_dir, "`ralph_task.md` works on the whole repository");
@@ -51,10 +51,10 @@ pub fn write(draft: &mut Draft, to: &Path) -> Written {
         body.push_str(&format!("\n## Constraints\n\n{}\n", rules.join("\n")));
     }
     body.push_str(&format!("\n## Success criteria\n{boxes}"));
-    Written { files: vec![(to.to_owned(), format!("---\n{front}---\n\n{body}"))], config: None }
+    ConvertedFile { files: vec![(to.to_owned(), format!("---\n{front}---\n\n{body}"))], config: None }
 }
 
-fn frontmatter(draft: &mut Draft) -> String {
+fn frontmatter(draft: &mut TaskDraft) -> String {
     let mut out = String::new();
     let mut line = |key: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -112,7 +112,7 @@ fn frontmatter(draft: &mut Draft) -> String {
     out.replace(": \n", ":\n")
 }
 
-fn pr(draft: &Draft) -> Option<String> {
+fn pr(draft: &TaskDraft) -> Option<String> {
     let pr = &draft.task.pr;
     let title = pr.title_template.as_deref().map(|t| format!("\n  title_template: {}", quoted(t)));
     let body = pr.body_template.as_deref().map(|t| format!("\n  body_template: {}", quoted(t)));
@@ -120,7 +120,7 @@ fn pr(draft: &Draft) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn boxes(draft: &mut Draft) -> String {
+fn boxes(draft: &mut TaskDraft) -> String {
     let mut taken: BTreeSet<String> = draft.task.criteria.iter().map(|c| c.id.clone()).collect();
     let mut renamed = Vec::new();
     let mut out = String::new();
@@ -172,7 +172,7 @@ fn free_id(taken: &mut BTreeSet<String>) -> String {
 }
 
 /// The check as a shell command.
-fn command(criterion: &Criterion, draft: &mut Draft) -> Option<String> {
+fn command(criterion: &Criterion, draft: &mut TaskDraft) -> Option<String> {
     let quote = |text: &str| join_argv(&[text.to_owned()]);
     let line = match &criterion.check {
         Check::Command { command } => command.display(),
@@ -194,7 +194,7 @@ fn command(criterion: &Criterion, draft: &mut Draft) -> Option<String> {
 }
 
 /// A search for a pattern, as far as `grep -E` knows its parts.
-fn grep(id: &str, pattern: &str, draft: &mut Draft) -> Option<String> {
+fn grep(id: &str, pattern: &str, draft: &mut TaskDraft) -> Option<String> {
     // It looks at single lines anyway.
     let bare = pattern.strip_prefix("(?m)").unwrap_or(pattern);
     let (flags, bare) = match bare.strip_prefix("(?i)") {

@@ -101,7 +101,7 @@ pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
     let token = bring(sandbox.as_ref(), &binary)?;
     let preview = sandbox.preview(args.port).map_err(|e| failed("its port could not be opened", &e))?;
     let problem = start(sandbox.as_ref(), args.port, given)?;
-    tell(sandbox.id(), &preview, &token, problem.as_deref(), out);
+    print_report(sandbox.id(), &preview, &token, problem.as_deref(), out);
     Ok(if problem.is_none() { 0 } else { 4 })
 }
 
@@ -181,7 +181,7 @@ fn start(
     })
 }
 
-fn tell(id: &str, preview: &Preview, token: &str, problem: Option<&str>, out: &Out) {
+fn print_report(id: &str, preview: &Preview, token: &str, problem: Option<&str>, out: &Out) {
     let key = preview.headers.get("X-Daytona-Preview-Token").map_or("", String::as_str);
     let link = format!("{}/?DAYTONA_SANDBOX_AUTH_KEY={key}", preview.url.trim_end_matches('/'));
     if out.json {
@@ -240,16 +240,16 @@ fn sh(
     request.cwd = PathBuf::from(FOLDER);
     request.env = env;
     request.timeout = Some(STEP);
-    let mut heard = Heard(Vec::new());
+    let mut heard = CommandOutput(Vec::new());
     let outcome: ExecOutcome = sandbox
         .exec(&request, &mut heard)
         .map_err(|e| failed("a command could not be run in the sandbox", &e))?;
     Ok((outcome.end.code(), String::from_utf8_lossy(&heard.0).into_owned()))
 }
 
-struct Heard(Vec<u8>);
+struct CommandOutput(Vec<u8>);
 
-impl ExecSink for Heard {
+impl ExecSink for CommandOutput {
     fn output(&mut self, _: Stream, bytes: &[u8]) {
         let room = KEPT.saturating_sub(self.0.len());
         self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -1,7 +1,7 @@
 //! The agents: which are installed, in which version, with which key or login, and whether the configured ones exist.
 //! Keys are named, never shown; login files are looked for, never opened.
 
-use super::{Area, Check};
+use super::{Area, DoctorCheck};
 use crate::scratch::Scratch;
 use crate::words::home_path;
 use ralph_agents::{Route, presets};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for `--version`.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Variables that hold a key of a CLI, and the file that a login leaves below the home folder.
 fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
@@ -35,14 +35,14 @@ fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
 }
 
 /// Everything about agents.
-pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<Check> {
+pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<DoctorCheck> {
     let path = env.path();
     let configured = file.agents.as_deref().unwrap_or_default();
     let mut checks = Vec::new();
     let mut usable = 0;
     let found: Vec<_> = presets::NAMES.map(|name| (name, presets::find_program(name, &path))).into();
     // Some take seconds to tell their version, so all are asked at once, each in a sandbox of its own.
-    let versions: Vec<Option<Check>> = std::thread::scope(|scope| {
+    let versions: Vec<Option<DoctorCheck>> = std::thread::scope(|scope| {
         let asked: Vec<_> = found
             .iter()
             .map(|(name, program)| {
@@ -60,7 +60,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<Check> {
                 usable += 1;
             }
             None => {
-                let check = Check::warn(Area::Agents, *name, "not installed");
+                let check = DoctorCheck::warn(Area::Agents, *name, "not installed");
                 checks.push(check.fix(presets::install_hint(name).unwrap_or_default()));
             }
         }
@@ -72,7 +72,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<Check> {
         file.agent_priority.iter().flatten().find(|n| !configured.iter().any(|a| a.name == **n))
     {
         checks.push(
-            Check::missing(
+            DoctorCheck::missing(
                 Area::Agents,
                 "agent_priority",
                 format!("names `{unknown}`, but there is no such agent"),
@@ -83,7 +83,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<Check> {
     // Where agents are configured, each missing one is named by itself.
     if usable == 0 && configured.is_empty() {
         checks.push(
-            Check::missing(Area::Agents, "an agent", "none can work here")
+            DoctorCheck::missing(Area::Agents, "an agent", "none can work here")
                 .why("an agent does the work")
                 .fix("install claude, codex, gemini, opencode or qwen, or name any command: `ralph init --profile command`; `ralph demo` needs none"),
         );
@@ -91,54 +91,56 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<Check> {
     checks
 }
 
-fn installed(env: &Environment, name: &str, program: &Path) -> Check {
+fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {
     let place = home_path(program);
     // Where none can be made, the machine's checks say so.
     let Ok(scratch) = Scratch::new(env, &format!("doctor-{name}")) else {
-        return Check::ok(Area::Agents, name, place);
+        return DoctorCheck::ok(Area::Agents, name, place);
     };
     let mut request = ExecRequest::new(vec![program.display().to_string(), "--version".into()]);
-    request.timeout = Some(PATIENCE);
+    request.timeout = Some(TIMEOUT);
     let mut sink = Output::default();
     let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
     let said = one_line(&String::from_utf8_lossy(&sink.bytes), 80);
     match end {
         Ok(ExecEnd::Exited(0)) => match presets::too_old(name, &said) {
-            Some((message, fix)) => Check::warn(Area::Agents, name, format!("{place}, {message}")).fix(fix),
+            Some((message, fix)) => {
+                DoctorCheck::warn(Area::Agents, name, format!("{place}, {message}")).fix(fix)
+            }
             None => {
                 let version = if said.is_empty() { "no version told" } else { &said };
-                Check::ok(Area::Agents, name, format!("{place}, {version}"))
+                DoctorCheck::ok(Area::Agents, name, format!("{place}, {version}"))
             }
         },
-        Ok(ExecEnd::TimedOut) => Check::warn(
+        Ok(ExecEnd::TimedOut) => DoctorCheck::warn(
             Area::Agents,
             name,
-            format!("{place} did not tell its version within {} s", PATIENCE.as_secs()),
+            format!("{place} did not tell its version within {} s", TIMEOUT.as_secs()),
         )
         .fix(format!("run `{name} --version` by hand to see why")),
         Ok(_) if said.contains("node") => {
-            Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
+            DoctorCheck::warn(Area::Agents, name, format!("{place} does not start: {said}"))
                 .why("it needs Node.js, and finds it through PATH")
                 .fix("install Node.js 20 or newer, or add its folder to PATH")
         }
-        Ok(_) => Check::warn(Area::Agents, name, format!("{place} does not start: {said}"))
+        Ok(_) => DoctorCheck::warn(Area::Agents, name, format!("{place} does not start: {said}"))
             .fix(presets::install_hint(name).unwrap_or_default()),
-        Err(error) => Check::warn(Area::Agents, name, error.to_string())
+        Err(error) => DoctorCheck::warn(Area::Agents, name, error.to_string())
             .fix(presets::install_hint(name).unwrap_or_default()),
     }
 }
 
 /// Which key or login a CLI has, by name only.
-fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> Check {
+fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> DoctorCheck {
     let (keys, file) = credentials(name);
     let what = format!("{name} login");
     if let Some(key) = keys.iter().find(|key| is_set(key)) {
-        return Check::ok(Area::Agents, what, format!("{key} is set"));
+        return DoctorCheck::ok(Area::Agents, what, format!("{key} is set"));
     }
     if home.is_some_and(|h| h.join(file).is_file()) {
-        return Check::ok(Area::Agents, what, format!("~/{file} is there"));
+        return DoctorCheck::ok(Area::Agents, what, format!("~/{file} is there"));
     }
-    Check::warn(
+    DoctorCheck::warn(
         Area::Agents,
         what,
         format!("no key in the environment ({}) and no ~/{file}", keys.join(", ")),
@@ -147,13 +149,13 @@ fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> Chec
     .fix(presets::login_hint(name).unwrap_or_default())
 }
 
-fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) -> Check {
+fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) -> DoctorCheck {
     let what = format!("configured: {}", agent.name);
     if agent.kind == AgentKind::Scripted {
         let script = agent.script.clone().unwrap_or_default();
         return match top.join(&script).is_file() {
-            true => Check::ok(Area::Agents, what, format!("plays the script {script}")),
-            false => Check::missing(Area::Agents, what, format!("the script `{script}` is not there"))
+            true => DoctorCheck::ok(Area::Agents, what, format!("plays the script {script}")),
+            false => DoctorCheck::missing(Area::Agents, what, format!("the script `{script}` is not there"))
                 .fix("correct `script` in the configuration"),
         };
     }
@@ -162,10 +164,10 @@ fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) ->
     }
     let program = agent.command_argv.first().map_or("", String::as_str);
     match locate(program, top, path) {
-        Some(found) => Check::ok(Area::Agents, what, home_path(&found)),
+        Some(found) => DoctorCheck::ok(Area::Agents, what, home_path(&found)),
         None => {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
-            Check::missing(Area::Agents, what, format!("the command `{program}` does not exist"))
+            DoctorCheck::missing(Area::Agents, what, format!("the command `{program}` does not exist"))
                 .why("a run does not start while an agent's command is not there")
                 .fix(install.unwrap_or("install it, or correct `command_argv` in the configuration"))
         }
@@ -173,29 +175,29 @@ fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) ->
 }
 
 /// The model of an agent that needs no command: its profile, its server, its key.
-fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) -> Check {
+fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) -> DoctorCheck {
     let loaded = match models::load(env, top) {
         Ok(loaded) => loaded,
-        Err(error) => return Check::missing(Area::Agents, what, error.message).fix("mend that file"),
+        Err(error) => return DoctorCheck::missing(Area::Agents, what, error.message).fix("fix that file"),
     };
     let name = model_access::profile_name(agent, &loaded.models);
     let Some(profile) = loaded.models.get(name) else {
-        return Check::missing(Area::Agents, what, format!("there is no model profile `{name}`"))
+        return DoctorCheck::missing(Area::Agents, what, format!("there is no model profile `{name}`"))
             .fix("`ralph models` shows the profiles");
     };
     let route = match Route::of(&profile, &env.lookup()) {
         Ok(route) => route,
         Err(error) => {
             let fix = error.hint.clone().unwrap_or_else(|| "`ralph models` shows the profiles".into());
-            return Check::missing(Area::Agents, what, error.to_string()).fix(fix);
+            return DoctorCheck::missing(Area::Agents, what, error.to_string()).fix(fix);
         }
     };
     let model = format!("{} at {}", profile.litellm_model, route.server());
     match model_access::has_key(env, &profile) {
-        true => Check::ok(Area::Agents, what, model),
+        true => DoctorCheck::ok(Area::Agents, what, model),
         false => {
             let keys = route.key_vars.join(" or ");
-            Check::missing(Area::Agents, what, format!("{model}: {keys} is not set"))
+            DoctorCheck::missing(Area::Agents, what, format!("{model}: {keys} is not set"))
                 .why("a run does not start while an agent's model has no key")
                 .fix(format!(
                     "set {keys}, in the environment or in `.env`; or choose another profile (`ralph models`)"

@@ -1,13 +1,13 @@
 //! The code host: is one known behind the remote, are the credentials good, may they push.
 
-use super::{Area, Check};
+use super::{Area, DoctorCheck};
 use ralph_app::{Environment, handover};
 use ralph_domain::config::ConfigFile;
 use ralph_git::Repo;
 use std::path::Path;
 
 /// Whom a run could hand over to; nothing where nobody asks for that.
-pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Check> {
+pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<DoctorCheck> {
     let Ok(repo) = Repo::discover(env.vars(), folder) else { return Vec::new() };
     let settings = file.clone().resolve();
     let remote = &settings.handover.remote;
@@ -20,11 +20,11 @@ pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Check>
                 Some(_) => format!("none is known behind the remote `{remote}`"),
                 None => format!("there is no remote `{remote}`"),
             };
-            let check = Check::warn(Area::Repo, "code host", what);
+            let check = DoctorCheck::warn(Area::Repo, "code host", what);
             return vec![check.why("results stay on a branch here; `--publish push` pushes it to a remote")];
         }
         Err(error) => {
-            let check = Check::warn(Area::Repo, "code host", error.message.clone());
+            let check = DoctorCheck::warn(Area::Repo, "code host", error.message.clone());
             let check = check.why("no pull request can be opened");
             return vec![match error.hint {
                 Some(hint) => check.fix(hint),
@@ -35,15 +35,15 @@ pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Check>
     let name = format!("{} {}", forge.kind(), forge.repo());
     vec![match forge.access() {
         Ok(access) if access.push => {
-            Check::ok(Area::Repo, "code host", format!("{name}, as {}", access.login))
+            DoctorCheck::ok(Area::Repo, "code host", format!("{name}, as {}", access.login))
         }
         Ok(access) => {
-            Check::warn(Area::Repo, "code host", format!("{name}: `{}` may not push", access.login))
+            DoctorCheck::warn(Area::Repo, "code host", format!("{name}: `{}` may not push", access.login))
                 .why("no pull request can be opened")
                 .fix("use a token that may write contents and pull requests")
         }
         Err(error) => {
-            let check = Check::warn(Area::Repo, "code host", format!("{name}: {error}"));
+            let check = DoctorCheck::warn(Area::Repo, "code host", format!("{name}: {error}"));
             let check = check.why("no pull request can be opened");
             match error.hint() {
                 Some(hint) => check.fix(hint.to_owned()),

@@ -1,7 +1,7 @@
 //! The configuration: do the files parse, do the checks exist, is there a task.
 
 use super::agents::locate;
-use super::{Area, Check};
+use super::{Area, DoctorCheck};
 use crate::words::{home_path, size};
 use ralph_app::Environment;
 use ralph_domain::config::{ConfigFile, Isolation};
@@ -10,7 +10,7 @@ use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
 /// Reads both files; each is judged by itself, so that one bad file does not hide the other.
-pub fn files(env: &Environment, top: &Path) -> (Vec<Check>, ConfigFile) {
+pub fn files(env: &Environment, top: &Path) -> (Vec<DoctorCheck>, ConfigFile) {
     let mut checks = Vec::new();
     let user = env.user_config().and_then(|path| file(&path, "your config", false, &mut checks));
     let user_isolation = user.as_ref().and_then(|u| u.isolation);
@@ -19,52 +19,55 @@ pub fn files(env: &Environment, top: &Path) -> (Vec<Check>, ConfigFile) {
         && user_isolation != Some(Isolation::None)
     {
         checks.push(
-            Check::warn(
+            DoctorCheck::warn(
                 Area::Configuration,
                 "isolation",
                 "the repo's config says `none`, which does not count",
             )
-            .why("only you can switch the fence off: by flag, or in your own config"),
+            .why("only you can switch the sandbox off: by flag, or in your own config"),
         );
     }
     (checks, user.unwrap_or_default().overlaid(repo.unwrap_or_default()))
 }
 
-fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<Check>) -> Option<ConfigFile> {
+fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) -> Option<ConfigFile> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             if wanted {
                 let check =
-                    Check::warn(Area::Configuration, name, format!("there is no {}", home_path(path)));
+                    DoctorCheck::warn(Area::Configuration, name, format!("there is no {}", home_path(path)));
                 checks
                     .push(check.why("installed agents and defaults are used").fix("`ralph init` writes one"));
             }
             return None;
         }
         Err(e) => {
-            let check =
-                Check::missing(Area::Configuration, name, format!("cannot read {}: {e}", home_path(path)));
+            let check = DoctorCheck::missing(
+                Area::Configuration,
+                name,
+                format!("cannot read {}: {e}", home_path(path)),
+            );
             checks.push(check.fix(format!("make it readable: chmod u+r '{}'", path.display())));
             return None;
         }
     };
     let Ok(text) = String::from_utf8(bytes) else {
         checks.push(
-            Check::missing(Area::Configuration, name, format!("{} is not UTF-8 text", home_path(path)))
+            DoctorCheck::missing(Area::Configuration, name, format!("{} is not UTF-8 text", home_path(path)))
                 .fix("save it as UTF-8"),
         );
         return None;
     };
     match ConfigFile::parse(&text) {
         Ok(file) => {
-            checks.push(Check::ok(Area::Configuration, name, home_path(path)));
+            checks.push(DoctorCheck::ok(Area::Configuration, name, home_path(path)));
             Some(file)
         }
         Err(e) => {
             let message = format!("{}:{}:{}: {}", home_path(path), e.line, e.column, e.message);
             checks.push(
-                Check::missing(Area::Configuration, name, message)
+                DoctorCheck::missing(Area::Configuration, name, message)
                     .why("a run does not start with a file that it cannot read")
                     .fix(e.hint),
             );
@@ -74,7 +77,7 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<Check>) -> Optio
 }
 
 /// The checks that a run would make, and its task.
-pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) -> Vec<Check> {
+pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     let settings = file.resolve();
     let path = env.path();
@@ -82,19 +85,21 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
         let program = verifier.command_argv.first().map_or("", String::as_str);
         let name = format!("verifier {}", verifier.name);
         checks.push(match locate(program, top, &path) {
-            Some(_) => Check::ok(Area::Configuration, name, verifier.command_line()),
-            None => {
-                Check::missing(Area::Configuration, name, format!("the command `{program}` does not exist"))
-                    .why("a check that cannot run proves nothing")
-                    .fix("install it, or correct `command_argv` in `.ralph/config.json`")
-            }
+            Some(_) => DoctorCheck::ok(Area::Configuration, name, verifier.command_line()),
+            None => DoctorCheck::missing(
+                Area::Configuration,
+                name,
+                format!("the command `{program}` does not exist"),
+            )
+            .why("a check that cannot run proves nothing")
+            .fix("install it, or correct `command_argv` in `.ralph/config.json`"),
         });
     }
     for name in
         settings.required_verifiers.iter().filter(|n| !settings.verifiers.iter().any(|v| v.name == **n))
     {
         checks.push(
-            Check::missing(
+            DoctorCheck::missing(
                 Area::Configuration,
                 "required_verifiers",
                 format!("names `{name}`, but there is no such verifier"),
@@ -104,7 +109,7 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
     }
     if settings.required_verifiers.is_empty() {
         checks.push(
-            Check::missing(Area::Configuration, "verifier", "nothing checks the result")
+            DoctorCheck::missing(Area::Configuration, "verifier", "nothing checks the result")
                 .why("a run is done when a check proves it, never by the agent's word")
                 .fix("`ralph init` finds the usual test commands; or `ralph run --verify 'COMMAND'`"),
         );
@@ -113,16 +118,17 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
     checks
 }
 
-fn task(folder: &Path) -> Check {
+fn task(folder: &Path) -> DoctorCheck {
     let why = "it says what is to be done";
     let fix = "write what is to be done, and how to check it, into PROMPT.md; or name another file with `ralph run --prompt FILE`";
-    let missing = |message: String| Check::missing(Area::Configuration, "task", message).why(why).fix(fix);
+    let missing =
+        |message: String| DoctorCheck::missing(Area::Configuration, "task", message).why(why).fix(fix);
     match std::fs::read(folder.join("PROMPT.md")).map(String::from_utf8) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing("there is no PROMPT.md here".into()),
         Err(e) => missing(format!("cannot read PROMPT.md: {e}")),
         Ok(Err(_)) => missing("PROMPT.md is not UTF-8 text".into()),
         Ok(Ok(text)) => match Task::from_prompt(&text, "PROMPT.md") {
-            Ok(task) => Check::ok(
+            Ok(task) => DoctorCheck::ok(
                 Area::Configuration,
                 "task",
                 format!("PROMPT.md, {}: {}", size(text.len() as u64), task.title),

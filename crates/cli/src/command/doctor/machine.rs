@@ -1,13 +1,13 @@
 //! The machine: git, temporary folders and the guard, the state folder, disk space, isolation.
 
-use super::{Area, Check};
+use super::{Area, DoctorCheck};
 use crate::error::CommandError;
 use crate::words::{home_path, size};
 use ralph_app::Environment;
 use ralph_domain::config::Isolation;
 use ralph_git::Git;
-use ralph_sandbox::fence::detect::LANDLOCK_GAPS;
-use ralph_sandbox::fence::{FenceReport, detect};
+use ralph_sandbox::isolation::detect::LANDLOCK_GAPS;
+use ralph_sandbox::isolation::{IsolationReport, detect};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,35 +17,39 @@ const GIT_MIN: (u32, u32) = (2, 30);
 const SPACE_LOW: u64 = 1 << 30;
 
 /// Everything that does not depend on the repo.
-pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) -> Vec<Check> {
+pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) -> Vec<DoctorCheck> {
     let mut checks = vec![git(env, folder), processes(scratch), state_home(env)];
     checks.extend(space(folder));
     checks.push(isolation(&detect(env.vars())));
     checks
 }
 
-/// What fences an agent off here, and what would do it better.
-fn isolation(report: &FenceReport) -> Check {
+/// What isolates an agent here, and what would do it better.
+fn isolation(report: &IsolationReport) -> DoctorCheck {
     let told = |works: bool| -> Vec<String> {
         let found = report.findings.iter().filter(|finding| finding.works == works);
         found.map(|finding| format!("{}: {}", finding.name, finding.detail)).collect()
     };
     let (good, bad) = (told(true).join("; "), told(false).join("; "));
     match (report.strongest(), bad.is_empty()) {
-        (Isolation::Bwrap, true) => Check::ok(Area::Machine, "isolation", good),
-        (Isolation::Bwrap, false) => Check::ok(Area::Machine, "isolation", good).why(bad),
+        (Isolation::Bwrap, true) => DoctorCheck::ok(Area::Machine, "isolation", good),
+        (Isolation::Bwrap, false) => DoctorCheck::ok(Area::Machine, "isolation", good).why(bad),
         (Isolation::Landlock, _) => {
-            Check::warn(Area::Machine, "isolation", format!("only Landlock works here ({bad})"))
+            DoctorCheck::warn(Area::Machine, "isolation", format!("only Landlock works here ({bad})"))
                 .why(LANDLOCK_GAPS.join("; "))
                 .fix("make bubblewrap work, as said above")
         }
-        _ => Check::warn(Area::Machine, "isolation", format!("an agent cannot be fenced off here ({bad})"))
-            .why("an agent then acts with all your rights: only use agents and repos that you trust")
-            .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
+        _ => DoctorCheck::warn(
+            Area::Machine,
+            "isolation",
+            format!("an agent cannot be sandboxed here ({bad})"),
+        )
+        .why("an agent then acts with all your rights: only use agents and repos that you trust")
+        .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
     }
 }
 
-fn git(env: &Environment, folder: &Path) -> Check {
+fn git(env: &Environment, folder: &Path) -> DoctorCheck {
     let why = "every iteration is recorded with git";
     let fix = "install git 2.30 or newer: apt install git, dnf install git, brew install git";
     let text = match Git::in_folder(env.vars(), folder)
@@ -55,17 +59,19 @@ fn git(env: &Environment, folder: &Path) -> Check {
     {
         Ok(output) => output.text(),
         Err(error) => {
-            return Check::missing(Area::Machine, "git", error.to_string())
+            return DoctorCheck::missing(Area::Machine, "git", error.to_string())
                 .why(why)
                 .fix(error.hint.unwrap_or_else(|| fix.into()));
         }
     };
     match version(&text) {
         Some(found) if found < GIT_MIN => {
-            Check::missing(Area::Machine, "git", format!("{text} is too old")).why(why).fix(fix)
+            DoctorCheck::missing(Area::Machine, "git", format!("{text} is too old")).why(why).fix(fix)
         }
-        Some(_) => Check::ok(Area::Machine, "git", text),
-        None => Check::warn(Area::Machine, "git", format!("cannot read a version from `{text}`")).fix(fix),
+        Some(_) => DoctorCheck::ok(Area::Machine, "git", text),
+        None => {
+            DoctorCheck::warn(Area::Machine, "git", format!("cannot read a version from `{text}`")).fix(fix)
+        }
     }
 }
 
@@ -75,15 +81,15 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-fn processes(failed: Option<&CommandError>) -> Check {
+fn processes(failed: Option<&CommandError>) -> DoctorCheck {
     match failed {
-        None => Check::ok(
+        None => DoctorCheck::ok(
             Area::Machine,
             "processes",
             "commands can be started and ended together with all they start",
         ),
         Some(error) => {
-            let check = Check::missing(Area::Machine, "processes", error.message.clone());
+            let check = DoctorCheck::missing(Area::Machine, "processes", error.message.clone());
             check
                 .why("agents and checks run under a guard that ends whatever they leave behind")
                 .fix(error.hint.clone().unwrap_or_else(|| "try again".into()))
@@ -91,12 +97,12 @@ fn processes(failed: Option<&CommandError>) -> Check {
     }
 }
 
-fn state_home(env: &Environment) -> Check {
+fn state_home(env: &Environment) -> DoctorCheck {
     let why = "runs are registered and journals are sealed outside the repo";
     let home = match env.state_home() {
         Ok(home) => home,
         Err(error) => {
-            return Check::missing(Area::Machine, "state", error.message)
+            return DoctorCheck::missing(Area::Machine, "state", error.message)
                 .why(why)
                 .fix(error.hint.unwrap_or_default());
         }
@@ -107,29 +113,31 @@ fn state_home(env: &Environment) -> Check {
         .and_then(|()| std::fs::write(&mark, b""))
         .and_then(|()| std::fs::remove_file(&mark));
     match tried {
-        Ok(()) => Check::ok(Area::Machine, "state", format!("{} can be written", home_path(path))),
-        Err(e) => Check::missing(Area::Machine, "state", format!("cannot write to {}: {e}", home_path(path)))
-            .why(why)
-            .fix(format!(
-                "make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME",
-                path.display()
-            )),
+        Ok(()) => DoctorCheck::ok(Area::Machine, "state", format!("{} can be written", home_path(path))),
+        Err(e) => {
+            DoctorCheck::missing(Area::Machine, "state", format!("cannot write to {}: {e}", home_path(path)))
+                .why(why)
+                .fix(format!(
+                    "make it yours: sudo chown -R \"$USER\" '{}', or set XDG_STATE_HOME",
+                    path.display()
+                ))
+        }
     }
 }
 
-fn space(folder: &Path) -> Option<Check> {
+fn space(folder: &Path) -> Option<DoctorCheck> {
     let stat = nix::sys::statvfs::statvfs(folder).ok()?;
     #[allow(clippy::unnecessary_cast, reason = "the width of these numbers differs between systems")]
     let free = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
     Some(space_check(free))
 }
 
-fn space_check(free: u64) -> Check {
+fn space_check(free: u64) -> DoctorCheck {
     let message = format!("{} free", size(free));
     if free > SPACE_LOW {
-        return Check::ok(Area::Machine, "disk", message);
+        return DoctorCheck::ok(Area::Machine, "disk", message);
     }
-    let check = Check::warn(Area::Machine, "disk", format!("only {message}"));
+    let check = DoctorCheck::warn(Area::Machine, "disk", format!("only {message}"));
     check.why("snapshots, logs and clean checkouts need more than 1 GiB of room").fix("free some disk space")
 }
 

@@ -1,27 +1,27 @@
 //! The repo: is there one, has it a commit, on which branch, who signs.
 
-use super::{Area, Check};
+use super::{Area, DoctorCheck};
 use ralph_app::Environment;
 use ralph_git::{GitFailure, Repo, RepoError};
 use std::path::Path;
 
 /// Everything about the repo around a folder.
-pub fn checks(env: &Environment, folder: &Path) -> Vec<Check> {
+pub fn checks(env: &Environment, folder: &Path) -> Vec<DoctorCheck> {
     let repo = match Repo::discover(env.vars(), folder) {
         Ok(repo) => repo,
         // That git itself is not there is said once, under the machine.
         Err(RepoError::Git(error)) if error.kind == GitFailure::NotInstalled => return Vec::new(),
         Err(error) => {
             let fix = error.hint().unwrap_or_default();
-            let check = Check::missing(Area::Repo, "repo", error.to_string());
+            let check = DoctorCheck::missing(Area::Repo, "repo", error.to_string());
             return vec![check.why("work is recorded, compared and brought back with git").fix(fix)];
         }
     };
     let head = repo.head.get(..10).unwrap_or(&repo.head);
-    let mut checks = vec![Check::ok(Area::Repo, "repo", format!("{} at {head}", repo.top.display()))];
+    let mut checks = vec![DoctorCheck::ok(Area::Repo, "repo", format!("{} at {head}", repo.top.display()))];
     checks.push(match &repo.branch {
-        Some(branch) => Check::ok(Area::Repo, "branch", branch.as_str()),
-        None => Check::warn(Area::Repo, "branch", "HEAD is detached")
+        Some(branch) => DoctorCheck::ok(Area::Repo, "branch", branch.as_str()),
+        None => DoctorCheck::warn(Area::Repo, "branch", "HEAD is detached")
             .why("a run works here, but commits on a branch only with `--branch NAME`")
             .fix("git switch BRANCH, or `ralph run --branch NAME`"),
     });
@@ -29,13 +29,13 @@ pub fn checks(env: &Environment, folder: &Path) -> Vec<Check> {
     checks
 }
 
-fn identity(repo: &Repo) -> Check {
+fn identity(repo: &Repo) -> DoctorCheck {
     // Git must not invent an address from the host name: that is no identity.
     let call = repo.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
     let ident = call.run().map(|output| output.text()).unwrap_or_default();
     match ident.split_once('>') {
-        Some((who, _)) => Check::ok(Area::Repo, "identity", format!("{who}>")),
-        None => Check::warn(Area::Repo, "identity", "git does not know your name and mail address")
+        Some((who, _)) => DoctorCheck::ok(Area::Repo, "identity", format!("{who}>")),
+        None => DoctorCheck::warn(Area::Repo, "identity", "git does not know your name and mail address")
             .why("commits of a run would be signed `Ralph <ralph@localhost>`")
             .fix(
                 "git config --global user.name 'Your Name' && git config --global user.email you@example.org",

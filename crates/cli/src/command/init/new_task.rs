@@ -1,6 +1,6 @@
 //! Writing a new task: all of its files, or none where one is in the way.
 
-use super::{InitArgs, draft, set_up_state, tell_next, write_config};
+use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::project::project_commands;
@@ -80,7 +80,7 @@ pub fn write(
         if has_config {
             out.line(format!("{} .ralph/config.json stays as it is", out.sign(Sign::Note)));
         }
-        tell_next(&next, out);
+        print_next(&next, out);
     }
     Ok(0)
 }

@@ -1,22 +1,22 @@
 //! What an agent printed: `output.log` of an iteration, as it stands or as it grows.
 
 use crate::error::CommandError;
-use crate::follow::Watch;
+use crate::follow::FollowTimer;
 use crate::output::Out;
 use ralph_app::App;
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_domain::event::EventBody;
 use ralph_domain::text::count;
 use ralph_journal::JournalError;
-use ralph_journal::stream::{RunStream, Start, StreamItem};
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Which output.
+/// Which output of a run is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct OutputSelection {
     /// The iteration; the latest if left out.
     pub iteration: Option<u32>,
     /// Only the last lines of what is there.
@@ -26,7 +26,7 @@ pub struct Wanted {
 }
 
 /// Prints it.
-pub fn print(app: &App, facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
+pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) -> Result<u8, CommandError> {
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
     if !wanted.follow {
@@ -50,11 +50,11 @@ pub fn print(app: &App, facts: &Facts, wanted: Wanted, out: &Out) -> Result<u8, 
     follow(app, facts, number, wanted, out)
 }
 
-fn log_of(facts: &Facts, number: u32) -> PathBuf {
+fn log_of(facts: &RunReading, number: u32) -> PathBuf {
     facts.entry.run_dir().iteration(number).join("output.log")
 }
 
-fn no_output(facts: &Facts, number: u32) -> CommandError {
+fn no_output(facts: &RunReading, number: u32) -> CommandError {
     let hint = match facts.iteration() {
         0 => "no session has started yet".to_owned(),
         last => format!(
@@ -67,10 +67,16 @@ fn no_output(facts: &Facts, number: u32) -> CommandError {
 }
 
 /// Goes from iteration to iteration until the run is over; a wanted iteration is followed to its own end.
-fn follow(app: &App, facts: &Facts, number: u32, wanted: Wanted, out: &Out) -> Result<u8, CommandError> {
-    let from = Start::From(facts.state.seq.next());
+fn follow(
+    app: &App,
+    facts: &RunReading,
+    number: u32,
+    wanted: OutputSelection,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let from = StreamStart::From(facts.state.seq.next());
     let mut stream = RunStream::open(&facts.entry.run_dir(), from)?.events_only();
-    let mut watch = Watch::new(app, &facts.entry);
+    let mut watch = FollowTimer::new(app, &facts.entry);
     let mut number = number;
     let mut path = log_of(facts, number);
     let mut at = if path.is_file() { start(&path, wanted.last)? } else { 0 };

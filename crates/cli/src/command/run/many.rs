@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::signals;
 use crate::table;
-use ralph_app::side_by_side::{Batch, Lane};
+use ralph_app::side_by_side::{Batch, BatchRun};
 use ralph_app::{App, RunRequest, TaskInput};
 use ralph_core::clock::SystemClock;
 use ralph_domain::ports::Clock as _;
@@ -44,7 +44,7 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 }
 
 /// Status and what there is to say of a task whose run is not looked at.
-fn words(lane: &Lane) -> (&'static str, String) {
+fn words(lane: &BatchRun) -> (&'static str, String) {
     let text = |key: &str| lane.result().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
     let summary = || text("summary");
     match lane.code() {
@@ -60,7 +60,7 @@ fn words(lane: &Lane) -> (&'static str, String) {
     }
 }
 
-fn name(lane: &Lane) -> String {
+fn name(lane: &BatchRun) -> String {
     lane.request().file().map_or_else(String::new, |file| file.display().to_string())
 }
 
@@ -89,8 +89,8 @@ fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
 }
 
 /// The results together: success only where each is.
-fn summary(lanes: &[Lane], out: &Out) -> u8 {
-    let code = |lane: &Lane| lane.code().unwrap_or(1);
+fn summary(lanes: &[BatchRun], out: &Out) -> u8 {
+    let code = |lane: &BatchRun| lane.code().unwrap_or(1);
     let worst = [130, 4, 3, 2, 1].into_iter().find(|c| lanes.iter().any(|l| code(l) == *c)).unwrap_or(0);
     let proven = lanes.iter().filter(|l| code(l) == 0).count();
     out.say(format!("{proven} of {} proven", lanes.len()));

@@ -1,6 +1,6 @@
 //! `ralph sandbox list`: the containers and machines that runs have made.
 
-use super::{Found, ask};
+use super::{FoundSandboxes, ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
@@ -25,7 +25,7 @@ pub struct ListArgs {}
 /// Runs the command.
 pub fn run(_: ListArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let providers = providers(app.environment());
-    let Found { sandboxes, problems } = ask(&providers);
+    let FoundSandboxes { sandboxes, problems } = ask(&providers);
     let deaf = !providers.is_empty() && problems.len() == providers.len();
     let infos: Vec<SandboxInfo> = sandboxes.into_iter().map(|(info, _)| info).collect();
     if out.json {

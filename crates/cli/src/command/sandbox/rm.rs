@@ -1,9 +1,9 @@
 //! `ralph sandbox rm`: removes what runs have made.
 
-use super::{Found, ask};
+use super::{FoundSandboxes, ask};
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_app::providers::providers;
 use ralph_app::{App, Environment};
 use ralph_domain::id::RunId;
@@ -34,7 +34,7 @@ pub struct RmArgs {
 pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let providers = providers(env);
-    let Found { sandboxes, problems } = ask(&providers);
+    let FoundSandboxes { sandboxes, problems } = ask(&providers);
     let wanted = |info: &SandboxInfo, id: &String| {
         info.id == *id || info.run.as_ref().is_some_and(|run| ralph_sandbox::hosted::is_of_run(run, id))
     };
@@ -85,5 +85,5 @@ fn in_use(env: &Environment, run: &RunId) -> bool {
     let registered = registry::all(&home)
         .into_iter()
         .find(|entry| ralph_sandbox::hosted::is_of_run(run, entry.run_id.as_str()));
-    registered.and_then(|entry| Facts::load(env, entry).ok()).is_some_and(|facts| facts.driver.is_some())
+    registered.and_then(|entry| RunReading::load(env, entry).ok()).is_some_and(|facts| facts.driver.is_some())
 }

@@ -1,25 +1,25 @@
-//! `ralph sandbox test`: does the fence hold on this machine.
+//! `ralph sandbox test`: does the sandbox hold on this machine.
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::parse::isolation;
-use ralph_app::{App, fence};
+use ralph_app::{App, isolation};
 use ralph_domain::config::Isolation;
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
-use ralph_sandbox::escapes::{self, Row, Seen};
+use ralph_sandbox::escapes::{self, AttemptResult, Row};
 use std::path::Path;
 
-/// Each way out is tried by a program behind the fence, where it must fail, and, where that is harmless, without it, where
+/// Each way out is tried by a program in the sandbox, where it must fail, and, where that is harmless, without it, where
 /// it must succeed. Everything it needs it makes and removes itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph sandbox test
   ralph sandbox test --isolation landlock --json
 
-Exit code 0 where the fence holds, 1 where something got out, 4 where there is no fence here.")]
+Exit code 0 where the sandbox holds, 1 where something got out, 4 where there is no sandbox here.")]
 pub struct TestArgs {
-    /// Which fence: auto, bwrap or landlock.
+    /// Which sandbox: auto, bwrap or landlock.
     #[arg(long, value_name = "HOW", value_parser = isolation, default_value = "auto")]
     pub isolation: Isolation,
 }
@@ -27,10 +27,10 @@ pub struct TestArgs {
 /// Runs the command.
 pub fn run(args: TestArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     if args.isolation == Isolation::None {
-        return Err(CommandError::usage("without a fence there is nothing to test")
+        return Err(CommandError::usage("without a sandbox there is nothing to test")
             .hint("use `--isolation auto`, `bwrap` or `landlock`"));
     }
-    let kind = fence::settle(app.environment(), args.isolation)?;
+    let kind = isolation::resolve(app.environment(), args.isolation)?;
     let folder =
         app.environment().state_home()?.path().join("fences").join(format!("test-{}", std::process::id()));
     let (name, rows) =
@@ -62,7 +62,7 @@ fn print(name: &str, rows: &[Row], wrong: usize, out: &Out) {
     for row in rows {
         let (tone, sign) = match (row.ok(), row.seen) {
             (false, _) => (Tone::Bad, Sign::Bad),
-            (true, Seen::Stopped) => (Tone::Good, Sign::Good),
+            (true, AttemptResult::Stopped) => (Tone::Good, Sign::Good),
             (true, _) => (Tone::Attention, Sign::Open),
         };
         let sign = out.out(tone, out.sign(sign));
@@ -74,9 +74,9 @@ fn print(name: &str, rows: &[Row], wrong: usize, out: &Out) {
     }
     out.line("");
     out.line(match wrong {
-        0 => format!("{} the fence ({name}) holds", out.out(Tone::Good, out.sign(Sign::Good))),
+        0 => format!("{} the sandbox ({name}) holds", out.out(Tone::Good, out.sign(Sign::Good))),
         n => format!(
-            "{} the fence ({name}) does not hold: {}",
+            "{} the sandbox ({name}) does not hold: {}",
             out.out(Tone::Bad, out.sign(Sign::Bad)),
             count(n, "way") + " out"
         ),

@@ -6,8 +6,8 @@ use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns, wrap};
 use crate::words::{heading, row, short_count, size, tests, utc, verdict_sign};
 use jiff::Timestamp;
-use ralph_app::facts::Facts;
-use ralph_app::story::Story;
+use ralph_app::facts::RunReading;
+use ralph_app::timeline::RunTimeline;
 use ralph_domain::describe::Tone;
 use ralph_domain::event::{CheckResult, FileChange, SessionEnd, Verdict};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
@@ -47,7 +47,7 @@ struct Receipt {
 }
 
 /// Prints one iteration.
-pub fn show(facts: &Facts, number: u32, story: &Story, out: &Out) -> Result<(), CommandError> {
+pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     require_iteration(facts, number)?;
     let folder = facts.entry.run_dir().iteration(number);
     let text = std::fs::read(folder.join("receipt.json")).unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn show(facts: &Facts, number: u32, story: &Story, out: &Out) -> Result<(), 
     Ok(())
 }
 
-fn print_receipt(receipt: &Receipt, now: Timestamp, story: &Story, out: &Out) {
+fn print_receipt(receipt: &Receipt, now: Timestamp, story: &RunTimeline, out: &Out) {
     let (sign, tone) = verdict_sign(receipt.verdict);
     out.line(format!("{} {}", out.out(tone, out.sign(sign)), receipt.verdict.words()));
     if !receipt.message.is_empty() {
@@ -151,7 +151,7 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &Story, out: &Out) {
 }
 
 /// The stuck signals, where there are any.
-fn print_signals(story: &Story, out: &Out) {
+fn print_signals(story: &RunTimeline, out: &Out) {
     let Some(signals) = story.signals.as_ref().filter(|s| s.loop_score > 0.0 || s.progress.is_some()) else {
         return;
     };
@@ -177,7 +177,7 @@ fn print_check(check: &CheckResult, out: &Out) {
     out.line(format!("  {} {}: {}", out.out(tone, out.sign(sign)), check.name, words.join(" · ")));
 }
 
-fn print_files(story: &Story, out: &Out) {
+fn print_files(story: &RunTimeline, out: &Out) {
     if story.files.is_empty() {
         return;
     }

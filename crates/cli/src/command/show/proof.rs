@@ -5,7 +5,7 @@ use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns};
 use crate::words::{ago, heading};
 use jiff::Timestamp;
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_domain::describe::Tone;
 use ralph_domain::proof::{Proof, ProofCheck};
 use ralph_domain::text::{duration, one_line};
@@ -21,7 +21,7 @@ pub fn read(path: &Path) -> Option<Proof> {
 }
 
 /// `ralph show --proof`: the proof and nothing else.
-pub fn show(facts: &Facts, out: &Out) -> Result<u8, CommandError> {
+pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
     let id = &facts.entry.run_id;
     let path = facts.entry.run_dir().proof();
     let Ok(text) = std::fs::read(&path) else {

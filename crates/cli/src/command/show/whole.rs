@@ -5,9 +5,9 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::run_text as view;
 use crate::words::{card, heading, home_path, row, size};
-use ralph_app::facts::Facts;
+use ralph_app::facts::RunReading;
 use ralph_app::status;
-use ralph_app::story::Story;
+use ralph_app::timeline::RunTimeline;
 use ralph_domain::config::{AgentSelection, Completion};
 use ralph_domain::text::{count, duration};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const SHOWN: usize = 200;
 
 /// Prints the run.
-pub fn show(facts: &Facts, story: &Story, out: &Out) -> Result<(), CommandError> {
+pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     let proof_path = facts.entry.run_dir().proof();
     if out.json {
         let proof = std::fs::read(&proof_path).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
@@ -50,7 +50,7 @@ pub fn show(facts: &Facts, story: &Story, out: &Out) -> Result<(), CommandError>
     Ok(())
 }
 
-fn task(facts: &Facts, out: &Out) {
+fn task(facts: &RunReading, out: &Out) {
     let spec = &facts.state.spec;
     heading(out, "Task");
     let version =
@@ -60,7 +60,7 @@ fn task(facts: &Facts, out: &Out) {
     row(out, "spec", &home_path(&facts.entry.run_dir().spec()));
 }
 
-fn settings(facts: &Facts, out: &Out) {
+fn settings(facts: &RunReading, out: &Out) {
     let spec = &facts.state.spec;
     let settings = &spec.settings;
     heading(out, "Settings");

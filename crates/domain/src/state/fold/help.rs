@@ -18,7 +18,7 @@ impl RunFacts {
     pub(super) fn shows_signs(&mut self, kinds: &[StuckKind], evidence: &[String]) {
         self.stuck.noticed.extend(kinds.iter().copied());
         self.nudge(format!(
-            "A sign of going in circles: {}. Make sure that this session does something else.",
+            "A sign of being stuck: {}. Make sure that this session does something else.",
             evidence.join("; ")
         ));
     }

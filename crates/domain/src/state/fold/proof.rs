@@ -1,11 +1,11 @@
-//! The final check and what only a person can mend of it.
+//! The final check and what only a person can fix of it.
 
 use crate::event::EventBody;
 use crate::id::CommitId;
 use crate::outcome::HumanReason;
 use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
 
-/// Final checks in a row that fail for a reason that no agent can mend.
+/// Final checks in a row that fail for a reason that no agent can fix.
 const HINTS_MAX: u32 = 2;
 
 impl RunFacts {

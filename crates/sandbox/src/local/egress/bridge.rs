@@ -1,4 +1,4 @@
-//! The inner end: ports behind the fence that lead to the proxy's socket, and the way back to a port inside.
+//! The inner end: ports in the sandbox that lead to the proxy's socket, and the way back to a port inside.
 
 use super::head;
 use super::pump;

@@ -5,9 +5,9 @@ use std::io::{self, Read};
 /// The longest head.
 const MOST: usize = 32 * 1024;
 
-/// What a client wants.
+/// What a client asks the proxy for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum ProxyRequest {
     /// A tunnel.
     Connect { host: String, port: u16 },
     /// One request without encryption; `head` is what the server gets.
@@ -40,19 +40,19 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// What a head says; the error is for the client.
-pub(super) fn wish(head: &[u8]) -> Result<Wish, &'static str> {
+pub(super) fn wish(head: &[u8]) -> Result<ProxyRequest, &'static str> {
     let text = std::str::from_utf8(head).map_err(|_| "the request is not text")?;
     let (line, fields) = text.split_once('\n').ok_or("the request has no line")?;
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     match words.as_slice() {
-        ["RALPH-REACH"] => Ok(Wish::Reach),
+        ["RALPH-REACH"] => Ok(ProxyRequest::Reach),
         ["RALPH-CARRY", id, reached] => {
             let id = id.parse().map_err(|_| "no such connection")?;
-            Ok(Wish::Carry { id, reached: *reached == "ok" })
+            Ok(ProxyRequest::Carry { id, reached: *reached == "ok" })
         }
         ["CONNECT", to, _] => {
             let (host, port) = host_and_port(to, None).ok_or("CONNECT needs host:port")?;
-            Ok(Wish::Connect { host, port })
+            Ok(ProxyRequest::Connect { host, port })
         }
         [method, target, version] => {
             let rest = strip_scheme(target).ok_or("only http:// and CONNECT go through this proxy")?;
@@ -75,7 +75,7 @@ pub(super) fn wish(head: &[u8]) -> Result<Wish, &'static str> {
                 }
             }
             out.push_str("\r\n");
-            Ok(Wish::Forward { host, port, head: out.into_bytes() })
+            Ok(ProxyRequest::Forward { host, port, head: out.into_bytes() })
         }
         _ => Err("the request is not one of HTTP"),
     }
@@ -106,11 +106,11 @@ mod tests {
     #[test]
     fn requests_are_understood() {
         let connect = wish(b"CONNECT example.org:443 HTTP/1.1\r\nHost: other.org\r\n\r\n").unwrap();
-        assert_eq!(connect, Wish::Connect { host: "example.org".into(), port: 443 });
+        assert_eq!(connect, ProxyRequest::Connect { host: "example.org".into(), port: 443 });
         let v6 = wish(b"CONNECT [::1]:443 HTTP/1.1\r\n\r\n").unwrap();
-        assert_eq!(v6, Wish::Connect { host: "[::1]".into(), port: 443 });
+        assert_eq!(v6, ProxyRequest::Connect { host: "[::1]".into(), port: 443 });
         let text = b"GET http://example.org:8080/a?b HTTP/1.1\r\nHost: evil.org\r\nProxy-Authorization: x\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n";
-        let Wish::Forward { host, port, head } = wish(text).unwrap() else { panic!("no forward") };
+        let ProxyRequest::Forward { host, port, head } = wish(text).unwrap() else { panic!("no forward") };
         assert_eq!((host.as_str(), port), ("example.org", 8080));
         assert_eq!(
             String::from_utf8(head).unwrap(),

@@ -1,6 +1,6 @@
-//! The only way from behind the fence into the network: a proxy in this process.
+//! The only way from inside the sandbox into the network: a proxy in this process.
 //!
-//! A fenced command has no network but a socket in the file system ([`bridge`] makes it look like a proxy on a port).
+//! A sandboxed command has no network but a socket in the file system ([`bridge`] makes it look like a proxy on a port).
 //! The proxy resolves names itself, looks at the addresses, and dials exactly those, so a name that changes its mind
 //! between the look and the connection leads nowhere. Hosts that are not on the list are refused and reported.
 
@@ -14,8 +14,8 @@ mod pump;
 mod reach;
 mod serve;
 
-pub use policy::{Dialer, EgressPolicy, Endpoint, HostRule, OnRefusal, Refusal, Resolver};
-pub use reach::Published;
+pub use policy::{Dialer, EgressPolicy, EgressRefusal, Endpoint, HostRule, OnRefusal, Resolver};
+pub use reach::PublishedPort;
 
 pub(crate) use bridge::forward_main;
 use reach::Bridges;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The proxy's port behind the fence. Every command has a network of its own, so it is always free.
+/// The proxy's port in the sandbox. Every command has a network of its own, so it is always free.
 pub(super) const INSIDE_PORT: u16 = 3128;
 
 /// A running proxy; it ends when dropped.
@@ -88,8 +88,8 @@ impl Egress {
         self.bridges().reach(port)
     }
 
-    /// Makes `port` inside a port of this machine, for a browser on this side of the fence.
-    pub fn publish(&self, port: u16) -> io::Result<Published> {
+    /// Makes `port` inside a port of this machine, for a browser on this side of the sandbox.
+    pub fn publish(&self, port: u16) -> io::Result<PublishedPort> {
         reach::publish(&self.server, port)
     }
 

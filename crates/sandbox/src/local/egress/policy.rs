@@ -98,11 +98,11 @@ pub type Resolver = Arc<dyn Fn(&str, u16) -> io::Result<Vec<IpAddr>> + Send + Sy
 /// Connects to an address.
 pub type Dialer = Arc<dyn Fn(SocketAddr) -> io::Result<TcpStream> + Send + Sync>;
 /// Is told what was refused.
-pub type OnRefusal = Arc<dyn Fn(&Refusal) + Send + Sync>;
+pub type OnRefusal = Arc<dyn Fn(&EgressRefusal) + Send + Sync>;
 
 /// A connection that was not made.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Refusal {
+pub struct EgressRefusal {
     /// Whom the command wanted to reach.
     pub host: String,
     /// On which port.
@@ -111,7 +111,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// What can be reached from behind the fence.
+/// What can be reached from inside the sandbox.
 #[derive(Clone)]
 pub struct EgressPolicy {
     /// Hosts on the public internet.

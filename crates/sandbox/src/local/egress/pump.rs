@@ -17,21 +17,21 @@ const PIPE: i32 = 512 * 1024;
 
 /// A connection of either kind.
 pub(super) trait Connection: Read + Write + AsFd + Send + Sized + 'static {
-    fn twin(&self) -> io::Result<Self>;
+    fn try_clone_stream(&self) -> io::Result<Self>;
     fn close(&self, how: Shutdown);
-    fn patience(&self, time: Duration);
+    fn idle_timeout(&self, time: Duration);
 }
 
 macro_rules! connection {
     ($kind:ty) => {
         impl Connection for $kind {
-            fn twin(&self) -> io::Result<Self> {
+            fn try_clone_stream(&self) -> io::Result<Self> {
                 self.try_clone()
             }
             fn close(&self, how: Shutdown) {
                 self.shutdown(how).ok();
             }
-            fn patience(&self, time: Duration) {
+            fn idle_timeout(&self, time: Duration) {
                 self.set_read_timeout(Some(time)).ok();
             }
         }
@@ -42,10 +42,10 @@ connection!(UnixStream);
 
 /// Passes bytes both ways until both sides have ended.
 pub(super) fn both<A: Connection, B: Connection>(a: A, b: B) {
-    a.patience(SILENCE);
-    b.patience(SILENCE);
-    let (Ok(a_twin), Ok(b_twin)) = (a.twin(), b.twin()) else { return };
-    let back = std::thread::Builder::new().name("ralph-pump".into()).spawn(move || one(b_twin, a_twin));
+    a.idle_timeout(SILENCE);
+    b.idle_timeout(SILENCE);
+    let (Ok(a_clone), Ok(b_clone)) = (a.try_clone_stream(), b.try_clone_stream()) else { return };
+    let back = std::thread::Builder::new().name("ralph-pump".into()).spawn(move || one(b_clone, a_clone));
     if back.is_err() {
         // Both streams end with their last handle.
         return;

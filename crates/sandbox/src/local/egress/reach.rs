@@ -1,4 +1,4 @@
-//! From this side of the fence to a port on the other: a dev server for a browser that runs out here.
+//! From this side of the sandbox to a port on the other: a dev server for a browser that runs out here.
 
 use super::pump;
 use super::serve::{self, Server};
@@ -60,7 +60,7 @@ impl Bridges {
         }
         Err(io::Error::new(
             io::ErrorKind::ConnectionRefused,
-            format!("no running command listens on port {port} behind the fence"),
+            format!("no running command listens on port {port} in the sandbox"),
         ))
     }
 
@@ -84,15 +84,15 @@ impl Bridges {
     }
 }
 
-/// A port of this machine that leads to one behind the fence, until dropped.
+/// A port of this machine that leads to one in the sandbox, until dropped.
 #[derive(Debug)]
-pub struct Published {
+pub struct PublishedPort {
     /// Where it is reached from here.
     pub address: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
-impl Drop for Published {
+impl Drop for PublishedPort {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         TcpStream::connect(self.address).ok();
@@ -100,7 +100,7 @@ impl Drop for Published {
 }
 
 /// Listens on a free port of this machine and passes everything on to `port` inside.
-pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<Published> {
+pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<PublishedPort> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     let over = Arc::new(AtomicBool::new(false));
@@ -120,5 +120,5 @@ pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<Published> 
             .ok();
         }
     })?;
-    Ok(Published { address, over })
+    Ok(PublishedPort { address, over })
 }

@@ -1,7 +1,7 @@
 //! The proxy's work for one client after another, each in a thread of its own.
 
-use super::head::{self, Wish};
-use super::policy::{EgressPolicy, Endpoint, Refusal};
+use super::head::{self, ProxyRequest};
+use super::policy::{EgressPolicy, EgressRefusal, Endpoint};
 use super::pump::{self, Connection};
 use super::reach::Bridges;
 use std::collections::BTreeSet;
@@ -26,18 +26,18 @@ pub(super) struct Server {
     pub(super) bridges: Bridges,
     pub(super) over: AtomicBool,
     clients: AtomicUsize,
-    told: Mutex<BTreeSet<Refusal>>,
+    told: Mutex<BTreeSet<EgressRefusal>>,
 }
 
 /// Who was reached.
-enum Reached {
+enum Upstream {
     /// A server of the network.
     Outside(TcpStream),
-    /// A server of the same fence.
+    /// A server of the same sandbox.
     Neighbour(UnixStream),
 }
 
-impl Reached {
+impl Upstream {
     /// Says `first` to it, then passes everything on.
     fn carry<C: Client>(self, client: C, first: &[u8]) {
         match self {
@@ -87,7 +87,7 @@ impl Server {
     fn refuse(&self, host: &str, port: u16, reason: &str) {
         let Some(tell) = &self.policy.on_refusal else { return };
         let host: String = host.chars().filter(|c| !c.is_control()).take(253).collect();
-        let refusal = Refusal { host, port, reason: reason.to_owned() };
+        let refusal = EgressRefusal { host, port, reason: reason.to_owned() };
         let Ok(mut told) = self.told.lock() else { return };
         if told.len() < TOLD && told.insert(refusal.clone()) {
             drop(told);
@@ -95,10 +95,10 @@ impl Server {
         }
     }
 
-    fn reach(&self, host: &str, port: u16) -> Result<Reached, (u16, String)> {
+    fn reach(&self, host: &str, port: u16) -> Result<Upstream, (u16, String)> {
         match self.neighbour(host, port) {
-            Some(server) => Ok(Reached::Neighbour(server)),
-            None => self.connect(host, port).map(Reached::Outside),
+            Some(server) => Ok(Upstream::Neighbour(server)),
+            None => self.connect(host, port).map(Upstream::Outside),
         }
     }
 
@@ -120,7 +120,7 @@ impl Server {
         Err(last)
     }
 
-    /// A port that a command of the same fence listens on. Names of this machine mean that and nothing else from in there,
+    /// A port that a command of the same sandbox listens on. Names of this machine mean that and nothing else from in there,
     /// unless the user named a server of the host; so a browser of one command sees the dev server of another.
     fn neighbour(&self, host: &str, port: u16) -> Option<UnixStream> {
         let local = Endpoint { host: host.to_owned(), port }.is_local();
@@ -131,11 +131,11 @@ impl Server {
     }
 
     fn serve<C: Client>(&self, mut client: C) {
-        client.patience(REQUEST);
+        client.idle_timeout(REQUEST);
         let Ok(head) = head::read(&mut client) else { return };
         match head::wish(&head) {
             Err(why) => say_no(&mut client, 400, why),
-            Ok(Wish::Connect { host, port }) => match self.reach(&host, port) {
+            Ok(ProxyRequest::Connect { host, port }) => match self.reach(&host, port) {
                 Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
                 Ok(server) => {
                     if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
@@ -143,16 +143,16 @@ impl Server {
                     }
                 }
             },
-            Ok(Wish::Forward { host, port, head }) => match self.reach(&host, port) {
+            Ok(ProxyRequest::Forward { host, port, head }) => match self.reach(&host, port) {
                 Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
                 Ok(server) => server.carry(client, &head),
             },
-            Ok(Wish::Reach) => {
+            Ok(ProxyRequest::Reach) => {
                 if let Some(control) = client.unix() {
                     self.bridges.add(control);
                 }
             }
-            Ok(Wish::Carry { id, reached }) => {
+            Ok(ProxyRequest::Carry { id, reached }) => {
                 if let Some(stream) = client.unix() {
                     self.bridges.arrived(id, reached.then_some(stream));
                 }

@@ -1,6 +1,6 @@
 //! The ways out that are tried, each as a small script. It exits with 0 only where it got what it wanted.
 //!
-//! `$BAIT` is a folder that the fence must hide, `$PID` a process outside, `$PORT` a port of the host and `$RALPH` this
+//! `$BAIT` is a folder that the sandbox must hide, `$PID` a process outside, `$PORT` a port of the host and `$RALPH` this
 //! program, which makes the system calls that a shell cannot.
 
 use super::bait::Bait;
@@ -14,13 +14,13 @@ pub(super) struct Attempt {
     pub(super) script: &'static str,
     /// Harm that is seen from outside, whatever the script says.
     pub(super) harm: fn(&Bait) -> bool,
-    /// Where it must succeed without a fence, so that a failure behind one means something.
+    /// Where it must succeed without a sandbox, so that a failure inside one means something.
     pub(super) control: Control,
     /// Landlock alone cannot stop it.
     pub(super) landlock_gap: bool,
 }
 
-/// Whether the same attempt is made without a fence.
+/// Whether the same attempt is made without a sandbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
     /// It is harmless there and must succeed.

@@ -1,4 +1,4 @@
-//! What the attempts are after: files, a process, a port and a socket outside the fence.
+//! What the attempts are after: files, a process, a port and a socket outside the sandbox.
 
 use crate::{LocalOptions, LocalSandbox};
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The bait; everything of it goes when it is dropped.
 pub(super) struct Bait {
@@ -83,7 +83,7 @@ impl Bait {
     }
 
     fn wait_for_pid(&self) -> Result<i32, SandboxError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
             if let Some(pid) =
                 fs::read_to_string(self.folder.join("pid")).ok().and_then(|t| t.trim().parse().ok())

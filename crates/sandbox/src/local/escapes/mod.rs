@@ -1,4 +1,4 @@
-//! Trying to get out: the same attempts behind the fence, where each must fail, and without it, where each must succeed
+//! Trying to get out: the same attempts in the sandbox, where each must fail, and without it, where each must succeed
 //! as far as it is harmless. What `ralph sandbox test` shows.
 
 mod attempts;
@@ -8,7 +8,7 @@ mod syscalls;
 pub(crate) use syscalls::main as try_main;
 
 use super::egress::{EgressPolicy, HostRule};
-use super::fence::{Fence, FenceSpec, Limits, detect};
+use super::isolation::{IsolationSpec, Limits, LocalIsolation, detect};
 use attempts::{ATTEMPTS, Attempt, Control};
 use bait::Bait;
 use ralph_domain::config::Isolation;
@@ -24,7 +24,7 @@ use crate::{LocalOptions, LocalSandbox};
 
 /// How an attempt went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum AttemptResult {
     /// It failed.
     Stopped,
     /// It worked.
@@ -33,7 +33,7 @@ pub enum Seen {
     NotTried,
 }
 
-impl Seen {
+impl AttemptResult {
     /// As a person reads it.
     pub fn word(self) -> &'static str {
         match self {
@@ -51,23 +51,23 @@ pub struct Row {
     pub name: &'static str,
     /// What was tried.
     pub what: &'static str,
-    /// What must be seen: `Escaped` only where this kind of fence is known not to hold.
-    pub expected: Seen,
-    /// What was seen behind the fence.
-    pub seen: Seen,
+    /// What must be seen: `Escaped` only where this kind of sandbox is known not to hold.
+    pub expected: AttemptResult,
+    /// What was seen in the sandbox.
+    pub seen: AttemptResult,
     /// What was seen without it.
-    pub without: Seen,
+    pub without: AttemptResult,
 }
 
 impl Row {
-    /// Whether it went as it must; a fence that holds better than expected is fine.
+    /// Whether it went as it must; a sandbox that holds better than expected is fine.
     pub fn ok(&self) -> bool {
-        let held = self.seen == Seen::Stopped || self.expected == Seen::Escaped;
-        held && self.without != Seen::Stopped
+        let held = self.seen == AttemptResult::Stopped || self.expected == AttemptResult::Escaped;
+        held && self.without != AttemptResult::Stopped
     }
 }
 
-/// What must work behind every fence, among it each means that the attempts use.
+/// What must work in every sandbox, among it each means that the attempts use.
 const WORKS: [&str; 4] = [
     "echo x > mine && grep -q x mine && rm mine && git status >/dev/null",
     "\"$RALPH\" __try nothing; [ $? -eq 2 ]",
@@ -78,7 +78,7 @@ const WORKS: [&str; 4] = [
 /// Longest time for one attempt.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Tries every way out of a fence of this kind.
+/// Tries every way out of a sandbox of this kind.
 ///
 /// `folder` is made, used and removed; it should stand where a run's own state does. `program` plays the guard,
 /// and `vars` are what a command would inherit.
@@ -88,22 +88,22 @@ pub fn try_all(
     program: &Path,
     vars: &Vars,
 ) -> Result<(&'static str, Vec<Row>), SandboxError> {
-    let folder = Folder::make(folder)?;
+    let folder = TempFolder::make(folder)?;
     let work = folder.0.join("work");
-    let options = |fence| LocalOptions {
+    let options = |isolation| LocalOptions {
         guard_exe: Some(program.to_owned()),
-        fence,
+        isolation,
         ..LocalOptions::new("escapes", vars)
     };
-    let fence = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
-    let name = fence.name();
-    let bait = Bait::lay(&folder.0.join("bait"), &work, options(Fence::None))?;
-    let fenced = LocalSandbox::start(&work, options(fence))?;
-    let open = LocalSandbox::start(&work, options(Fence::None))?;
+    let isolation = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
+    let name = isolation.name();
+    let bait = Bait::lay(&folder.0.join("bait"), &work, options(LocalIsolation::None))?;
+    let sandboxed = LocalSandbox::start(&work, options(isolation))?;
+    let open = LocalSandbox::start(&work, options(LocalIsolation::None))?;
     prepare(&open)?;
     let is_root = nix::unistd::getuid().is_root();
     let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
-    // A fence behind which nothing works at all would pass every test.
+    // A sandbox behind which nothing works at all would pass every test.
     for script in WORKS {
         let check = Attempt {
             name: "",
@@ -113,26 +113,28 @@ pub fn try_all(
             control: Control::No,
             landlock_gap: false,
         };
-        if try_one(&fenced, &check, &bait, &inside)? != Seen::Escaped {
-            return Err(SandboxError::Broken(format!(
-                "behind the fence, `{script}` should work and does not"
-            )));
+        if try_one(&sandboxed, &check, &bait, &inside)? != AttemptResult::Escaped {
+            return Err(SandboxError::Broken(format!("in the sandbox, `{script}` should work and does not")));
         }
     }
     let mut rows = Vec::new();
     for attempt in ATTEMPTS {
-        let seen = try_one(&fenced, attempt, &bait, &inside)?;
+        let seen = try_one(&sandboxed, attempt, &bait, &inside)?;
         let without = match attempt.control {
             Control::Yes => try_one(&open, attempt, &bait, &real(program))?,
-            Control::AsRoot if !is_root => Seen::NotTried,
-            // A failure says nothing about the fence here.
+            Control::AsRoot if !is_root => AttemptResult::NotTried,
+            // A failure says nothing about the sandbox here.
             Control::AsRoot | Control::IfAllowed => match try_one(&open, attempt, &bait, &real(program))? {
-                Seen::Escaped => Seen::Escaped,
-                Seen::Stopped | Seen::NotTried => Seen::NotTried,
+                AttemptResult::Escaped => AttemptResult::Escaped,
+                AttemptResult::Stopped | AttemptResult::NotTried => AttemptResult::NotTried,
             },
-            Control::No => Seen::NotTried,
+            Control::No => AttemptResult::NotTried,
         };
-        let expected = if attempt.landlock_gap && name == "landlock" { Seen::Escaped } else { Seen::Stopped };
+        let expected = if attempt.landlock_gap && name == "landlock" {
+            AttemptResult::Escaped
+        } else {
+            AttemptResult::Stopped
+        };
         rows.push(Row { name: attempt.name, what: attempt.what, expected, seen, without });
     }
     Ok((name, rows))
@@ -142,12 +144,12 @@ fn real(program: &Path) -> PathBuf {
     program.canonicalize().unwrap_or_else(|_| program.to_owned())
 }
 
-/// A fence with small limits, so that running into them is quick, and a name that leads astray.
-fn spec(folder: &Path) -> FenceSpec {
+/// A sandbox with small limits, so that running into them is quick, and a name that leads astray.
+fn spec(folder: &Path) -> IsolationSpec {
     let listed = HostRule::parse("inside.example.org").into_iter().collect();
     let mut policy = EgressPolicy::new(listed, Vec::new());
     policy.resolver = Arc::new(|_, _| Ok(vec![[10, 0, 0, 1].into(), [127, 0, 0, 1].into()]));
-    let mut spec = FenceSpec::new(folder.join("run"));
+    let mut spec = IsolationSpec::new(folder.join("run"));
     spec.egress = Some(policy);
     spec.hidden = vec![folder.to_owned()];
     spec.limits = Limits { processes: 100, memory: None, file_size: 30 << 20, temporary: 16 << 20 };
@@ -157,7 +159,7 @@ fn spec(folder: &Path) -> FenceSpec {
 /// A repo to attack. Its git folder is made by hand: what counts is where its parts stand.
 fn prepare(open: &LocalSandbox) -> Result<(), SandboxError> {
     let script = "git -c init.defaultBranch=main init -q . && mkdir -p .git/hooks .git/info";
-    let done = open.exec(&shell(script), &mut Quiet)?;
+    let done = open.exec(&shell(script), &mut NoOutput)?;
     if done.end.success() { Ok(()) } else { Err(SandboxError::Broken("`git init` failed".to_owned())) }
 }
 
@@ -173,7 +175,7 @@ fn try_one(
     attempt: &Attempt,
     bait: &Bait,
     program: &Path,
-) -> Result<Seen, SandboxError> {
+) -> Result<AttemptResult, SandboxError> {
     let mut request = shell(attempt.script);
     let text = |path: &Path| path.to_string_lossy().into_owned();
     request.env = vec![
@@ -183,14 +185,18 @@ fn try_one(
         ("MARK".into(), bait.mark.clone()),
         ("RALPH".into(), text(program)),
     ];
-    let outcome = sandbox.exec(&request, &mut Quiet)?;
+    let outcome = sandbox.exec(&request, &mut NoOutput)?;
     let harm = (attempt.harm)(bait);
-    Ok(if outcome.end == ExecEnd::Exited(0) || harm { Seen::Escaped } else { Seen::Stopped })
+    Ok(if outcome.end == ExecEnd::Exited(0) || harm {
+        AttemptResult::Escaped
+    } else {
+        AttemptResult::Stopped
+    })
 }
 
-struct Quiet;
+struct NoOutput;
 
-impl ExecSink for Quiet {
+impl ExecSink for NoOutput {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
         ControlFlow::Continue(())
@@ -198,9 +204,9 @@ impl ExecSink for Quiet {
 }
 
 /// A folder that is removed when dropped.
-struct Folder(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Folder {
+impl TempFolder {
     fn make(path: &Path) -> Result<Self, SandboxError> {
         let failed = |error: std::io::Error| SandboxError::File {
             verb: "make",
@@ -212,7 +218,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }

@@ -11,7 +11,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 const STOPPED: i32 = 1;
 
 /// Tries what the first argument names on what the second one names.
@@ -31,7 +31,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
         "mount" => mount(Some("tmpfs"), "/tmp", Some("tmpfs"), MsFlags::empty(), None::<&str>).is_ok(),
         "keyring" => crate::os::raw::session_keyring().is_ok(),
         "udp" => UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(b"?", on)).is_ok(),
-        "tcp" => on.parse().is_ok_and(|address| TcpStream::connect_timeout(&address, PATIENCE).is_ok()),
+        "tcp" => on.parse().is_ok_and(|address| TcpStream::connect_timeout(&address, TIMEOUT).is_ok()),
         "unix" => UnixStream::connect(on).is_ok(),
         "proxy" => proxy(on).is_some_and(|answer| answer.ends_with(b" 200")),
         "proxy-answers" => proxy(on).is_some_and(|answer| answer.ends_with(b" 403")),
@@ -41,11 +41,11 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
 }
 
 /// What the proxy of the environment says to the wish for a tunnel.
-#[allow(clippy::disallowed_methods, reason = "a helper process behind the fence reads what it was given")]
+#[allow(clippy::disallowed_methods, reason = "a helper process in the sandbox reads what it was given")]
 fn proxy(to: &str) -> Option<[u8; 12]> {
     let proxy = std::env::var("HTTPS_PROXY").ok()?;
     let mut stream = TcpStream::connect(proxy.strip_prefix("http://")?).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").ok()?;
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).ok()?;

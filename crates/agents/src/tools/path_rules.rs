@@ -1,0 +1,125 @@
+//! Paths as tools are given them: relative to the session's folder or absolute below the root, held to the rules of
+//! [`confine`], also where a link leads them elsewhere within the workspace.
+
+use crate::session::confine::{self, FileOperation};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// What a path is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathAccess {
+    Read,
+    Write,
+}
+
+/// The rules for paths in one session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathRules<'a> {
+    /// The workspace as commands see it.
+    pub(crate) root: &'a Path,
+    /// Folder below it that the session works in; relative paths start here.
+    pub(crate) cwd: &'a Path,
+    /// Paths and globs to leave alone.
+    pub(crate) protected: &'a [String],
+}
+
+impl PathRules<'_> {
+    /// The path of a file, relative to the root; `Err` says why a tool keeps away from it.
+    pub(crate) fn file(&self, given: &str, access: PathAccess) -> Result<PathBuf, String> {
+        let path = self.allowed(&self.below_root(given), access)?;
+        // A link inside the workspace may lead to a forbidden place inside the workspace. One that leads out is the
+        // sandbox's to refuse.
+        if let Some(real) = self.real(&path)
+            && real != path
+        {
+            self.allowed(&real.to_string_lossy(), access)?;
+        }
+        Ok(path)
+    }
+
+    /// The path of a folder, relative to the root; where none is given, the session's own.
+    pub(crate) fn folder(&self, given: Option<&str>) -> Result<PathBuf, String> {
+        match given {
+            None => Ok(self.cwd.to_owned()),
+            Some(given) => confine::folder(&self.below_root(given)).map_err(|refusal| refusal.to_string()),
+        }
+    }
+
+    fn allowed(&self, path: &str, access: PathAccess) -> Result<PathBuf, String> {
+        let (change, protected) = match access {
+            // What may be added to may be read; protected files, too.
+            PathAccess::Read => (FileOperation::Append, &[][..]),
+            PathAccess::Write => (FileOperation::Edit, self.protected),
+        };
+        confine::file(path, change, protected).map_err(|refusal| refusal.to_string())
+    }
+
+    fn below_root<'t>(&self, given: &'t str) -> Cow<'t, str> {
+        let path = Path::new(given);
+        let inside = match path.is_absolute() {
+            true => path.strip_prefix(self.root).ok().map(Path::to_owned),
+            false if self.cwd.as_os_str().is_empty() => None,
+            false => Some(self.cwd.join(path)),
+        };
+        match inside {
+            Some(inside) => Cow::Owned(inside.to_string_lossy().into_owned()),
+            None => Cow::Borrowed(given),
+        }
+    }
+
+    /// Where the path really leads, relative to the root, as far as it exists and can be seen from here.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        let root = self.root.canonicalize().ok()?;
+        let full = root.join(path);
+        let existing = full.ancestors().find(|ancestor| ancestor.exists())?;
+        let rest = full.strip_prefix(existing).ok()?;
+        let real = existing.canonicalize().ok()?.join(rest);
+        real.strip_prefix(&root).ok().map(Path::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_places_of_the_workspace_pass() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join(".ralph/runs")).unwrap();
+        std::fs::create_dir(root.join("tests")).unwrap();
+        std::os::unix::fs::symlink(".ralph/runs", root.join("door")).unwrap();
+        std::os::unix::fs::symlink("tests", root.join("other")).unwrap();
+        let protected = ["tests/**".to_owned()];
+        let path_rules = PathRules { root: &root, cwd: Path::new(""), protected: &protected };
+        let absolute = root.join("src/a.rs");
+        for good in ["a.txt", "./src/a.rs", absolute.to_str().unwrap(), ".ralph/progress.md", "new/folder/x"]
+        {
+            assert!(path_rules.file(good, PathAccess::Write).is_ok(), "{good}");
+        }
+        for bad in [
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            ".git/config",
+            "sub/.GIT/x",
+            ".ralph/notes.md",
+            "door/x",
+            "",
+            ".",
+        ] {
+            assert!(path_rules.file(bad, PathAccess::Read).is_err(), "{bad}");
+        }
+        assert!(path_rules.file("tests/a.rs", PathAccess::Read).is_ok());
+        for protected in ["tests/a.rs", "other/a.rs"] {
+            assert!(
+                path_rules.file(protected, PathAccess::Write).unwrap_err().contains("protected"),
+                "{protected}"
+            );
+        }
+        let below = PathRules { cwd: Path::new("web"), ..path_rules };
+        assert_eq!(below.file("a.txt", PathAccess::Read).unwrap(), Path::new("web/a.txt"));
+        assert_eq!(below.folder(None).unwrap(), Path::new("web"));
+        assert!(below.file("../a.txt", PathAccess::Read).is_err());
+    }
+}

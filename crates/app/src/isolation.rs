@@ -1,0 +1,235 @@
+//! The sandbox of a run: which kind, and what of this machine the chosen agents need inside it.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use ralph_agents::presets;
+use ralph_core::Refusals;
+use ralph_domain::config::{AgentKind, Isolation, Settings};
+use ralph_domain::spec::RunSpec;
+use ralph_journal::layout::StateHome;
+use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
+use ralph_sandbox::isolation::{self, AuthFile, GitAccess, IsolationReport};
+use ralph_sandbox::{IsolationSpec, LocalIsolation};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What `auto` means on this machine; an error where what was asked for cannot be had. Never a weaker one.
+pub fn resolve(env: &Environment, asked: Isolation) -> Result<Isolation, AppError> {
+    if asked == Isolation::None {
+        return Ok(Isolation::None);
+    }
+    match choose(&isolation::detect(env.vars()), asked, IsolationSpec::new("/"))? {
+        LocalIsolation::Bwrap(_) => Ok(Isolation::Bwrap),
+        LocalIsolation::Landlock(_) => Ok(Isolation::Landlock),
+        LocalIsolation::None => Ok(Isolation::None),
+    }
+}
+
+fn choose(
+    report: &IsolationReport,
+    asked: Isolation,
+    spec: IsolationSpec,
+) -> Result<LocalIsolation, AppError> {
+    report.choose(asked, spec).map_err(|why| {
+        AppError::environment("this machine cannot sandbox an agent as asked").cause(why).hint(
+            "`ralph doctor` says what fixes it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
+        )
+    })
+}
+
+/// What the agents of a run need in a sandbox, wherever that is.
+#[derive(Default)]
+pub struct SandboxNeeds {
+    /// Servers that the user named, in settings or variables.
+    pub endpoints: Vec<Endpoint>,
+    /// By program: the variables that hold its keys.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// The files that agents log in with.
+    auth: Vec<AuthFile>,
+    /// Further hosts.
+    allow: Vec<HostRule>,
+}
+
+impl SandboxNeeds {
+    /// The hosts as a provider's own list takes them.
+    pub fn hosts(&self, workspace: &Path) -> Vec<String> {
+        let rules = defaults::rules(workspace);
+        let mut hosts: Vec<String> = rules.iter().chain(&self.allow).map(HostRule::to_string).collect();
+        hosts.extend(self.endpoints.iter().filter(|e| !e.is_local()).map(|e| e.host.clone()));
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+}
+
+/// Looks up what the agents of a run need.
+pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
+    let mut needs = SandboxNeeds::default();
+    for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
+        needs.endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
+        let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
+        needs.auth.extend(isolation::auth_files(name));
+        let keys = isolation::key_variables(name);
+        let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        needs.endpoints.extend(keys.iter().filter_map(|key| endpoint(&env.vars().get(key)?)));
+        for text in own_settings(env, name, keys) {
+            // A user's own settings may name another server, and another variable for its key.
+            let urls = values(&text, &["base_url", "baseURL", "baseUrl"]);
+            needs.endpoints.extend(urls.filter_map(|url| endpoint(&url)));
+            names.extend(values(&text, &["env_key"]));
+        }
+        needs.keys.insert(name.to_owned(), names);
+    }
+    for host in &spec.settings.allowed_hosts {
+        match allowed(host) {
+            Ok(AllowedHost::Rule(rule)) => needs.allow.push(rule),
+            Ok(AllowedHost::Server(server)) => needs.endpoints.push(server),
+            // Refused before the run began.
+            Err(_) => {}
+        }
+    }
+    needs
+}
+
+/// One of `allowed_hosts`.
+enum AllowedHost {
+    Rule(HostRule),
+    /// A server on this machine or in the house, with its port.
+    Server(Endpoint),
+}
+
+fn allowed(text: &str) -> Result<AllowedHost, String> {
+    let server = || {
+        let (host, port) = text.rsplit_once(':')?;
+        let local = host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+        let port = port.parse().ok().filter(|port| *port > 0)?;
+        local.then(|| Endpoint { host: host.to_owned(), port })
+    };
+    match server() {
+        Some(server) => Ok(AllowedHost::Server(server)),
+        None => HostRule::parse(text).map(AllowedHost::Rule),
+    }
+}
+
+/// Refuses hosts that could not be allowed and names that are no variables.
+pub fn check(settings: &Settings) -> Result<(), AppError> {
+    for host in &settings.allowed_hosts {
+        allowed(host).map_err(|why| {
+            AppError::usage(why).hint("for example `example.org`, `*.example.org` or `localhost:11434`")
+        })?;
+    }
+    let bad =
+        |name: &&String| name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match settings.pass_env.iter().find(bad) {
+        Some(name) => Err(AppError::usage(format!("`{name}` in `pass_env` is no name of a variable"))
+            .hint("name the variable only; its value is taken from your environment")),
+        None => Ok(()),
+    }
+}
+
+/// Who can be reached by commands of a run, with refusals told to the engine.
+pub fn policy(env: &Environment, spec: &RunSpec, refusals: &Refusals) -> EgressPolicy {
+    let needs = needs(env, spec);
+    let mut rules = defaults::rules(&spec.workspace);
+    rules.extend(needs.allow);
+    let mut policy = EgressPolicy::new(rules, needs.endpoints);
+    let refusals = refusals.clone();
+    policy.on_refusal = Some(Arc::new(move |refusal: &EgressRefusal| {
+        refusals.add(&refusal.host, refusal.port, &refusal.reason);
+    }));
+    policy
+}
+
+/// The sandbox of a run, as its spec says; `shown` can be read inside it, too.
+pub fn of_run(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+    refusals: &Refusals,
+    shown: Vec<PathBuf>,
+) -> Result<LocalIsolation, AppError> {
+    if spec.settings.isolation == Isolation::None {
+        return Ok(LocalIsolation::None);
+    }
+    let mut isolation = IsolationSpec::new(home.path().join("fences").join(spec.run_id.as_str()));
+    isolation.hidden = vec![home.path().to_owned()];
+    if spec.settings.allow_agent_commits {
+        isolation.git = GitAccess::Commit;
+    }
+    isolation.read_only = own_programs(spec);
+    isolation.read_only.extend(shown);
+    let needs = needs(env, spec);
+    isolation.auth = needs.auth;
+    isolation.keys = needs.keys;
+    isolation.pass_env.clone_from(&spec.settings.pass_env);
+    isolation.egress = Some(policy(env, spec, refusals));
+    choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
+}
+
+/// Programs of agents and verifiers that are named by their place, wherever that is.
+fn own_programs(spec: &RunSpec) -> Vec<PathBuf> {
+    let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());
+    let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
+    let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect()
+}
+
+/// The settings of an agent's program: in the user's home, and in variables.
+fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
+    let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let files = isolation::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
+    files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
+}
+
+/// The quoted values of some keys in TOML or JSON.
+fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    keys.iter().flat_map(move |key| {
+        text.match_indices(key).filter_map(move |(at, _)| {
+            let rest = text.get(at + key.len()..)?.trim_start_matches(['"', '\'', ' ']);
+            let value = rest.strip_prefix([':', '='])?.trim_start();
+            let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            value.get(1..)?.split(quote).next().map(str::to_owned)
+        })
+    })
+}
+
+/// The server in a URL such as `http://localhost:4000/v1`.
+fn endpoint(url: &str) -> Option<Endpoint> {
+    let (scheme, rest) = url.split_once("://")?;
+    let usual = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (authority, usual),
+    };
+    (!host.is_empty()).then(|| Endpoint { host: host.to_owned(), port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_may_name_a_server_and_a_key() {
+        let text = "[x]\nbase_url = \"http://localhost:1/v1\"\nenv_key='MY_KEY'\n{\"baseURL\": \"https://b.org\"} base_url";
+        let read = |keys: &'static [&str]| values(text, keys).collect::<Vec<_>>();
+        assert_eq!(read(&["base_url", "baseURL"]), ["http://localhost:1/v1", "https://b.org"]);
+        assert_eq!(read(&["env_key"]), ["MY_KEY"]);
+    }
+
+    #[test]
+    fn servers_are_read_from_urls() {
+        let read = |url| endpoint(url).map(|e| (e.host, e.port));
+        assert_eq!(read("http://localhost:4000/v1"), Some(("localhost".into(), 4000)));
+        assert_eq!(read("https://user:x@gateway.example.org"), Some(("gateway.example.org".into(), 443)));
+        assert_eq!(read("http://[::1]:8080"), Some(("[::1]".into(), 8080)));
+        assert_eq!(read("a plain value"), None);
+        assert_eq!(read("file:///etc/passwd"), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! Everything that a run has done, from its journal: the state remembers a window, the story is all of it.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::facts::RunReading;
+use crate::find;
+use ralph_domain::event::{EventBody, FileChange};
+use ralph_domain::id::Seq;
+use ralph_domain::state::{IterationSummary, RunState};
+use ralph_domain::stuck::Signals;
+
+/// The finished iterations of a run, and details of the one that is shown.
+#[derive(Debug, Default)]
+pub struct RunTimeline {
+    /// Every finished iteration, oldest first.
+    pub iterations: Vec<IterationSummary>,
+    /// Files that the wanted iteration changed.
+    pub files: Vec<FileChange>,
+    /// How many files in all.
+    pub files_total: usize,
+    /// Stuck signals of the wanted iteration.
+    pub signals: Option<Signals>,
+}
+
+impl RunTimeline {
+    /// Replays the journal: the state remembers a window, the story is all of it.
+    pub fn read(env: &Environment, facts: &RunReading, wanted: Option<u32>) -> Result<Self, AppError> {
+        let mut state = RunState::new(facts.state.spec.clone());
+        let mut story = RunTimeline::default();
+        for event in find::handle(env, &facts.entry).follow(Seq(0)).poll()? {
+            state.apply(&event);
+            match event.body {
+                EventBody::IterationEnded { iteration, signals, .. } => {
+                    story.iterations.extend(state.iterations.history.back().cloned());
+                    if wanted == Some(iteration) {
+                        story.signals = Some(signals);
+                    }
+                }
+                EventBody::Checkpointed { iteration, files, files_total, .. }
+                    if wanted == Some(iteration) =>
+                {
+                    story.files = files;
+                    story.files_total = files_total;
+                }
+                _ => {}
+            }
+        }
+        Ok(story)
+    }
+}

@@ -1,0 +1,94 @@
+//! What the fold knows of telling people: occasions that arose, and who was told of them already.
+
+use super::{Gate, RunFacts};
+use crate::event::{Event, EventBody, ReviewOutcome};
+use crate::id::Seq;
+use crate::outcome::EndReason;
+use crate::text::one_line;
+use jiff::Timestamp;
+use ralph_protocol::notification::Occasion;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Occasions that are remembered; a run that nobody is told of does not grow by them.
+const OPEN: usize = 8;
+const DETAIL: usize = 600;
+
+/// Occasions that people may want to be notified of.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct NotificationFacts {
+    /// Those that arose since the last session began.
+    pub open: Vec<OpenOccasion>,
+    /// The end of the last wait for a limit: going on with the same wait after a restart is no new occasion.
+    pub waited_until: Option<Timestamp>,
+}
+
+/// Something that people may want to be told of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenOccasion {
+    /// The event.
+    pub of: Seq,
+    /// Its time.
+    pub at: Timestamp,
+    /// What it is about.
+    pub occasion: Occasion,
+    /// In the event's own words.
+    pub detail: String,
+    /// Who was told, or could not be.
+    pub told: BTreeSet<String>,
+}
+
+impl RunFacts {
+    /// Takes note of what people may want to be told of.
+    pub(super) fn note_occasion(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::RunCreated { title, .. } => self.arose(event, Occasion::Start, title),
+            EventBody::NeedsHuman { message, .. } => self.arose(event, Occasion::NeedsHuman, message),
+            EventBody::Gutter { evidence, .. } => self.arose(event, Occasion::Gutter, &evidence.join("; ")),
+            EventBody::WaitStarted { reason, until: Some(until) } => {
+                // Other waits (for checks, for a review) end at no agent's rest.
+                let for_limit = self.agents.cooldowns.values().any(|rest| rest.until == *until);
+                if for_limit && self.telling.waited_until != Some(*until) {
+                    self.telling.waited_until = Some(*until);
+                    self.arose(event, Occasion::LimitWait, reason);
+                }
+            }
+            EventBody::Finished { reason, summary } => {
+                let done = *reason == EndReason::Completed;
+                let occasion = if done { Occasion::Success } else { Occasion::Failure };
+                self.arose(event, occasion, summary);
+            }
+            // The first look at a review that is waited for, not every one.
+            EventBody::ReviewSeen(news) if news.state == ReviewOutcome::Waiting => {
+                let first = self.handover.gate.is_none_or(|gate| gate.gate != Gate::Review);
+                if let Some(pr) = self.handover.pr.as_ref().filter(|_| first) {
+                    let detail = format!("{} is proven and waits for an approval", pr.url);
+                    self.arose(event, Occasion::NeedsHuman, &detail);
+                }
+            }
+            EventBody::Notified(told) => {
+                let open = self.telling.open.iter_mut().find(|open| open.of == told.of);
+                if let Some(open) = open {
+                    open.told.insert(told.by.clone());
+                }
+            }
+            // Whoever is to be told was told before the work went on.
+            EventBody::IterationStarted { .. } => self.telling.open.clear(),
+            _ => {}
+        }
+    }
+
+    /// Remembers an occasion that `event` brought.
+    pub(super) fn arose(&mut self, event: &Event, occasion: Occasion, detail: &str) {
+        if self.telling.open.len() >= OPEN {
+            self.telling.open.remove(0);
+        }
+        self.telling.open.push(OpenOccasion {
+            of: event.seq,
+            at: event.at,
+            occasion,
+            detail: one_line(detail, DETAIL),
+            told: BTreeSet::new(),
+        });
+    }
+}

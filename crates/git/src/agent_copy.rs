@@ -1,0 +1,356 @@
+//! The agent's copy of the user's tree: a repo of its own, at the same commit, with the same unfinished changes, that an
+//! agent in a sandbox may do with as it likes. What comes of it is handed back by [`crate::HandBack`].
+//!
+//! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing; refs,
+//! index and configuration are copies. Hooks, and settings that name programs, do not come along.
+
+use crate::command::Git;
+use crate::entry::{MODE_GITLINK, TreeEntry};
+use crate::error::{Error, Result};
+use crate::index;
+use crate::left_over::{self, LeftOut};
+use crate::living;
+use crate::object::CommitIdentity;
+use crate::place::without_login;
+use crate::record::EXCLUDE_AT_START;
+use crate::repo::Repo;
+use crate::workspace::{GitWorkspace, WorkspaceOptions};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::WorkspaceError;
+use ralph_domain::vars::Vars;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What of `.ralph/` is not the agent's: the runs themselves, and what only the engine's process goes by.
+const OWN_STATE: &[&str] = &[
+    "runs",
+    "lock",
+    "state.json",
+    "active.json",
+    "iterations",
+    "archive",
+    "cooldowns.json",
+    "activity.log",
+    "changelog",
+    "guardrails.md",
+    "progress.md",
+    "notes.md",
+    "diagnostics.md",
+    "errors.log",
+];
+/// Settings of the user's repo that say how files are read and written, who commits and where to. None names a program.
+const SETTINGS: &[&str] = &[
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.symlinks",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "user.name",
+    "user.email",
+];
+
+/// Objects of the user's files as they change during the run, in the user's own git folder.
+pub(crate) const OBJECTS: &str = "objects";
+
+/// The copy's configuration as it was made, in the run's record.
+const CONFIG_COPY: &str = "twin-config";
+
+/// Puts the copy's git folder back to what may make git run programs: nothing. A sandbox that cannot keep an agent from its
+/// configuration (Landlock) needs this before git looks at the copy from outside.
+pub(crate) fn seal(agent_copy: &Repo, kept: &Path) -> Result<()> {
+    let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    if !real(&agent_copy.git_dir) || !real(&agent_copy.top) {
+        return Err(Error::refused(
+            format!(
+                "`{}` is no longer a git folder: the agent has replaced it",
+                agent_copy.git_dir.display()
+            ),
+            "your own folder has what was handed back; start a new run",
+        ));
+    }
+    for name in ["commondir", "config.worktree"] {
+        let _ = fs::remove_file(agent_copy.git_dir.join(name));
+    }
+    let path = agent_copy.git_dir.join("config");
+    let Ok(made) = fs::read(kept.join(CONFIG_COPY)) else { return Ok(()) };
+    let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+    if plain && fs::read(&path).is_ok_and(|now| now == made) {
+        return Ok(());
+    }
+    let _ = fs::remove_file(&path);
+    crate::store::write_atomically(&path, &made)
+}
+
+/// Where a run keeps what it remembers of the two repos; `None` for the repo's own git folder.
+#[derive(Debug, Clone, Default)]
+pub struct CopyFolders {
+    /// Of the user's.
+    pub user: Option<PathBuf>,
+    /// Of the agent's copy.
+    pub agent: Option<PathBuf>,
+}
+
+/// The agent's copy of the user's repo, as it was made.
+#[derive(Debug)]
+pub struct AgentCopy {
+    /// Its repo.
+    pub repo: Repo,
+    /// What of the user's tree is not in it.
+    pub left_out: LeftOut,
+}
+
+/// Makes the copy of `origin` for a run in the empty place `into`. The user's tree is recorded first, as at the start of
+/// every run; nothing else of theirs changes.
+pub fn make(
+    origin: &Repo,
+    run: &RunId,
+    branch: Option<String>,
+    into: &Path,
+    folders: &CopyFolders,
+) -> Result<AgentCopy, WorkspaceError> {
+    let what = "make the agent's folder";
+    let identity = CommitIdentity::new("Ralph", "ralph@localhost");
+    let options =
+        WorkspaceOptions { branch, folder: folders.user.clone(), ..WorkspaceOptions::new(identity) };
+    let mut user = GitWorkspace::new(origin.clone(), run.clone(), options)?;
+    user.begin_run(&[]).map_err(|e| e.during("take the start snapshot"))?;
+    build(origin, &user, run, into, folders).map_err(|e| e.during(what))
+}
+
+fn build(
+    origin: &Repo,
+    user: &GitWorkspace,
+    run: &RunId,
+    into: &Path,
+    folders: &CopyFolders,
+) -> Result<AgentCopy> {
+    if into.exists() {
+        return Err(Error::refused(format!("`{}` exists already", into.display()), "start a new run"));
+    }
+    let mut partial = into.as_os_str().to_owned();
+    partial.push(".ralph-partial");
+    let partial = PathBuf::from(partial);
+    // Left by a process that was killed; the name is ours.
+    living::end_git_in(&partial);
+    let _ = fs::remove_dir_all(&partial);
+    let left_out = fill(origin, user, run, &partial, folders).inspect_err(|_| {
+        let _ = fs::remove_dir_all(&partial);
+    })?;
+    fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
+    let repo = Repo::discover(&origin.vars, into)
+        .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
+    Ok(AgentCopy { repo, left_out })
+}
+
+fn fill(
+    origin: &Repo,
+    user: &GitWorkspace,
+    run: &RunId,
+    top: &Path,
+    folders: &CopyFolders,
+) -> Result<LeftOut> {
+    fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
+    let format = format!("--object-format={}", origin.object_format.as_str());
+    Git::in_folder(&origin.vars, top)
+        .call(["init", "-q", "--template=", &format, "."])
+        .config("init.defaultRefFormat=files")
+        .run()?;
+    let git_dir = top.join(".git");
+    borrow_objects(origin, &git_dir.join("objects"))?;
+    copy_if_there(&origin.common_dir.join("shallow"), &git_dir.join("shallow"))?;
+    copy_refs(origin, run, &git_dir)?;
+    copy_settings(origin, &git_dir)?;
+    for name in ["info/exclude", "info/attributes"] {
+        copy_if_there(&origin.common_dir.join(name), &git_dir.join(name))?;
+    }
+    let own = || git_dir.join("ralph").join(run.as_str());
+    let folder = folders.agent.clone().unwrap_or_else(own);
+    fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
+    copy_if_there(&user.snapshot.index, &folder.join("index"))?;
+    for name in ["record.json", EXCLUDE_AT_START] {
+        copy_if_there(&user.folder.join(name), &folder.join(name))?;
+    }
+    let entries = user.session()?.start.entries.clone();
+    let left_out = lay_out(origin, user, &entries, top, &folder)?;
+    copy_index(origin, &git_dir, top)?;
+    copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
+    copy_ralph(&origin.top.join(".ralph"), &top.join(".ralph"))?;
+    Ok(left_out)
+}
+
+/// The folders of objects that a repo reads: its own, and those it borrows from.
+pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
+    let mut found = vec![repo.common_dir.join("objects")];
+    let mut at = 0;
+    // Git itself follows five steps.
+    while at < found.len() && found.len() < 16 {
+        let folder = found[at].clone();
+        at += 1;
+        let list = fs::read(folder.join("info/alternates")).unwrap_or_default();
+        for line in list.split(|b| *b == b'\n').filter(|l| !l.is_empty() && !l.starts_with(b"#")) {
+            let path = folder.join(OsStr::from_bytes(line));
+            if !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Makes `folder` a folder of objects that borrows from the repo's own.
+pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
+    let objects = origin.common_dir.join("objects");
+    let mut line = objects.as_os_str().as_bytes().to_vec();
+    if line.contains(&b'\n') {
+        return Err(Error::refused("the repo's path holds a line break", "move the repo, or use `--clone`"));
+    }
+    line.push(b'\n');
+    crate::store::write_atomically(&folder.join("info/alternates"), &line)
+}
+
+/// Removes the copy of a run that is over, and what was kept for it alone.
+pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyFolders) {
+    // What cannot be removed costs room on the disk and nothing else.
+    let _ = fs::remove_dir_all(agent_copy);
+    let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
+    for folder in own.into_iter().chain(folders.user.clone()) {
+        for name in [OBJECTS, "room"] {
+            let _ = fs::remove_dir_all(folder.join(name));
+        }
+    }
+    if let Some(folder) = &folders.agent {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// All branches, tags and remote branches as the user has them, and the start of this run.
+fn copy_refs(origin: &Repo, run: &RunId, git_dir: &Path) -> Result<()> {
+    let args = ["for-each-ref", "--format=%(objectname) %(refname) %(symref)"];
+    let output = origin.git().call(args).run()?;
+    let own = format!("refs/ralph/{run}/");
+    let mut packed = b"# pack-refs with: sorted \n".to_vec();
+    for line in output.stdout.split(|b| *b == b'\n') {
+        let mut words = line.splitn(3, |b| *b == b' ');
+        let (Some(id), Some(name)) = (words.next(), words.next()) else { continue };
+        let is_link = words.next().is_some_and(|target| !target.is_empty());
+        let other_run = name.starts_with(b"refs/ralph/") && !name.starts_with(own.as_bytes());
+        if is_link || other_run || name == b"refs/stash" {
+            continue;
+        }
+        packed.extend([id, b" ", name, b"\n"].concat());
+    }
+    crate::store::write_atomically(&git_dir.join("packed-refs"), &packed)?;
+    let head = match &origin.branch {
+        Some(branch) => format!("ref: refs/heads/{branch}\n"),
+        None => format!("{}\n", origin.head),
+    };
+    crate::store::write_atomically(&git_dir.join("HEAD"), head.as_bytes())
+}
+
+fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
+    let listed = origin.git().call(["config", "--local", "--list", "-z"]).accept(&[1]).run()?.stdout;
+    let mut text = String::new();
+    for record in listed.split(|b| *b == 0) {
+        let record = String::from_utf8_lossy(record);
+        let Some((key, value)) = record.split_once('\n') else { continue };
+        let Some((section, name)) = key.rsplit_once('.') else { continue };
+        let value = match (section.split_once('.'), name) {
+            _ if SETTINGS.contains(&key) => value.to_owned(),
+            // A login in an address stays with the user.
+            (Some(("remote", _)), "url") => without_login(value),
+            (Some(("remote", _)), "fetch") | (Some(("branch", _)), "remote" | "merge") => value.to_owned(),
+            _ => continue,
+        };
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let heading = match section.split_once('.') {
+            Some((section, sub)) => format!("[{section} \"{}\"]", quoted(sub)),
+            None => format!("[{section}]"),
+        };
+        text.push_str(&format!("{heading}\n\t{name} = \"{}\"\n", quoted(&value)));
+    }
+    let path = git_dir.join("config");
+    let mut config = fs::read(&path).map_err(|e| Error::file("read", &path, e))?;
+    config.extend_from_slice(text.as_bytes());
+    crate::store::write_atomically(&path, &config)
+}
+
+/// The user's files as they are, by copy: their bytes, modes and times, whatever filters made of them.
+fn lay_out(
+    origin: &Repo,
+    user: &GitWorkspace,
+    entries: &[TreeEntry],
+    top: &Path,
+    folder: &Path,
+) -> Result<LeftOut> {
+    let (mut there, mut missing, mut others) = (Vec::new(), Vec::new(), user.snapshot.left_out.clone());
+    for entry in entries {
+        if entry.mode == MODE_GITLINK {
+            others.push(entry.path.clone());
+        } else if left_over::exists(&origin.top, &entry.path) {
+            there.push(PathBuf::from(OsStr::from_bytes(&entry.path)));
+        } else {
+            missing.push(entry.path.as_slice());
+        }
+    }
+    let lost = left_over::copy_files(&there, &origin.top, top)?;
+    missing.extend(lost.iter().map(|path| path.as_os_str().as_bytes()));
+    if !missing.is_empty() {
+        // Outside of a sparse checkout: git has them, the user's folder does not.
+        let input = [missing.join(&0), vec![0]].concat();
+        let git = Git::in_repo(&origin.vars, top.join(".git"), top);
+        git.call(["checkout-index", "-q", "-f", "-z", "--stdin"])
+            .index(&folder.join("index"))
+            .stdin(input)
+            .accept(&[1])
+            .run()?;
+    }
+    let args = ["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"];
+    let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
+    let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
+    others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
+    left_over::copy(&others, &origin.top, top)
+}
+
+/// The agent sees what the user has staged; an index that is spread over files is made anew from `HEAD`.
+fn copy_index(origin: &Repo, git_dir: &Path, top: &Path) -> Result<()> {
+    let path = origin.git_dir.join("index");
+    match fs::read(&path) {
+        Ok(bytes) if index::is_plain(&bytes, origin.object_format) => {
+            crate::store::write_atomically(&git_dir.join("index"), &bytes)
+        }
+        _ => Git::in_repo(&origin.vars, git_dir, top)
+            .call(["read-tree", "HEAD"])
+            .run()
+            .map(drop)
+            .map_err(Error::from),
+    }
+}
+
+/// Configuration, scripts and whatever else a repo keeps in `.ralph/`. The files that change with every session follow
+/// with the first one.
+fn copy_ralph(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).map_err(|e| Error::file("create", to, e))?;
+    let names: Vec<Vec<u8>> = fs::read_dir(from)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .filter(|name| !OWN_STATE.iter().any(|own| name == *own))
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
+    left_over::copy(&names, from, to)?;
+    // What prompts name of the run itself is where it always is, for reading: a link that whoever drives the run makes.
+    let runs = to.join("runs");
+    fs::create_dir_all(&runs).map_err(|e| Error::file("create", &runs, e))
+}
+
+fn copy_if_there(from: &Path, to: &Path) -> Result<()> {
+    match fs::read(from) {
+        Ok(bytes) => crate::store::write_atomically(to, &bytes),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(Error::file("read", from, e)),
+    }
+}

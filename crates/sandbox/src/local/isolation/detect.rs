@@ -1,0 +1,199 @@
+//! What this machine can do to sandbox a command off, found by trying.
+
+#![allow(clippy::disallowed_methods, reason = "bubblewrap is tried on nothing before it is relied on")]
+
+use super::{IsolationSpec, LocalIsolation, limits};
+use ralph_domain::config::Isolation;
+use ralph_domain::vars::Vars;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The oldest bubblewrap with everything that is used.
+const BWRAP_MIN: (u32, u32) = (0, 7);
+/// The oldest Landlock with rules for the network.
+const LANDLOCK_MIN: i32 = 4;
+
+/// What Landlock cannot do that namespaces can; told to whoever gets it.
+pub const LANDLOCK_GAPS: [&str; 5] = [
+    "git's folder of a clone can be changed as a whole: hooks and configuration in it are not protected",
+    "other processes can be seen in /proc, though neither read nor signalled",
+    "connections are bounded by port, not by host: the proxy's port is open on every host",
+    "no limit on memory or processes without control groups",
+    "sockets in the file system cannot be used at all, so tools that talk to a local daemon fail",
+];
+
+/// One thing that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// `bwrap`, `landlock`, `seccomp`, `cgroups`.
+    pub name: &'static str,
+    /// Whether it can be used.
+    pub works: bool,
+    /// What was found: a version, or why it cannot be used.
+    pub detail: String,
+}
+
+/// Which kinds of isolation work on this machine.
+#[derive(Debug, Clone)]
+pub struct IsolationReport {
+    /// Everything that was tried.
+    pub findings: Vec<Finding>,
+}
+
+impl IsolationReport {
+    fn finding(&self, name: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.name == name)
+    }
+
+    /// Whether `name` can be used.
+    pub fn works(&self, name: &str) -> bool {
+        self.finding(name).is_some_and(|finding| finding.works)
+    }
+
+    /// The strongest sandbox that works here; [`Isolation::None`] where none does.
+    pub fn strongest(&self) -> Isolation {
+        match (self.works("seccomp"), self.works("bwrap"), self.works("landlock")) {
+            (true, true, _) => Isolation::Bwrap,
+            (true, false, true) => Isolation::Landlock,
+            _ => Isolation::None,
+        }
+    }
+
+    /// The sandbox that was asked for, or why it cannot be had. Never a weaker one than asked.
+    pub fn choose(&self, asked: Isolation, spec: IsolationSpec) -> Result<LocalIsolation, String> {
+        let chosen = if asked == Isolation::Auto { self.strongest() } else { asked };
+        let lacking = |names: [&str; 2]| {
+            let reasons: Vec<String> = names
+                .iter()
+                .filter_map(|name| self.finding(name))
+                .filter(|finding| !finding.works)
+                .map(|finding| format!("{}: {}", finding.name, finding.detail))
+                .collect();
+            reasons.join("; ")
+        };
+        let usable = |names: [&str; 2]| {
+            if names.iter().all(|name| self.works(name)) { Ok(()) } else { Err(lacking(names)) }
+        };
+        match (asked, chosen) {
+            (Isolation::Auto, Isolation::None) => {
+                Err([lacking(["bwrap", "landlock"]), lacking(["seccomp", ""])].join(" ").trim().to_owned())
+            }
+            (_, Isolation::Bwrap) => usable(["bwrap", "seccomp"]).map(|()| LocalIsolation::Bwrap(spec)),
+            (_, Isolation::Landlock) => {
+                usable(["landlock", "seccomp"]).map(|()| LocalIsolation::Landlock(spec))
+            }
+            (_, Isolation::None | Isolation::Auto) => Ok(LocalIsolation::None),
+        }
+    }
+}
+
+/// Tries what this machine can do. Takes some milliseconds and leaves nothing behind.
+pub fn detect(vars: &Vars) -> IsolationReport {
+    IsolationReport { findings: vec![bwrap(vars), landlock(), seccomp(), cgroups()] }
+}
+
+/// Where bubblewrap is; only folders that belong to the system or to this user's PATH.
+pub(super) fn find_bwrap(vars: &Vars) -> Option<PathBuf> {
+    let path = vars.get_os("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    std::env::split_paths(path)
+        .filter(|f| f.is_absolute())
+        .map(|f| f.join("bwrap"))
+        .find(|file| file.is_file())
+}
+
+fn bwrap(vars: &Vars) -> Finding {
+    let (works, detail) = match try_bwrap(vars) {
+        Ok(version) => (true, version),
+        Err(reason) => (false, reason),
+    };
+    Finding { name: "bwrap", works, detail }
+}
+
+fn try_bwrap(vars: &Vars) -> Result<String, String> {
+    let program = find_bwrap(vars)
+        .ok_or("bubblewrap is not installed (apt install bubblewrap, dnf install bubblewrap)")?;
+    let output = |args: &[&str]| {
+        Command::new(&program).args(args).stdin(Stdio::null()).output().map_err(|error| error.to_string())
+    };
+    let told = output(&["--version"])?;
+    let version = String::from_utf8_lossy(&told.stdout).trim().to_owned();
+    let mut numbers = version.rsplit(' ').next().unwrap_or_default().split('.').map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+        return Err(format!("cannot read a version from `{version}`"));
+    };
+    if (major, minor) < BWRAP_MIN {
+        return Err(format!("{version} is too old; 0.7 or newer is needed"));
+    }
+    let tried = output(&[
+        "--unshare-all",
+        "--unshare-user",
+        "--die-with-parent",
+        "--cap-drop",
+        "ALL",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--size",
+        "1048576",
+        "--tmpfs",
+        "/tmp",
+        "--",
+        "/proc/self/exe",
+        "--version",
+    ])?;
+    if tried.status.success() {
+        return Ok(version);
+    }
+    let why = String::from_utf8_lossy(&tried.stderr).lines().next().unwrap_or("no reason given").to_owned();
+    Err(format!("{version} cannot make namespaces: {why}{}", userns_hint()))
+}
+
+/// The settings that are known to forbid user namespaces.
+fn userns_hint() -> &'static str {
+    let value =
+        |file: &str| std::fs::read_to_string(file).map(|text| text.trim().to_owned()).unwrap_or_default();
+    if value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
+        " (AppArmor forbids user namespaces; an AppArmor profile for bwrap, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, allows them)"
+    } else if value("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
+        " (`sysctl kernel.unprivileged_userns_clone=1` allows them)"
+    } else if value("/proc/sys/user/max_user_namespaces") == "0" {
+        " (`sysctl user.max_user_namespaces` is 0)"
+    } else {
+        " (in a container, it may need `--security-opt seccomp=unconfined`)"
+    }
+}
+
+fn landlock() -> Finding {
+    let abi = crate::os::raw::landlock_abi();
+    let (works, detail) = match abi {
+        Ok(abi) if abi >= LANDLOCK_MIN => (true, format!("Landlock ABI {abi}")),
+        Ok(abi) => {
+            (false, format!("Landlock ABI {abi} has no rules for the network; 4 (Linux 6.7) is needed"))
+        }
+        Err(errno) => (false, format!("this kernel has no Landlock ({})", errno.desc())),
+    };
+    Finding { name: "landlock", works, detail }
+}
+
+fn seccomp() -> Finding {
+    let actions = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    let works = actions.contains("errno");
+    let detail =
+        if works { "system calls can be filtered" } else { "this kernel cannot filter system calls" };
+    Finding { name: "seccomp", works, detail: detail.to_owned() }
+}
+
+fn cgroups() -> Finding {
+    let works = limits::groups_work();
+    let detail = if works {
+        "memory and processes can be limited"
+    } else {
+        "no control group can be made here; processes and file sizes are limited without one, memory is not"
+    };
+    Finding { name: "cgroups", works, detail: detail.to_owned() }
+}

@@ -1,0 +1,115 @@
+//! Which variables of this process a sandboxed command inherits.
+
+use super::IsolationSpec;
+use std::ffi::{OsStr, OsString};
+
+/// Harmless by name. What tools need to find themselves is here, too.
+const PLAIN: [&str; 24] = [
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CI",
+    "TZ",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "JAVA_HOME",
+    "PYENV_ROOT",
+    "NVM_DIR",
+    "VOLTA_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOROOT",
+    "LD_LIBRARY_PATH",
+    "LLVM_PROFILE_FILE",
+    "EDITOR",
+    "PAGER",
+];
+
+/// Parts of names whose values are secrets.
+const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
+
+/// Whether every command inherits `name`.
+fn inherited(spec: &IsolationSpec, name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let prefixed = (name.starts_with("LC_") || name.starts_with("RALPH_"))
+        && !SECRET.iter().any(|part| name.contains(part));
+    PLAIN.contains(&name) || prefixed || spec.pass_env.iter().any(|passed| passed == name)
+}
+
+/// What a command of `program` gets of the variables `all`.
+pub(super) fn passed<'a>(
+    spec: &IsolationSpec,
+    all: &'a [(OsString, OsString)],
+    program: &str,
+) -> Vec<(&'a OsStr, &'a OsStr)> {
+    let base = program.rsplit('/').next().unwrap_or(program);
+    let keys = spec.keys.get(base).map_or(&[][..], Vec::as_slice);
+    all.iter()
+        .filter(|(name, _)| inherited(spec, name) || keys.iter().any(|key| name == key.as_str()))
+        .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        .collect()
+}
+
+/// What a sandboxed command is told: where temporary files go, and the way into the network.
+pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, String)> {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let mut told = vec![
+        pair("TMPDIR", "/tmp"),
+        // The git folder is a mount of its own: git must look for it beyond a border of file systems.
+        pair("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
+    ];
+    let Some(port) = proxy_port else { return told };
+    let proxy = format!("http://127.0.0.1:{port}");
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        told.push(pair(name, &proxy));
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        told.push(pair(name, "localhost,127.0.0.1,::1"));
+    }
+    // Node asks nobody for a proxy unless told to.
+    told.push(pair("NODE_USE_ENV_PROXY", "1"));
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(spec: &IsolationSpec, program: &str) -> Vec<String> {
+        let all: Vec<(OsString, OsString)> = [
+            "PATH",
+            "LC_ALL",
+            "RALPH_RUN",
+            "RALPH_HOOK_TOKEN",
+            "SSH_AUTH_SOCK",
+            "DOCKER_HOST",
+            "AWS_SECRET_ACCESS_KEY",
+            "ANTHROPIC_API_KEY",
+            "MINE",
+            "HTTP_PROXY",
+            "DBUS_SESSION_BUS_ADDRESS",
+        ]
+        .map(|name| (name.into(), "x".into()))
+        .to_vec();
+        passed(spec, &all, program).into_iter().map(|(n, _)| n.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn only_known_names_pass_and_keys_only_to_their_program() {
+        let mut spec = IsolationSpec::new("/x");
+        assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN"]);
+        spec.pass_env.push("MINE".into());
+        spec.keys.insert("claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
+        assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"]);
+        assert_eq!(
+            names(&spec, "/opt/bin/claude"),
+            ["PATH", "LC_ALL", "RALPH_RUN", "ANTHROPIC_API_KEY", "MINE"]
+        );
+    }
+}

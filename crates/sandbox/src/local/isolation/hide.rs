@@ -1,0 +1,105 @@
+//! Places that a sandboxed command does not see.
+
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// Folders that are hidden wherever they exist: homes, sockets of services, state of other programs.
+const FOLDERS: [&str; 16] = [
+    "/home",
+    "/root",
+    "/run",
+    "/var/run",
+    "/tmp",
+    "/var/tmp",
+    "/var/lib/docker",
+    "/var/lib/containerd",
+    "/var/spool/cron",
+    "/var/mail",
+    "/var/lib/private",
+    "/etc/ssl/private",
+    "/etc/kubernetes",
+    "/etc/sudoers.d",
+    "/etc/NetworkManager/system-connections",
+    "/lost+found",
+];
+
+/// Files that root could read.
+const FILES: [&str; 9] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/krb5.keytab",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+];
+
+/// The folders that exist here, without links, none inside another.
+pub(super) fn folders(home: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = FOLDERS
+        .iter()
+        .map(PathBuf::from)
+        .chain(homes_of_people())
+        .chain([home.to_owned()])
+        .chain(more.iter().cloned())
+        .filter_map(|path| path.canonicalize().ok())
+        .filter(|path| path.is_dir() && path != Path::new("/"))
+        .collect();
+    found.sort();
+    let mut outer: Vec<PathBuf> = Vec::new();
+    for path in found {
+        if !outer.last().is_some_and(|last| path.starts_with(last)) {
+            outer.push(path);
+        }
+    }
+    outer
+}
+
+/// The files that exist here.
+pub(super) fn files() -> impl Iterator<Item = &'static Path> {
+    FILES.iter().map(Path::new).filter(|path| path.is_file())
+}
+
+/// Sockets of services outside `shown`: whoever can name one can talk to its service, also from a network of its own.
+pub(super) fn sockets(hidden: &[PathBuf], shown: &[&Path]) -> Vec<PathBuf> {
+    /// Of a socket that takes connections.
+    const LISTENS: &str = "00010000";
+    /// Most that are hidden one by one; nobody has as many outside the hidden folders.
+    const MOST: usize = 200;
+    let text = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut found: Vec<PathBuf> = text
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            (words.nth(3)? == LISTENS).then_some(())?;
+            words.nth(3).filter(|path| path.starts_with('/')).map(PathBuf::from)
+        })
+        .filter_map(|path| path.canonicalize().ok())
+        .filter(|path| {
+            !hidden.iter().any(|place| path.starts_with(place))
+                && !shown.iter().any(|place| path.starts_with(place))
+        })
+        .filter(|path| path.metadata().is_ok_and(|about| about.file_type().is_socket()))
+        .take(MOST)
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Homes of people that are not below `/home`.
+fn homes_of_people() -> Vec<PathBuf> {
+    let text = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let home = |line: &str| {
+        let mut fields = line.split(':').skip(2);
+        let uid: u32 = fields.next()?.parse().ok()?;
+        let home = fields.nth(2)?;
+        let system =
+            ["/usr", "/bin", "/sbin", "/lib", "/etc", "/var", "/dev", "/proc", "/sys", "/nonexistent"];
+        let own = (1000..60000).contains(&uid) && !system.iter().any(|s| home.starts_with(s));
+        own.then(|| PathBuf::from(home))
+    };
+    text.lines().filter_map(home).collect()
+}

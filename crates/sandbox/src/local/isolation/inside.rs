@@ -1,0 +1,142 @@
+//! `ralph __inside`: the first process in the sandbox. It is trusted, and locks itself in before the command starts.
+
+#![allow(clippy::disallowed_methods, reason = "it starts the one command it was made for, below the guard")]
+
+use super::limits::Limits;
+use super::seccomp::{self, Network};
+use super::{landlock, landlock::Rules};
+use crate::local::egress::bridge;
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The code of a shell for a program that is not there, and for one that cannot be run.
+const NOT_FOUND: i32 = 127;
+const NOT_RUN: i32 = 126;
+
+/// What stands on the command line before the command.
+#[derive(Debug, Default)]
+struct Inside {
+    /// Whether this is the first process of a process namespace.
+    first: bool,
+    bridge: Option<PathBuf>,
+    port: u16,
+    /// Ports of the host that look like ports in here.
+    local: Vec<u16>,
+    processes: u64,
+    file_size: u64,
+    rules: Option<Rules>,
+    command: Vec<OsString>,
+}
+
+/// Runs the command of the arguments; returns its exit code, or only why it did not start.
+pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
+    let Some(inside) = Inside::parse(args) else {
+        complain("the sandbox was given arguments it does not know");
+        return NOT_RUN;
+    };
+    match inside.run() {
+        Ok(code) => code,
+        Err(reason) => {
+            complain(&reason);
+            NOT_RUN
+        }
+    }
+}
+
+/// Says on standard error why a command did not start.
+pub(super) fn complain(reason: &str) {
+    writeln!(std::io::stderr(), "ralph: {reason}").ok();
+}
+
+impl Inside {
+    fn parse(args: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut args = args;
+        let mut inside = Self { processes: u64::MAX, file_size: u64::MAX, ..Self::default() };
+        loop {
+            let flag = args.next()?;
+            match flag.to_str()? {
+                "--" => break,
+                "--first" => {
+                    inside.first = true;
+                    continue;
+                }
+                _ => {}
+            }
+            let value = args.next()?;
+            let number = || value.to_str().and_then(|text| text.parse::<u64>().ok());
+            let port = || number().and_then(|port| u16::try_from(port).ok());
+            match flag.to_str()? {
+                "--bridge" => inside.bridge = Some(value.into()),
+                "--port" => inside.port = port()?,
+                "--local" => inside.local.push(port()?),
+                "--processes" => inside.processes = number()?,
+                "--file-size" => inside.file_size = number()?,
+                "--read" => inside.rules.get_or_insert_default().read.push(value.into()),
+                "--write" => inside.rules.get_or_insert_default().write.push(value.into()),
+                "--connect" => inside.rules.get_or_insert_default().connect.push(port()?),
+                _ => return None,
+            }
+        }
+        inside.command = args.collect();
+        (!inside.command.is_empty()).then_some(inside)
+    }
+
+    fn run(self) -> Result<i32, String> {
+        Limits::put_on(self.processes, self.file_size);
+        prctl::set_no_new_privs()
+            .map_err(|errno| format!("privileges cannot be given up: {}", errno.desc()))?;
+        if !self.first {
+            // Bubblewrap has dropped them otherwise.
+            crate::os::raw::drop_capabilities();
+        }
+        if let Some(rules) = &self.rules {
+            landlock::put_on(rules)?;
+        }
+        let network = if self.first { Network::Namespace } else { Network::Shared };
+        seccomp::put_on(network).map_err(|error| format!("system calls cannot be filtered: {error}"))?;
+        if let Some(socket) = &self.bridge {
+            bridge::open(socket, self.port, &self.local)
+                .map_err(|error| format!("the way to the network cannot be opened: {error}"))?;
+        }
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).ok();
+        let [program, args @ ..] = self.command.as_slice() else { return Ok(NOT_RUN) };
+        let mut command = Command::new(program);
+        command.args(args);
+        if !self.first {
+            return Ok(cannot(program, &command.exec()));
+        }
+        // The memory of this process is nobody's business in here.
+        prctl::set_dumpable(false).ok();
+        match command.spawn() {
+            Err(error) => Ok(cannot(program, &error)),
+            Ok(child) => Ok(wait_for(child.id())),
+        }
+    }
+}
+
+fn cannot(program: &OsString, error: &std::io::Error) -> i32 {
+    complain(&format!("cannot start `{}`: {error}", program.display()));
+    if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
+}
+
+/// Waits for the command and, as the first process must, for every orphan. What still lives when the command has ended
+/// is ended by the kernel together with this process.
+fn wait_for(child: u32) -> i32 {
+    let main = i32::try_from(child).map(Pid::from_raw).ok();
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if Some(pid) == main => return code,
+            Ok(WaitStatus::Signaled(pid, signal, _)) if Some(pid) == main => return 128 + signal as i32,
+            Err(nix::errno::Errno::ECHILD) => return NOT_RUN,
+            // An orphan, or interrupted.
+            _ => {}
+        }
+    }
+}

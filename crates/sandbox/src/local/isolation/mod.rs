@@ -1,0 +1,139 @@
+//! The sandbox: what a command may see, change and reach of the machine it runs on.
+//!
+//! A sandboxed command is started as `ralph __fence … bwrap … ralph __inside … command`. `__fence` ([`launch`]) joins the
+//! limits and becomes bubblewrap, which builds the namespaces; `__inside` ([`inside`]) is the first process in there:
+//! it locks itself in (no new privileges, system call filter, limits), opens the way to the egress proxy and starts the
+//! command. Where user namespaces are not allowed, Landlock does a part of it ([`landlock`]). Everything stays below
+//! the guard, so nothing outlives its command either way.
+
+mod auth;
+mod bwrap;
+pub mod detect;
+mod env;
+mod git;
+mod hide;
+mod inside;
+mod landlock;
+mod launch;
+mod limits;
+mod runtime;
+mod seccomp;
+mod tools;
+mod wrap;
+
+pub use auth::{AuthFile, auth_files, key_variables};
+pub(crate) use auth::{gather, take_back};
+pub use detect::{Finding, IsolationReport, detect};
+pub use git::{git_mounts, tidy_git};
+pub use limits::Limits;
+
+pub(crate) use inside::main as inside_main;
+pub(crate) use launch::main as launch_main;
+pub(super) use runtime::Runtime;
+pub(super) use wrap::Wrapped;
+
+use super::egress::EgressPolicy;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The isolation of commands on this machine: bubblewrap, Landlock or none.
+#[derive(Debug, Clone, Default)]
+pub enum LocalIsolation {
+    /// Not at all: a command has all rights of this user.
+    #[default]
+    None,
+    /// Namespaces of its own, through bubblewrap.
+    Bwrap(IsolationSpec),
+    /// Landlock rules and a system call filter; weaker, see [`detect::LANDLOCK_GAPS`].
+    Landlock(IsolationSpec),
+}
+
+impl LocalIsolation {
+    /// `none`, `bwrap`, `landlock`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Bwrap(_) => "bwrap",
+            Self::Landlock(_) => "landlock",
+        }
+    }
+
+    /// The same sandbox with a folder, and so a home, of its own.
+    pub(super) fn beside(&self) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let mut other = self.clone();
+        if let Self::Bwrap(spec) | Self::Landlock(spec) = &mut other {
+            let mut name = spec.folder.file_name().unwrap_or_default().to_owned();
+            name.push(format!("-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+            spec.folder.set_file_name(name);
+        }
+        other
+    }
+
+    /// What it lets through; nothing to say for no sandbox.
+    pub fn spec(&self) -> Option<&IsolationSpec> {
+        match self {
+            Self::None => None,
+            Self::Bwrap(spec) | Self::Landlock(spec) => Some(spec),
+        }
+    }
+}
+
+/// What a sandboxed command may see and reach.
+#[derive(Debug, Clone)]
+pub struct IsolationSpec {
+    /// A folder of the run on the host, outside the workspace: its home and the socket of its proxy stand there. Made
+    /// if missing, for this user only; the home is removed with the sandbox, as it may hold copies of tokens.
+    pub folder: PathBuf,
+    /// What it may do with the repo's git folder.
+    pub git: GitAccess,
+    /// Files of this user's home that the agents need to log in.
+    pub auth: Vec<AuthFile>,
+    /// Variables of this process that every command gets, besides the harmless ones.
+    pub pass_env: Vec<String>,
+    /// Variables that only commands of this program name get: the keys of an agent.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// More folders and files that can be read, though their place is hidden.
+    pub read_only: Vec<PathBuf>,
+    /// More folders that can be written.
+    pub writable: Vec<PathBuf>,
+    /// More places that must not be seen, as the state of other runs.
+    pub hidden: Vec<PathBuf>,
+    /// Ways into the network; none at all where `None`.
+    pub egress: Option<EgressPolicy>,
+    /// How much of the machine it may use.
+    pub limits: Limits,
+}
+
+impl IsolationSpec {
+    /// A sandbox without network, logins or passed variables.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            git: GitAccess::ReadOnly,
+            auth: Vec::new(),
+            pass_env: Vec::new(),
+            keys: BTreeMap::new(),
+            read_only: Vec::new(),
+            writable: Vec::new(),
+            hidden: Vec::new(),
+            egress: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What a sandboxed command may do with git.
+///
+/// A workspace with a git folder of its own (a clone) is always writable except for what makes git run programs. For a
+/// worktree, whose git folder is the user's, this decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GitAccess {
+    /// Look, not touch: `git status`, `diff` and `log` work, `add` and `commit` do not.
+    #[default]
+    ReadOnly,
+    /// `git add` and `commit` on the run's own branch, too. Objects are then added to the user's own store, which a
+    /// hostile command could damage; a clone has no such risk.
+    Commit,
+}

@@ -1,0 +1,204 @@
+//! What the sandbox of one run needs while it stands: its home, its limits, its proxy.
+
+use super::auth::Logins;
+use super::limits::Groups;
+use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
+use crate::local::LocalOptions;
+use crate::local::egress::{Egress, PublishedPort};
+use ralph_domain::ports::{Exchange, SandboxError};
+use ralph_domain::vars::Vars;
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Ports that are shown at a time.
+const PUBLISHED: usize = 32;
+
+/// Which kind of sandbox stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Bubblewrap, at this path.
+    Bwrap(PathBuf),
+    Landlock,
+}
+
+/// A standing sandbox. Its home is removed when it goes.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    pub(super) kind: Kind,
+    pub(super) spec: IsolationSpec,
+    /// The user's home.
+    pub(super) home: PathBuf,
+    /// The run's.
+    pub(super) run_home: PathBuf,
+    /// This program, where bubblewrap can find it.
+    pub(super) program: PathBuf,
+    pub(super) tools: Vec<PathBuf>,
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) groups: Groups,
+    pub(super) egress: Option<Egress>,
+    /// Ports in the sandbox that are ports of this machine, too.
+    published: Mutex<BTreeMap<u16, PublishedPort>>,
+    logins: Logins,
+}
+
+fn broken(what: &str, reason: impl std::fmt::Display) -> SandboxError {
+    SandboxError::Broken(format!("the sandbox cannot be built: {what}: {reason}"))
+}
+
+impl Runtime {
+    /// Builds what the sandbox of `options` needs; `None` for no sandbox. The guard's program plays `__fence` and `__inside`, too.
+    pub(crate) fn start(options: &LocalOptions) -> Result<Option<Self>, SandboxError> {
+        let LocalOptions { isolation, run_id, vars, .. } = options;
+        let (kind, spec) = match isolation {
+            LocalIsolation::None => return Ok(None),
+            LocalIsolation::Bwrap(spec) => {
+                let bwrap = detect::find_bwrap(vars)
+                    .ok_or_else(|| broken("bubblewrap", "`bwrap` is not on the PATH"))?;
+                (Kind::Bwrap(bwrap), spec.clone())
+            }
+            LocalIsolation::Landlock(spec) => (Kind::Landlock, spec.clone()),
+        };
+        let folder = |path: &Path| {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(|error| broken(&format!("`{}`", path.display()), error))
+        };
+        let (run_home, temporary) = (spec.folder.join("home"), spec.folder.join("tmp"));
+        folder(&run_home)?;
+        if kind == Kind::Landlock {
+            folder(&temporary)?;
+        }
+        let home = user_home(vars);
+        let logins =
+            Logins::copy_in(&home, &run_home, &spec.auth).map_err(|error| broken("logins", error))?;
+        let mut more = spec.hidden.clone();
+        more.push(spec.folder.clone());
+        let hidden = hide::folders(&home, &more);
+        let tools = tools::visible(&home, vars.get_os("PATH"), &hidden);
+        let egress = match &spec.egress {
+            None => None,
+            Some(policy) => Some(
+                Egress::start(policy.clone(), &spec.folder, kind == Kind::Landlock)
+                    .map_err(|error| broken("the proxy", error))?,
+            ),
+        };
+        let program =
+            real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
+        let groups = Groups::make(&group_name(run_id), &spec.limits);
+        let published = Mutex::default();
+        Ok(Some(Self {
+            kind,
+            spec,
+            home,
+            run_home,
+            program,
+            tools,
+            hidden,
+            groups,
+            egress,
+            published,
+            logins,
+        }))
+    }
+
+    /// After each command: a renewed token is the user's.
+    pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) {
+        super::git::clean(unwanted);
+        self.logins.copy_back();
+    }
+
+    /// The run's home, which this process and commands both can write.
+    pub(crate) fn exchange(&self) -> Exchange {
+        let (inside, sockets) = match self.kind {
+            Kind::Bwrap(_) => (&self.home, true),
+            Kind::Landlock => (&self.run_home, false),
+        };
+        Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets }
+    }
+
+    /// Makes a port in the sandbox one of this machine, once; `None` where it is one already, or there is no way.
+    pub(crate) fn publish(&self, port: u16) -> std::io::Result<Option<SocketAddr>> {
+        let (Kind::Bwrap(_), Some(egress)) = (&self.kind, &self.egress) else { return Ok(None) };
+        let mut all = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&port) {
+            return Ok(Some(known.address));
+        }
+        if all.len() >= PUBLISHED {
+            return Err(std::io::Error::other("too many ports are shown already"));
+        }
+        let published = egress.publish(port)?;
+        let address = published.address;
+        all.insert(port, published);
+        Ok(Some(address))
+    }
+
+    /// The proxy, where there is one.
+    pub(crate) fn egress(&self) -> Option<&Egress> {
+        self.egress.as_ref()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for name in ["home", "tmp", "egress.sock", "ralph"] {
+            let path = self.spec.folder.join(name);
+            if fs::remove_file(&path).is_err() {
+                remove_tree(&path);
+            }
+        }
+        fs::remove_dir(&self.spec.folder).ok();
+    }
+}
+
+/// Removes a folder, also one whose folders were made read-only, as Go does with its modules.
+fn remove_tree(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if fs::remove_dir_all(path).is_ok() {
+        return;
+    }
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        if fs::symlink_metadata(&folder).is_ok_and(|about| about.is_dir()) {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).ok();
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            open.extend(entries.filter(|e| e.file_type().is_ok_and(|k| k.is_dir())).map(|e| e.path()));
+        }
+    }
+    fs::remove_dir_all(path).ok();
+}
+
+fn group_name(run_id: &str) -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let plain: String = run_id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(60).collect();
+    format!("ralph-{plain}-{}-{number}", std::process::id())
+}
+
+/// This user's home, without links.
+fn user_home(vars: &Vars) -> PathBuf {
+    let named = vars.get_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let own = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir);
+    let home = named.or_else(own).unwrap_or_else(|| PathBuf::from("/root"));
+    let home = home.canonicalize().unwrap_or(home);
+    // Nobody lives in a folder that does not exist, or in all of them.
+    if home == Path::new("/") || !home.is_dir() { PathBuf::from("/tmp/home") } else { home }
+}
+
+/// The file of a program that may be named by `/proc/self/exe`; a copy of one whose file has been replaced.
+fn real_program(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
+    let real = program.canonicalize();
+    match real {
+        Ok(real) if real.is_file() => Ok(real),
+        _ => {
+            let copy = folder.join("ralph");
+            fs::copy(program, &copy)?;
+            Ok(copy)
+        }
+    }
+}

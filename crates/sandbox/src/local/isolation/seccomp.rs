@@ -1,0 +1,175 @@
+//! The system calls that a sandboxed command does not get.
+//!
+//! Everything else is allowed: a list of what is allowed would break the next version of some compiler. What is here
+//! changes the machine, looks into other processes, or has been the way out of many a sandbox.
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+use std::collections::BTreeMap;
+
+/// Which ways to other processes and hosts the filter must close because nothing else does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Network {
+    /// The command has a network namespace of its own.
+    Namespace,
+    /// It shares the machine's: no datagrams (names are resolved by the proxy) and no sockets in the file system.
+    Shared,
+}
+
+/// Never needed by a build, a test or an agent.
+#[rustfmt::skip]
+const DENIED: &[i64] = &[
+    libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_move_mount,
+    libc::SYS_open_tree, libc::SYS_fsopen, libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick,
+    libc::SYS_mount_setattr, libc::SYS_setns,
+    libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp, libc::SYS_process_madvise,
+    libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key,
+    libc::SYS_bpf, libc::SYS_userfaultfd, libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
+    libc::SYS_kexec_load, libc::SYS_kexec_file_load,
+    libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module,
+    libc::SYS_reboot, libc::SYS_swapon, libc::SYS_swapoff, libc::SYS_acct, libc::SYS_syslog,
+    libc::SYS_quotactl, libc::SYS_open_by_handle_at, libc::SYS_lookup_dcookie, libc::SYS_vhangup,
+    libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_sethostname, libc::SYS_setdomainname,
+];
+
+/// `CLONE_NEW…` of every kind.
+const NAMESPACES: [libc::c_int; 8] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    0x80,
+];
+
+/// Families of sockets that lead into the kernel or past the network namespace.
+const FAMILIES: [libc::c_int; 8] = [
+    libc::AF_PACKET,
+    libc::AF_KEY,
+    libc::AF_ALG,
+    libc::AF_VSOCK,
+    libc::AF_BLUETOOTH,
+    libc::AF_CAN,
+    libc::AF_TIPC,
+    libc::AF_XDP,
+];
+
+/// On x86-64 the kernel may also take the numbers of its x32 form, which must not be a way around.
+const X32: i64 = 0x4000_0000;
+/// Calls with a number of their own there.
+const X32_OWN: [i64; 4] = [521, 528, 539, 540];
+const X32_IOCTL: i64 = 514;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Built<T> = Result<T, seccompiler::BackendError>;
+
+/// Puts the filter on this process and all it starts. Privileges can not be gained any more either.
+pub(super) fn put_on(network: Network) -> Result<(), String> {
+    let programs = programs(network).map_err(|error| error.to_string())?;
+    for program in programs {
+        seccompiler::apply_filter(&program).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn programs(network: Network) -> Built<[BpfProgram; 2]> {
+    // Its flags stand in memory, where no filter can look. "Not there" makes every libc fall back to `clone`.
+    let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    Ok([program(absent, libc::ENOSYS)?, program(rules(network)?, libc::EPERM)?])
+}
+
+fn program(rules: Rules, errno: i32) -> Built<BpfProgram> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let answer = SeccompAction::Errno(u32::try_from(errno).unwrap_or(1));
+    SeccompFilter::new(rules, SeccompAction::Allow, answer, arch)?.try_into()
+}
+
+fn rules(network: Network) -> Built<Rules> {
+    let mut rules = Rules::new();
+    for call in DENIED {
+        rules.insert(*call, Vec::new());
+    }
+    let spaces = || -> Built<Vec<SeccompRule>> {
+        NAMESPACES.iter().map(|bit| rule([has_bits(0, number(*bit))?])).collect()
+    };
+    rules.insert(libc::SYS_clone, spaces()?);
+    rules.insert(libc::SYS_unshare, spaces()?);
+    // Typing into a terminal as if its owner did.
+    let typing = || -> Built<Vec<SeccompRule>> {
+        [0x5412, 0x541C].into_iter().map(|command| rule([is(1, command)?])).collect()
+    };
+    rules.insert(libc::SYS_ioctl, typing()?);
+    rules.insert(libc::SYS_socket, sockets(network)?);
+    if cfg!(target_arch = "x86_64") {
+        let same_calls: Vec<(i64, Vec<SeccompRule>)> =
+            rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+        rules.extend(same_calls);
+        rules.extend(X32_OWN.map(|call| (call | X32, Vec::new())));
+        rules.insert(X32_IOCTL | X32, typing()?);
+        rules.insert(libc::SYS_clone3 | X32, Vec::new());
+    }
+    Ok(rules)
+}
+
+fn sockets(network: Network) -> Built<Vec<SeccompRule>> {
+    let mut rules: Vec<SeccompRule> =
+        FAMILIES.iter().map(|family| rule([is(0, number(*family))?])).collect::<Built<_>>()?;
+    // Of the kernel's own protocol only the one that lists interfaces.
+    rules.push(rule([is(0, number(libc::AF_NETLINK))?, not(2, 0)?])?);
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        rules.push(rule([is(0, number(family))?, kind(libc::SOCK_RAW)?])?);
+        if network == Network::Shared {
+            rules.push(rule([is(0, number(family))?, kind(libc::SOCK_DGRAM)?])?);
+        }
+    }
+    if network == Network::Shared {
+        rules.push(rule([is(0, number(libc::AF_UNIX))?])?);
+    }
+    Ok(rules)
+}
+
+fn number(value: libc::c_int) -> u64 {
+    u64::from(value.cast_unsigned())
+}
+
+fn rule<const N: usize>(conditions: [Condition; N]) -> Built<SeccompRule> {
+    SeccompRule::new(conditions.to_vec())
+}
+
+fn is(argument: u8, value: u64) -> Built<Condition> {
+    Condition::new(argument, Len::Dword, Op::Eq, value)
+}
+
+fn not(argument: u8, value: u64) -> Built<Condition> {
+    Condition::new(argument, Len::Dword, Op::Ne, value)
+}
+
+fn has_bits(argument: u8, bits: u64) -> Built<Condition> {
+    Condition::new(argument, Len::Dword, Op::MaskedEq(bits), bits)
+}
+
+/// The type of a socket, without the flags that share its argument.
+fn kind(kind: libc::c_int) -> Built<Condition> {
+    Condition::new(1, Len::Dword, Op::MaskedEq(0xf), number(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filters_are_valid_and_fit_into_the_kernel() {
+        for network in [Network::Namespace, Network::Shared] {
+            for program in programs(network).unwrap() {
+                assert!(!program.is_empty() && program.len() < 4096, "{}", program.len());
+            }
+        }
+    }
+}

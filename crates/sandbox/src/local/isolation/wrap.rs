@@ -1,0 +1,182 @@
+//! From a command to the sandboxed command.
+
+use super::runtime::{Kind, Runtime};
+use super::{bwrap, env, git, hide};
+use crate::local::egress::INSIDE_PORT;
+use ralph_domain::ports::{ExecRequest, SandboxError};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// A sandboxed command.
+pub(crate) struct Wrapped {
+    /// What the guard starts.
+    pub(crate) argv: Vec<String>,
+    /// Its whole environment, before the request's own variables.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// What git's folder must not hold afterwards.
+    pub(crate) unwanted: Vec<PathBuf>,
+}
+
+impl Runtime {
+    /// Puts `request`, to be run in `cwd` of the workspace `root`, in the sandbox.
+    pub(crate) fn wrap(
+        &self,
+        root: &Path,
+        cwd: &Path,
+        request: &ExecRequest,
+        inherited: &[(OsString, OsString)],
+    ) -> Result<Wrapped, SandboxError> {
+        if self.home.starts_with(root) {
+            return Err(SandboxError::Broken(format!(
+                "`{}` holds your home, which a sandbox must hide; work in a folder of its own",
+                root.display()
+            )));
+        }
+        let program = request.argv.first().map_or("", String::as_str);
+        self.find_program(program, request, inherited)?;
+        let mut command = self.launcher();
+        let (mut isolation, unwanted) = match &self.kind {
+            Kind::Bwrap(bwrap) => {
+                let (args, git) = bwrap::command(&bwrap::View {
+                    bwrap,
+                    spec: &self.spec,
+                    home: &self.home,
+                    run_home: &self.run_home,
+                    program: &self.program,
+                    socket: self.egress.as_ref().map(|egress| egress.socket()),
+                    tools: &self.tools,
+                    hidden: &self.hidden,
+                    root,
+                    cwd,
+                });
+                (args, git.unwanted)
+            }
+            Kind::Landlock => self.landlocked(root),
+        };
+        command.append(&mut isolation);
+        self.inside_flags(&mut command);
+        command.push("--".into());
+        command.extend(request.argv.iter().map(OsString::from));
+        let argv =
+            command.into_iter().map(|word| word.into_string().map_err(not_text)).collect::<Result<_, _>>()?;
+        Ok(Wrapped { argv, env: self.environment(program, inherited), unwanted })
+    }
+
+    /// `__fence` and the control groups to join.
+    fn launcher(&self) -> Vec<OsString> {
+        let mut command: Vec<OsString> = vec![self.program.clone().into(), "__fence".into()];
+        command.extend(self.groups.doors().map(OsString::from));
+        command.push("--".into());
+        command
+    }
+
+    fn inside_flags(&self, command: &mut Vec<OsString>) {
+        let mut flag = |name: &str, value: String| command.extend([name.into(), value.into()]);
+        flag("--processes", self.spec.limits.processes.to_string());
+        flag("--file-size", self.spec.limits.file_size.to_string());
+        let Some(egress) = self.egress.as_ref().filter(|_| self.kind != Kind::Landlock) else { return };
+        flag("--bridge", bwrap::SOCKET.to_owned());
+        flag("--port", INSIDE_PORT.to_string());
+        for port in egress.local_ports() {
+            flag("--local", port.to_string());
+        }
+    }
+
+    fn environment(&self, program: &str, inherited: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+        let landlock = self.kind == Kind::Landlock;
+        let port = self.egress.as_ref().map(|egress| match egress.tcp_port() {
+            Some(port) if landlock => port,
+            _ => INSIDE_PORT,
+        });
+        let mut told = env::environment_variables(port);
+        told.push(("HOME".into(), self.home.to_string_lossy().into_owned()));
+        if landlock {
+            told.retain(|(name, _)| name != "TMPDIR" && name != "HOME");
+            told.push(("TMPDIR".into(), self.spec.folder.join("tmp").to_string_lossy().into_owned()));
+            told.push(("HOME".into(), self.run_home.to_string_lossy().into_owned()));
+        }
+        let given = |name: &OsStr| told.iter().any(|(other, _)| name == other.as_str());
+        let mut env: Vec<(OsString, OsString)> = env::passed(&self.spec, inherited, program)
+            .into_iter()
+            .filter(|(name, _)| !given(name))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        env.extend(told.into_iter().map(|(name, value)| (name.into(), value.into())));
+        env
+    }
+
+    /// A program that is not there is told as without a sandbox, before anything is built.
+    fn find_program(
+        &self,
+        program: &str,
+        request: &ExecRequest,
+        inherited: &[(OsString, OsString)],
+    ) -> Result<(), SandboxError> {
+        if program.contains('/') {
+            return Ok(());
+        }
+        let asked = request.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.into());
+        let path: Option<OsString> =
+            asked.or_else(|| inherited.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()));
+        let Some(path) = path else { return Ok(()) };
+        if std::env::split_paths(&path).any(|folder| folder.join(program).is_file() || folder.is_relative()) {
+            return Ok(());
+        }
+        Err(super::super::request::cannot_start(program, "there is no such program on the PATH"))
+    }
+
+    fn landlocked(&self, root: &Path) -> (Vec<OsString>, Vec<PathBuf>) {
+        let git = git::mounts(root, self.spec.git);
+        let mut args: Vec<OsString> = vec![self.program.clone().into(), "__inside".into()];
+        let mut flag = |name: &str, path: &Path| args.extend([name.into(), path.into()]);
+        for entry in std::fs::read_dir("/").into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !self.holds_hidden(&path) {
+                flag("--read", &path);
+            } else if path == Path::new("/etc") || path == Path::new("/var") {
+                self.read_around(&path, &mut |path| flag("--read", path));
+            }
+        }
+        for path in self.tools.iter().chain(&self.spec.read_only).chain([&self.program]) {
+            flag("--read", path);
+        }
+        let temporary = self.spec.folder.join("tmp");
+        for path in [&self.run_home, &temporary, &root.to_owned()].into_iter().chain(&self.spec.writable) {
+            flag("--write", path);
+        }
+        for device in
+            ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"]
+        {
+            flag("--write", Path::new(device));
+        }
+        for (path, writable) in &git.mounts {
+            flag(if *writable { "--write" } else { "--read" }, path);
+        }
+        let ports = self.egress.iter().flat_map(|e| e.tcp_port().into_iter().chain(e.local_ports()));
+        for port in ports.collect::<Vec<_>>() {
+            args.extend(["--connect".into(), port.to_string().into()]);
+        }
+        (args, git.unwanted)
+    }
+
+    /// Every entry of a folder that holds nothing hidden.
+    fn read_around(&self, folder: &Path, flag: &mut dyn FnMut(&Path)) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !self.holds_hidden(&path) {
+                flag(&path);
+            } else if path == Path::new("/etc/ssl") {
+                self.read_around(&path, flag);
+            }
+        }
+    }
+
+    fn holds_hidden(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|place| place.starts_with(path))
+            || hide::files().any(|file| file.starts_with(path))
+    }
+}
+
+fn not_text(word: OsString) -> SandboxError {
+    SandboxError::Broken(format!("the path `{}` is not valid text, which a sandbox needs", word.display()))
+}

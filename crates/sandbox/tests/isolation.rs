@@ -1,0 +1,323 @@
+//! Commands in the sandbox: what they see, what they can change, how they end.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
+
+mod common;
+
+use common::{Output, PROBE, Sink, run, sh};
+use ralph_domain::config::Isolation;
+use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, StopCause};
+use ralph_sandbox::isolation::{GitAccess, detect};
+use ralph_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A sandboxed sandbox over a fresh folder.
+struct Fenced {
+    dir: tempfile::TempDir,
+    sandbox: LocalSandbox,
+}
+
+fn options(
+    dir: &Path,
+    isolation: Isolation,
+    change: impl FnOnce(&mut IsolationSpec),
+) -> Option<LocalOptions> {
+    let mut spec = IsolationSpec::new(dir.join("run"));
+    change(&mut spec);
+    let isolation = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
+        Ok(isolation) => isolation,
+        Err(why) => {
+            println!("skipped: {why}");
+            return None;
+        }
+    };
+    let id = dir.file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
+    Some(LocalOptions {
+        guard_exe: Some(PathBuf::from(PROBE)),
+        isolation,
+        ..LocalOptions::new(id, &ralph_testkit::vars())
+    })
+}
+
+fn fenced_with(change: impl FnOnce(&mut IsolationSpec)) -> Option<Fenced> {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let options = options(dir.path(), Isolation::Bwrap, change)?;
+    let sandbox = LocalSandbox::start(&work, options).unwrap();
+    Some(Fenced { dir, sandbox })
+}
+
+fn sandboxed() -> Option<Fenced> {
+    fenced_with(|_| {})
+}
+
+impl Fenced {
+    fn sh(&self, script: &str) -> Output {
+        run(&self.sandbox, &sh(script))
+    }
+    fn work(&self) -> PathBuf {
+        self.dir.path().join("work").canonicalize().unwrap()
+    }
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.outcome.end.code()
+}
+
+#[test]
+fn a_command_works_in_its_workspace_and_its_files_stay() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let done = sandboxed.sh("pwd; echo hello > made; cat made; echo oops >&2; exit 7");
+    assert_eq!((code(&done), done.stderr.as_str()), (Some(7), "oops\n"), "{}", done.stdout);
+    assert_eq!(done.stdout, format!("{}\nhello\n", sandboxed.work().display()));
+    assert_eq!(std::fs::read_to_string(sandboxed.work().join("made")).unwrap(), "hello\n");
+}
+
+#[test]
+fn home_is_empty_lives_as_long_as_the_run_and_is_removed_with_it() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let first = sandboxed.sh("echo x > ~/mine; ls -A ~; ls -A /tmp | grep -v work");
+    assert!(first.stdout.lines().any(|line| line == "mine"), "{}", first.stdout);
+    assert_eq!(sandboxed.sh("cat ~/mine").stdout, "x\n");
+    let lane = sandboxed.sandbox.lane().unwrap();
+    assert_eq!(run(&*lane, &sh("cat ~/mine")).stdout, "x\n");
+    let folder = sandboxed.dir.path().join("run");
+    assert!(folder.join("home/mine").exists());
+    drop((lane, sandboxed.sandbox));
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_command_gets_only_harmless_variables_and_its_own() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let mut request = sh("env");
+    request.env = vec![("MY_KEY".into(), "1".into()), ("RALPH_RUN".into(), "other".into())];
+    let env = run(&sandboxed.sandbox, &request).stdout;
+    let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
+    assert!(names.contains(&"PATH") && names.contains(&"HOME") && names.contains(&"MY_KEY"), "{env}");
+    // Cargo gives many to its tests.
+    assert!(ralph_testkit::vars().get_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(!env.contains("CARGO_") && !env.contains("RALPH_RUN=other"), "{env}");
+}
+
+#[test]
+fn a_program_that_is_missing_is_reported_as_without_a_sandbox() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let request = ExecRequest::new(vec!["no-such-program".into()]);
+    let error = sandboxed.sandbox.exec(&request, &mut Sink::default()).unwrap_err();
+    assert!(matches!(error, SandboxError::CannotStart { .. }), "{error}");
+    let done = run(&sandboxed.sandbox, &ExecRequest::new(vec!["./nothing".into()]));
+    assert_eq!(code(&done), Some(127));
+    assert!(done.stderr.contains("cannot start `./nothing`"), "{}", done.stderr);
+}
+
+#[test]
+fn a_stopped_command_has_its_grace() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let ready = sandboxed.work().join("ready");
+    let mut request = sh("trap 'echo bye; exit 3' TERM; touch ready; while :; do sleep 0.05; done");
+    request.grace = Duration::from_secs(20);
+    let mut sink = Sink::asking(|| {
+        if ready.exists() { ControlFlow::Break(StopCause::Cancelled) } else { ControlFlow::Continue(()) }
+    });
+    let outcome = sandboxed.sandbox.exec(&request, &mut sink).unwrap();
+    assert_eq!(outcome.end, ExecEnd::Stopped(StopCause::Cancelled));
+    let output = sink.output_of(outcome);
+    assert_eq!(output.stdout, "bye\n");
+    assert!(output.outcome.duration < request.grace);
+}
+
+#[test]
+fn nothing_outlives_a_command() {
+    let Some(sandboxed) = sandboxed() else { return };
+    // A name to find them by: ids inside are others than outside.
+    let mark = sandboxed.dir.path().file_name().unwrap().to_str().unwrap().to_owned();
+    sandboxed.sh(&format!(
+        "setsid sh -c 'trap \"\" TERM HUP; echo up > up; while :; do sleep 1000; done' {mark} </dev/null >/dev/null 2>&1 & \
+         while [ ! -e up ]; do sleep 0.01; done"
+    ));
+    assert!(sandboxed.work().join("up").exists());
+    let mut living = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let text = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&text).contains(&mark) {
+            living.push(entry.path());
+        }
+    }
+    assert!(living.is_empty(), "{living:?}");
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    #[allow(clippy::disallowed_methods)]
+    let done = std::process::Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+const COMMIT: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
+     echo new > new && git status --short && git add new && git diff --cached --stat && git commit -qm inside";
+
+#[test]
+fn git_works_in_a_clone_but_cannot_be_made_to_run_programs() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let work = sandboxed.work();
+    git(&work, &["init", "-q"]);
+    git(&work, &["commit", "-q", "--allow-empty", "-m", "start"]);
+    let done = sandboxed.sh(COMMIT);
+    assert_eq!(code(&done), Some(0), "{}{}", done.stdout, done.stderr);
+    for attempt in [
+        "echo 'touch /tmp/x' > .git/hooks/pre-commit",
+        "git config core.fsmonitor ./evil",
+        "echo '[core]' >> .git/config",
+        "echo '* filter=x' > .git/info/attributes",
+        "mv .git .git2",
+        "rm -rf .git/hooks",
+        "mv .git/hooks .git/hooks2",
+        "ln -s /tmp .git/hooks/x",
+    ] {
+        let done = sandboxed.sh(attempt);
+        assert_ne!(code(&done), Some(0), "{attempt}");
+    }
+    assert!(work.join(".git/hooks").is_dir() && !work.join(".git2").exists());
+    // Another configuration by way of a file that git looks for: gone before anybody's git reads it.
+    sandboxed.sh("mkdir -p evil && cp -r .git/. evil/ && echo ../evil > .git/commondir; echo '[a]' > .git/config.worktree");
+    assert!(work.join("evil/config").exists());
+    assert!(!work.join(".git/commondir").exists() && !work.join(".git/config.worktree").exists());
+}
+
+#[test]
+fn the_users_own_git_folder_is_read_only_for_a_worktree_unless_commits_are_allowed() {
+    for access in [GitAccess::ReadOnly, GitAccess::Commit] {
+        let Some(sandboxed) = fenced_with(|spec| spec.git = access) else { return };
+        let main = sandboxed.dir.path().join("main");
+        std::fs::create_dir(&main).unwrap();
+        git(&main, &["init", "-q"]);
+        git(&main, &["commit", "-q", "--allow-empty", "-m", "start"]);
+        std::fs::remove_dir(sandboxed.work()).unwrap();
+        let path = sandboxed.dir.path().join("work");
+        git(&main, &["worktree", "add", "-q", "-b", "ralph/x", path.to_str().unwrap()]);
+        let look = sandboxed.sh("git status --short && git log --oneline && git diff");
+        assert_eq!(code(&look), Some(0), "{}", look.stderr);
+        let commit = sandboxed.sh(COMMIT);
+        let expected = access == GitAccess::Commit;
+        assert_eq!(code(&commit) == Some(0), expected, "{access:?} {}{}", commit.stdout, commit.stderr);
+        let common = main.join(".git");
+        let common = common.display();
+        for attempt in [
+            format!("echo x > {common}/hooks/pre-commit"),
+            format!("echo x >> {common}/config"),
+            format!("echo x > {common}/refs/heads/main"),
+            format!("echo x > {common}/HEAD"),
+            format!("mv {common} {common}2"),
+            "echo 'gitdir: /tmp' > .git".to_owned(),
+            "mv .git .git2".to_owned(),
+            "rm .git".to_owned(),
+        ] {
+            let done = sandboxed.sh(&attempt);
+            assert_ne!(code(&done), Some(0), "{access:?}: {attempt}");
+        }
+        git(&main, &["fsck"]);
+    }
+}
+
+#[test]
+fn a_checkout_beside_is_fenced_too() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let other = sandboxed.dir.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let beside = sandboxed.sandbox.beside(&other).unwrap();
+    let work = sandboxed.work().join("x");
+    let done = run(&*beside, &sh(&format!("echo 1 > here; echo 2 > {}", work.display())));
+    assert_ne!(code(&done), Some(0));
+    assert!(other.join("here").exists() && !work.exists());
+}
+
+#[test]
+fn what_was_asked_for_is_given_or_refused_never_less() {
+    let report = detect(&ralph_testkit::vars());
+    for finding in &report.findings {
+        println!("{} {} {}", finding.name, finding.works, finding.detail);
+    }
+    let weak = ralph_sandbox::isolation::IsolationReport {
+        findings: report.findings.iter().filter(|f| f.name != "bwrap").cloned().collect(),
+    };
+    assert!(weak.choose(Isolation::Bwrap, IsolationSpec::new("/x")).is_err());
+    let none = ralph_sandbox::isolation::IsolationReport { findings: Vec::new() };
+    assert!(none.choose(Isolation::Auto, IsolationSpec::new("/x")).is_err());
+    assert!(none.choose(Isolation::Landlock, IsolationSpec::new("/x")).is_err());
+    assert!(matches!(none.choose(Isolation::None, IsolationSpec::new("/x")), Ok(LocalIsolation::None)));
+}
+
+/// A folder in none of the places that the sandbox covers (temporary folders, the home): builds may
+/// well be kept in one of those.
+fn seen_from_inside() -> Option<tempfile::TempDir> {
+    let home = ralph_testkit::vars().home().map(Path::to_owned).unwrap_or_default();
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let covered = |path: &Path| {
+        ["/tmp", "/var/tmp", "/run", "/home", "/root"].iter().any(|top| path.starts_with(top))
+            || (!home.as_os_str().is_empty() && path.starts_with(&home))
+    };
+    let places = [built, "/srv".into(), "/opt".into(), "/var/lib".into(), "/var/cache".into()];
+    let found =
+        places.iter().filter(|place| !covered(place)).find_map(|place| tempfile::tempdir_in(place).ok());
+    if found.is_none() {
+        println!("skipped: no folder outside of home and temporary ones can be written here");
+    }
+    found
+}
+
+#[test]
+fn a_service_cannot_be_reached_by_its_socket_wherever_that_is() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let Some(place) = seen_from_inside() else { return };
+    let socket = place.path().canonicalize().unwrap().join("s");
+    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let attempt = format!("{} __try unix {}", "\"$RALPH\"", socket.display());
+    let with = |sandbox: &LocalSandbox, program: &str| {
+        let mut request = sh(&attempt);
+        request.env = vec![("RALPH".into(), program.to_owned())];
+        code(&run(sandbox, &request))
+    };
+    assert_eq!(with(&sandboxed.sandbox, "/run/ralph/ralph"), Some(1));
+    assert_eq!(with(&common::fresh().sandbox, PROBE), Some(0));
+    assert_eq!(
+        code(&sandboxed.sh(&format!("test -e {}", place.path().display()))),
+        Some(0),
+        "the folder is seen"
+    );
+}
+
+#[test]
+fn services_that_come_and_go_do_not_keep_a_command_from_starting() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let Some(place) = seen_from_inside() else { return };
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let folder = place.path().canonicalize().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                let socket = folder.join("s");
+                let service = std::os::unix::net::UnixListener::bind(&socket);
+                std::thread::park_timeout(Duration::from_millis(4));
+                drop(service);
+                let _ = std::fs::remove_file(&socket);
+                std::thread::park_timeout(Duration::from_millis(8));
+            }
+        });
+        let ends: Vec<(Option<i32>, String)> = (0..30)
+            .map(|n| {
+                let done = sandboxed.sh(&format!("echo {n}; echo well >&2; exit 5"));
+                assert_eq!(done.stdout, format!("{n}\n"), "{}", done.stderr);
+                (code(&done), done.stderr)
+            })
+            .collect();
+        over.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert!(ends.iter().all(|end| *end == (Some(5), "well\n".to_owned())), "{ends:?}");
+    });
+}
