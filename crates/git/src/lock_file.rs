@@ -325,7 +325,7 @@ mod tests {
         fs::write(lock_of(&f.target), "half").unwrap();
         let left = LeftLocks::at_once(&f.locks.folder, mark);
         // Gits of other tests that end at this very moment are waited for.
-        let f = Folder { locks: f.locks.clone().with_patience(PATIENCE).removing_left(left), ..f };
+        let f = Folder { locks: f.locks.clone().with_timeout(TIMEOUT).removing_left(left), ..f };
         replace(&f, "new").unwrap();
         assert_eq!(fs::read_to_string(&f.target).unwrap(), "new");
         assert!(!lock_of(&f.target).exists());
