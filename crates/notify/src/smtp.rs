@@ -5,11 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use ralph_domain::config::MailTls;
 use ralph_domain::text::one_line;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use rustls_platform_verifier::ConfigVerifierExt as _;
+use rustls::{ClientConnection, StreamOwned};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long one step may take; whoever waits for the whole has a limit of its own.
@@ -93,13 +91,10 @@ impl Server {
     }
 
     fn protect(&self, stream: TcpStream) -> Result<Wire, String> {
-        // A second install is refused, which is fine: any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let config =
-            ClientConfig::with_platform_verifier().map_err(|e| format!("TLS cannot be set up: {e}"))?;
+        let config = ralph_http::tls::client_config().map_err(|e| e.to_string())?;
         let name = ServerName::try_from(self.host.clone())
             .map_err(|_| format!("`{}` is no name that a certificate can hold", self.host))?;
-        let connection = ClientConnection::new(Arc::new(config), name).map_err(|e| e.to_string())?;
+        let connection = ClientConnection::new(config, name).map_err(|e| e.to_string())?;
         Ok(Wire::Protected(Box::new(StreamOwned::new(connection, stream))))
     }
 

@@ -7,7 +7,7 @@ use crate::error::Result;
 use ralph_domain::ports::{CiCheck, CiState, NewStatus};
 use ralph_domain::text::percent_encoded;
 use ralph_domain::text::{one_line, tail};
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -1,24 +1,24 @@
 //! Calls over HTTP: tries, limits, pages.
 //!
 //! The token stands in a header, goes to the API's own origin only, and is taken out of everything that the host says.
-#![allow(clippy::disallowed_methods, reason = "the home of waits and of the clock for code hosts")]
+#![allow(clippy::disallowed_methods, reason = "the home of the clock for code hosts")]
 
 use super::{address, limits, told};
 use crate::error::{Result, refused, unavailable};
 use jiff::Timestamp;
 use ralph_domain::ports::ForgeError;
-use ralph_domain::text::deepest_cause;
-use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
+use ralph_http::{
+    Backoff, Client, ClientOptions, Failure, HeaderMap, HeaderName, HeaderValue, Method, ProxySettings,
+    Request, Url, never_stop,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
+use std::time::{Duration, Instant};
 
 /// How often a call is tried where trying again can help.
 const TRIES: u32 = 4;
-const CONNECT: Duration = Duration::from_secs(10);
+/// The longest wait of our own choice.
+const BACKOFF_MAX: Duration = Duration::from_secs(20);
 /// A longer limit is told, not slept out.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
@@ -99,13 +99,10 @@ pub(crate) trait Door {
     fn renews(&self) -> bool;
 }
 
-/// A connection: one runtime on the caller's thread.
+/// The API of one repo.
 pub(crate) struct Http {
-    runtime: Runtime,
-    client: reqwest::Client,
-    /// For calls that stay on this machine: they never go through a proxy.
-    local: reqwest::Client,
-    backoff: Duration,
+    client: Client,
+    backoff: Backoff,
     timeout: Duration,
     /// `owner/name`, for words about errors.
     repo: String,
@@ -119,29 +116,10 @@ struct Lost {
 }
 
 impl Http {
-    pub fn new(repo: String, timeout: Duration, backoff: Duration) -> Result<Self> {
-        let broken = |reason: String| unavailable("cannot talk to GitHub", reason);
-        if tokio::runtime::Handle::try_current().is_ok() {
-            return Err(broken("a call blocks: make it on a thread of its own".into()));
-        }
-        // A second install is refused, which is fine: any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|e| broken(e.to_string()))?;
-        let builder = |local: bool| {
-            let builder = reqwest::Client::builder()
-                .redirect(Policy::none())
-                .connect_timeout(CONNECT)
-                .pool_idle_timeout(Duration::from_secs(20))
-                .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
-            if local { builder.no_proxy() } else { builder }
-        };
-        // Without certificates on the machine, servers without TLS can still be asked.
-        let build = |local| {
-            let built = builder(local).build().or_else(|_| builder(local).tls_certs_only([]).build());
-            built.map_err(|e| broken(format!("TLS cannot be set up: {e}")))
-        };
-        Ok(Self { runtime, client: build(false)?, local: build(true)?, backoff, timeout, repo })
+    pub fn new(repo: String, timeout: Duration, backoff: Duration, proxy: ProxySettings) -> Result<Self> {
+        let client = Client::new(ClientOptions { proxy, ..ClientOptions::default() })
+            .map_err(|error| unavailable("cannot talk to GitHub", error))?;
+        Ok(Self { client, backoff: Backoff { first: backoff, max: BACKOFF_MAX }, timeout, repo })
     }
 
     pub fn now(&self) -> Timestamp {
@@ -156,10 +134,10 @@ impl Http {
         loop {
             tries += 1;
             let again = tries < TRIES;
-            let answer = match self.runtime.block_on(self.attempt(&ask, &token)) {
+            let answer = match self.attempt(&ask, &token) {
                 Ok(answer) => answer,
                 Err(lost) if again && (lost.unsent || ask.twice == Twice::Fine) => {
-                    self.pause(self.backoff_after(tries));
+                    self.client.pause(self.backoff.wait(tries));
                     continue;
                 }
                 Err(lost) => return Err(unavailable(ask.what, told::clean(&lost.reason, &token))),
@@ -182,13 +160,13 @@ impl Http {
             if let Some(wait) = limits::wait(&answer, self.now()) {
                 // Nothing was done yet, so even what harms twice may be asked again.
                 if again && wait <= WAIT_MAX {
-                    self.pause(wait);
+                    self.client.pause(wait);
                     continue;
                 }
                 return Err(ForgeError::RateLimited { what: ask.what, wait });
             }
             if status >= 500 && again && ask.twice == Twice::Fine {
-                self.pause(self.backoff_after(tries));
+                self.client.pause(self.backoff.wait(tries));
                 continue;
             }
             return Err(told::error(&ask, &answer, &self.repo, &token, door.renews()));
@@ -233,70 +211,51 @@ impl Http {
 
     /// The end of a text behind an address that carries its own permission. No token goes there.
     pub fn tail(&self, url: &str, max: usize) -> Option<String> {
-        let work = async {
-            let mut response = self.client_for(url).get(url).send().await.ok()?;
-            if !response.status().is_success() {
-                return None;
+        let (started, limit) = (Instant::now(), self.timeout * 4);
+        let request = Request::new(Method::GET, Url::parse(url).ok()?);
+        let mut response = self.client.send(&request, limit, &mut never_stop).ok()?;
+        if !(200..300).contains(&response.status()) {
+            return None;
+        }
+        let (mut kept, mut seen): (Vec<u8>, usize) = (Vec::new(), 0);
+        while let Some(chunk) =
+            response.chunk(limit.saturating_sub(started.elapsed()), &mut never_stop).ok()?
+        {
+            seen += chunk.len();
+            kept.extend_from_slice(&chunk);
+            if kept.len() > max.saturating_mul(2).max(64 * 1024) {
+                kept.drain(..kept.len() - max);
             }
-            let (mut kept, mut seen): (Vec<u8>, usize) = (Vec::new(), 0);
-            while let Some(chunk) = response.chunk().await.ok()? {
-                seen += chunk.len();
-                kept.extend_from_slice(&chunk);
-                if kept.len() > max.saturating_mul(2).max(64 * 1024) {
-                    kept.drain(..kept.len() - max);
-                }
-                if seen > LOG_MAX {
-                    break;
-                }
+            if seen > LOG_MAX {
+                break;
             }
-            Some(String::from_utf8_lossy(&kept).into_owned())
-        };
-        self.runtime.block_on(async { tokio::time::timeout(self.timeout * 4, work).await.ok().flatten() })
+        }
+        Some(String::from_utf8_lossy(&kept).into_owned())
     }
 
-    fn client_for(&self, url: &str) -> &reqwest::Client {
-        let at_home = address::host_of(url).is_some_and(address::is_at_home);
-        if at_home { &self.local } else { &self.client }
-    }
-
-    async fn attempt(&self, ask: &Ask, token: &str) -> Result<Answer, Lost> {
-        let lost = |error: &reqwest::Error| Lost { reason: deepest_cause(error), unsent: error.is_connect() };
+    fn attempt(&self, ask: &Ask, token: &str) -> Result<Answer, Lost> {
         let broken = |reason: &str| Lost { reason: reason.into(), unsent: true };
+        let url = Url::parse(&ask.url).map_err(|_| broken("the address is none"))?;
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| broken("the token is no usable header: is it whole?"))?;
         bearer.set_sensitive(true);
-        let mut request = self
-            .client_for(&ask.url)
-            .request(ask.method.clone(), &ask.url)
-            .header("accept", "application/vnd.github+json")
-            .header("x-github-api-version", "2022-11-28")
-            .header("authorization", bearer);
+        let header = |name| HeaderName::from_static(name);
+        let mut request = Request::new(ask.method.clone(), url)
+            .header(header("accept"), HeaderValue::from_static("application/vnd.github+json"))
+            .header(header("x-github-api-version"), HeaderValue::from_static("2022-11-28"))
+            .header(header("authorization"), bearer);
         if let Some(body) = &ask.body {
-            request = request.header("content-type", "application/json").body(body.to_string());
+            request = request.body(HeaderValue::from_static("application/json"), body.to_string());
         }
-        let work = async {
-            let mut response = request.send().await.map_err(|e| lost(&e))?;
-            let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|e| lost(&e))? {
-                body.extend_from_slice(&chunk);
-                if body.len() > ANSWER_MAX {
-                    return Err(Lost { reason: "the answer has no end".into(), unsent: false });
-                }
+        match self.client.fetch(&request, self.timeout, ANSWER_MAX, &mut never_stop) {
+            Ok((status, headers, body)) => Ok(Answer { status, headers, body }),
+            Err(Failure::TimedOut) => {
+                Err(Lost { reason: format!("no answer within {} s", self.timeout.as_secs()), unsent: false })
             }
-            Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body })
-        };
-        let late =
-            || Lost { reason: format!("no answer within {} s", self.timeout.as_secs()), unsent: false };
-        tokio::time::timeout(self.timeout, work).await.map_err(|_| late())?
-    }
-
-    /// Waits before the next try.
-    pub fn pause(&self, wait: Duration) {
-        self.runtime.block_on(async { tokio::time::sleep(wait).await });
-    }
-
-    pub fn backoff_after(&self, tries: u32) -> Duration {
-        self.backoff.saturating_mul(1 << tries.saturating_sub(1).min(5)).min(Duration::from_secs(20))
+            Err(Failure::Transport(error)) => {
+                Err(Lost { reason: error.to_string(), unsent: error.is_unsent() })
+            }
+        }
     }
 }
 
@@ -319,7 +278,7 @@ pub(crate) fn once<T>(
         if tries >= TRIES {
             return Err(error);
         }
-        http.pause(http.backoff_after(tries));
+        http.client.pause(http.backoff.wait(tries));
         // The host may have been slower than its answer.
         if let Some(found) = look()? {
             return Ok(found);
@@ -329,7 +288,7 @@ pub(crate) fn once<T>(
 
 /// The new address of something renamed, unless it is on another host.
 fn moved(from: &str, to: &str) -> Option<String> {
-    let from = reqwest::Url::parse(from).ok()?;
+    let from = Url::parse(from).ok()?;
     let to = from.join(to).ok()?;
     (to.origin() == from.origin()).then(|| to.to_string())
 }

@@ -21,6 +21,7 @@ use ralph_domain::ports::{
     Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PullRequest,
     Review,
 };
+use ralph_http::ProxySettings;
 use std::cell::RefCell;
 use std::time::Duration;
 use wire::{WireRepo, WireUser};
@@ -85,6 +86,8 @@ pub struct GitHubOptions {
     pub timeout: Duration,
     /// The wait before the second try; it doubles.
     pub backoff: Duration,
+    /// The way to the host.
+    pub proxy: ProxySettings,
 }
 
 impl GitHubOptions {
@@ -99,6 +102,7 @@ impl GitHubOptions {
             auth,
             timeout: Duration::from_secs(30),
             backoff: Duration::from_millis(500),
+            proxy: ProxySettings::NONE,
         }
     }
 
@@ -122,7 +126,7 @@ impl GitHubOptions {
                 ),
             )
         })?;
-        let mut options = Self::new(address, found);
+        let mut options = Self { proxy: ProxySettings::from_vars(vars), ..Self::new(address, found) };
         let url = |name: &str| {
             vars(name).map(|v| v.trim().trim_end_matches('/').to_owned()).filter(|v| !v.is_empty())
         };
@@ -188,7 +192,7 @@ impl GitHub {
             GitHubAuth::Token(token) => Login::Token(Token(token.clone())),
             GitHubAuth::App(key) => Login::App(Box::new(App::new(key, &options.api_url, &options.address)?)),
         };
-        let http = Http::new(name.clone(), options.timeout, options.backoff)?;
+        let http = Http::new(name.clone(), options.timeout, options.backoff, options.proxy.clone())?;
         Ok(Self { options, http, login, name, me: RefCell::new(None) })
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Result, auth};
 use crate::mark;
 use ralph_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 

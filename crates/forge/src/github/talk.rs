@@ -6,7 +6,7 @@ use super::wire::{WireComment, WireIssue, WireReview};
 use crate::error::Result;
 use crate::{mark, review};
 use ralph_domain::ports::{Comment, Issue, Review};
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::json;
 
 impl GitHub {

@@ -10,8 +10,7 @@ pub(crate) const NEEDED: &str = "it needs, for this repo: Contents, Pull request
 
 /// Takes a token out of a text, which becomes one line.
 pub(crate) fn clean(text: &str, token: &str) -> String {
-    let text = if token.len() >= 4 { text.replace(token, "[token]") } else { text.to_owned() };
-    ralph_domain::text::one_line(&text, 400)
+    ralph_domain::text::one_line(&ralph_http::redact(text, [token], "[token]"), 400)
 }
 
 /// The host's message, with those of fields.
