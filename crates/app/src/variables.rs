@@ -100,6 +100,8 @@ pub const VARIABLES: &[Variable] = &[
     variable("VERCEL_OIDC_TOKEN", "providers", Use::Read, "a short-lived token instead of the three").secret().dotenv(),
     variable("VERCEL_SANDBOX_API_URL", "providers", Use::Read, "its API"),
     variable("DOCKER_HOST", "sandbox", Use::Read, "the container engine"),
+    variable("DOCKER_TLS_VERIFY", "sandbox", Use::Read, "the engine at a `tcp://` address is spoken to over TLS"),
+    variable("DOCKER_CERT_PATH", "sandbox", Use::Read, "the folder with its `ca.pem` and our `cert.pem` and `key.pem`; `~/.docker` without it"),
     variable("ANTHROPIC_API_KEY", "agents", Use::Read, "the key for models of Anthropic").secret().dotenv(),
     variable("ANTHROPIC_API_BASE", "agents", Use::Read, "another server for them"),
     variable("ANTHROPIC_BASE_URL", "agents", Use::Read, "another server for them"),

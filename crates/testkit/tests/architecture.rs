@@ -40,7 +40,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "sandbox",
-        uses: &["git", "domain", "task", "evidence", "protocol"],
+        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
         tests_use: &["testkit"],
     },
     Row {

@@ -13,6 +13,7 @@ mod frames;
 mod http;
 mod options;
 mod tar;
+mod tls;
 
 pub use container::DockerSandbox;
 pub use http::Address;
