@@ -1,6 +1,6 @@
 //! What the host says went wrong, with what mends it.
 
-use super::http::{Answer, Ask};
+use super::client::{ApiRequest, ApiResponse};
 use crate::error::{auth, not_found, refused, unavailable};
 use ralph_domain::ports::ForgeError;
 use serde_json::Value;
@@ -34,8 +34,14 @@ pub(crate) fn said(body: &[u8]) -> String {
 }
 
 /// An answer that is none, as an error.
-pub(crate) fn error(ask: &Ask, answer: &Answer, repo: &str, token: &str, app: bool) -> ForgeError {
-    let what = ask.what.clone();
+pub(crate) fn error(
+    request: &ApiRequest,
+    answer: &ApiResponse,
+    repo: &str,
+    token: &str,
+    app: bool,
+) -> ForgeError {
+    let what = request.what.clone();
     let said = clean(&said(&answer.body), token);
     let lower = said.to_lowercase();
     let reason =
