@@ -164,6 +164,8 @@ fn is_tracked(vars: &Vars, folder: &Path) -> bool {
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 
+/// By hand, not by `dotenvy`: that puts variables of the process in the place of every `$NAME`, which changes keys that hold a
+/// `$` and reads what a run was not handed.
 fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     for line in text.lines() {
@@ -214,5 +216,7 @@ mod tests {
         let pairs = parse_dotenv("# c\nA=1 # note\nexport B=\"x\\ny\"\nC='q#q'\nnonsense\nD=\n");
         let want = [("A", "1"), ("B", "x\ny"), ("C", "q#q"), ("D", "")];
         assert_eq!(pairs, want.map(|(k, v)| (k.to_owned(), v.to_owned())));
+        let kept = parse_dotenv("A=pa$HOME\nB=\"${HOME}x\"\n");
+        assert_eq!(kept, [("A".to_owned(), "pa$HOME".to_owned()), ("B".to_owned(), "${HOME}x".to_owned())]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::output::Out;
 use ralph_domain::describe::Tone;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Width that text must fit where the terminal does not say more.
 const NARROW: usize = 80;
@@ -108,27 +109,7 @@ pub fn columns() -> usize {
 
 /// Columns that a text takes on a screen.
 pub fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
-}
-
-fn char_width(c: char) -> usize {
-    match c as u32 {
-        0x0300..=0x036F | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
-        0x1100..=0x115F
-        | 0x231A..=0x231B
-        | 0x23E9..=0x23EC
-        | 0x23F0
-        | 0x23F3
-        | 0x2E80..=0xA4CF
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE30..=0xFE6F
-        | 0xFF00..=0xFF60
-        | 0xFFE0..=0xFFE6
-        | 0x1F300..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        _ => 1,
-    }
+    text.width()
 }
 
 /// The text cut to `columns`, with `…` where something is missing.
@@ -136,17 +117,10 @@ pub fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let mut cut = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += char_width(c);
-        if used > columns {
-            break;
-        }
-        cut.push(c);
-    }
-    cut.push('…');
-    cut
+    // Beginnings are measured whole: a sign can consist of several characters.
+    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    let end = ends.take_while(|end| width(&text[..*end]) < columns).last().unwrap_or(0);
+    format!("{}…", &text[..end])
 }
 
 /// The end of a path cut to `columns`: its last folders tell it apart.
@@ -154,17 +128,9 @@ pub fn fit_path(path: &str, columns: usize) -> String {
     if width(path) <= columns {
         return path.to_owned();
     }
-    let mut kept: Vec<char> = Vec::new();
-    let mut used = 1;
-    for c in path.chars().rev() {
-        used += char_width(c);
-        if used > columns {
-            break;
-        }
-        kept.push(c);
-    }
-    kept.push('…');
-    kept.iter().rev().collect()
+    let starts = path.char_indices().map(|(at, _)| at).rev();
+    let start = starts.take_while(|start| width(&path[*start..]) < columns).last().unwrap_or(path.len());
+    format!("…{}", &path[start..])
 }
 
 /// Parts one after the other with ` · ` between them, broken between parts where a line is full. A part that is longer
@@ -255,6 +221,16 @@ pub mod tests {
         assert_eq!(fit("abcd", 4), "abcd");
         assert_eq!(fit("日本語", 4), "日…");
         assert_eq!(fit_path("/home/me/work/repo", 8), "…rk/repo");
+        assert_eq!(fit_path("/日本/語", 5), "…/語");
+    }
+
+    #[test]
+    fn a_sign_of_several_characters_is_one_sign() {
+        for (sign, columns) in
+            [("é", 1), ("e\u{301}", 1), ("👩\u{200d}💻", 2), ("❤\u{fe0f}", 2), ("🇩🇪", 2), ("｡", 1)]
+        {
+            assert_eq!(width(sign), columns, "{sign}");
+        }
     }
 
     #[test]

@@ -1,21 +1,13 @@
 //! Signatures of messages: HMAC with SHA-256 (RFC 2104), as webhooks of code hosts carry them.
 
-use sha2::{Digest as _, Sha256};
-
-const BLOCK: usize = 64;
+use ::hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
 
 /// `sha256=` and the signature of `body` in hexadecimal digits.
 pub fn signature(key: &[u8], body: &[u8]) -> String {
-    let mut padded = [0u8; BLOCK];
-    if key.len() > BLOCK {
-        padded[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        padded[..key.len()].copy_from_slice(key);
-    }
-    let keyed = |mask: u8| Sha256::new().chain_update(padded.map(|byte| byte ^ mask));
-    let inner = keyed(0x36).chain_update(body).finalize();
-    let outer = keyed(0x5c).chain_update(inner).finalize();
-    let digits: String = outer.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Keys of any length are taken, so there is no error; `None` would sign nothing.
+    let mac = Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(body).finalize().into_bytes());
+    let digits: String = mac.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256={digits}")
 }
 

@@ -1,14 +1,16 @@
 //! Slack and whatever takes its incoming webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
 
 use crate::http::Post;
-use crate::way::{Way, variable};
+use crate::way::{Way, proxy_settings, variable};
 use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
 use ralph_domain::notify::{body, heading};
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;
+use ralph_http::ProxySettings;
 
 pub(crate) struct Slack {
     url: String,
+    proxy: ProxySettings,
 }
 
 impl Slack {
@@ -18,7 +20,7 @@ impl Slack {
             (None, Some(name)) => variable(name, vars)?,
             (None, None) => variable(SLACK_VARIABLE, vars)?,
         };
-        Ok(Self { url })
+        Ok(Self { url, proxy: proxy_settings(vars) })
     }
 }
 
@@ -26,7 +28,7 @@ impl Way for Slack {
     fn send(&self, message: &Notification) -> Result<(), String> {
         let text = format!("*{}*\n{}", escaped(&heading(message)), escaped(&body(message)));
         let body = serde_json::json!({ "text": text }).to_string();
-        Post { url: &self.url, headers: Vec::new(), body }.send()
+        Post { url: &self.url, headers: Vec::new(), body, proxy: &self.proxy }.send()
     }
 }
 

@@ -1,15 +1,15 @@
 //! A small client of mail servers (RFC 5321): greeting, protection, login, one mail, good-bye.
+//!
+//! By hand, not by `lettre` (0.11): after STARTTLS that reads on in what had come before TLS began, it sets TLS up by itself, and
+//! it brings 8 more crates for one mail.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ralph_domain::config::MailTls;
 use ralph_domain::text::one_line;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use rustls_platform_verifier::ConfigVerifierExt as _;
+use ralph_http::tls::{ClientConnection, ServerName, StreamOwned, client_config};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long one step may take; whoever waits for the whole has a limit of its own.
@@ -93,13 +93,10 @@ impl Server {
     }
 
     fn protect(&self, stream: TcpStream) -> Result<Wire, String> {
-        // A second install is refused, which is fine: any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let config =
-            ClientConfig::with_platform_verifier().map_err(|e| format!("TLS cannot be set up: {e}"))?;
+        let config = client_config().map_err(|e| e.to_string())?;
         let name = ServerName::try_from(self.host.clone())
             .map_err(|_| format!("`{}` is no name that a certificate can hold", self.host))?;
-        let connection = ClientConnection::new(Arc::new(config), name).map_err(|e| e.to_string())?;
+        let connection = ClientConnection::new(config, name).map_err(|e| e.to_string())?;
         Ok(Wire::Protected(Box::new(StreamOwned::new(connection, stream))))
     }
 
@@ -197,5 +194,46 @@ impl Session {
                 length => self.ahead.extend_from_slice(&piece[..length]),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A server that says these things, each after it heard a line; the first is the greeting.
+    fn server(words: &'static [&'static str]) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut heard = [0; 512];
+            for (number, word) in words.iter().enumerate() {
+                if number > 0 && stream.read(&mut heard).is_ok_and(|read| read == 0) {
+                    return;
+                }
+                let _ = stream.write_all(word.as_bytes());
+            }
+            // Open until the client has gone.
+            while stream.read(&mut heard).is_ok_and(|read| read > 0) {}
+        });
+        Server { host: "127.0.0.1".into(), port, tls: MailTls::Starttls, login: None }
+    }
+
+    fn refusal(words: &'static [&'static str]) -> String {
+        server(words).deliver("a@b.org", &["c@d.org".to_owned()], "Subject: x\r\n\r\ny").unwrap_err()
+    }
+
+    #[test]
+    fn what_was_said_before_protection_does_not_count_under_it() {
+        let why = refusal(&["220 hi\r\n", "250-hi\r\n250 STARTTLS\r\n", "220 go\r\n250 AUTH PLAIN\r\n"]);
+        assert_eq!(why, "the mail server spoke before the connection was protected");
+    }
+
+    #[test]
+    fn a_server_without_protection_is_not_used() {
+        let why = refusal(&["220 hi\r\n", "250-hi\r\n250 8BITMIME\r\n"]);
+        assert!(why.contains("offers no STARTTLS"), "{why}");
     }
 }

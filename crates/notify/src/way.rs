@@ -2,6 +2,7 @@
 
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;
+use ralph_http::ProxySettings;
 use std::time::Duration;
 
 /// How long a message may take before the run goes on without knowing what became of it.
@@ -16,4 +17,9 @@ pub trait Way: Send + Sync {
 /// The value of a variable that the configuration names.
 pub(crate) fn variable(name: &str, vars: &Vars) -> Result<String, String> {
     vars.filled(name).ok_or_else(|| format!("the variable `{name}` is not set"))
+}
+
+/// The way to servers, as the run's variables say.
+pub(crate) fn proxy_settings(vars: &Vars) -> ProxySettings {
+    ProxySettings::from_vars(&|name| vars.get(name))
 }

@@ -6,15 +6,17 @@
 
 use crate::hmac::signature;
 use crate::http::Post;
-use crate::way::{Way, variable};
+use crate::way::{Way, proxy_settings, variable};
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;
+use ralph_http::ProxySettings;
 use std::time::SystemTime;
 
 pub(crate) struct Webhook {
     url: String,
     key: Option<String>,
+    proxy: ProxySettings,
 }
 
 impl Webhook {
@@ -26,7 +28,7 @@ impl Webhook {
         };
         // A key that is named and missing is no reason to send without a signature.
         let key = config.secret_env.as_deref().map(|name| variable(name, vars)).transpose()?;
-        Ok(Self { url, key })
+        Ok(Self { url, key, proxy: proxy_settings(vars) })
     }
 }
 
@@ -44,6 +46,6 @@ impl Way for Webhook {
         if let Some(key) = &self.key {
             headers.push(("x-ralph-signature-256", signature(key.as_bytes(), body.as_bytes())));
         }
-        Post { url: &self.url, headers, body }.send()
+        Post { url: &self.url, headers, body, proxy: &self.proxy }.send()
     }
 }

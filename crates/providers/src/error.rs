@@ -1,7 +1,11 @@
 //! What can go wrong with a provider, in words for people.
 
 use ralph_domain::ports::SandboxError;
+use ralph_http::Backoff;
 use std::time::Duration;
+
+/// The longest wait of our own choice.
+const BACKOFF_MAX: Duration = Duration::from_secs(15);
 
 /// A provider could not do what was asked. No message ever holds a key.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +114,7 @@ impl ProviderError {
     pub(crate) fn wait(&self, backoff: Duration, tries: u32) -> Duration {
         match self {
             Self::Refused { after: Some(named), .. } => *named,
-            _ => backoff.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(Duration::from_secs(15)),
+            _ => Backoff { first: backoff, max: BACKOFF_MAX }.wait(tries),
         }
     }
 

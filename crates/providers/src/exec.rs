@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "the time of a command is measured here")]
 
 use crate::error::ProviderError;
-use crate::http::{Http, patient, token};
+use crate::http::{Http, patient};
 use crate::machine::Machine;
 use crate::{paths, script};
 use base64::Engine as _;
@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use ralph_domain::ports::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, StopCause, Stream,
 };
+use ralph_http::random_word;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ pub(crate) fn exec<M: Machine>(
     if let ControlFlow::Break(cause) = sink.poll() {
         return Ok(ExecOutcome { end: ExecEnd::Stopped(cause), duration: started.elapsed(), survivors: 0 });
     }
-    let token = token();
+    let token = random_word();
     let stdin = stdin(&request.stdin).map_err(cannot)?;
     let mut run = || -> Result<ExecOutcome, ProviderError> {
         let folder = script::folder(&token);

@@ -1,23 +1,17 @@
-//! Calls over HTTP: retries, waits, time-outs, words for what went wrong.
+//! Calls to a vendor: which are tried again, after which wait, and words for what went wrong.
 //!
 //! Keys stand in headers only and are taken out of everything that a server says.
-#![allow(clippy::disallowed_methods, reason = "the home of waits for cloud providers")]
 
 use crate::error::ProviderError;
-use ralph_domain::text::deepest_cause;
-use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
+use ralph_http::{
+    Bytes, Client, ClientOptions, Failure, HeaderMap, HeaderName, HeaderValue, Method, ProxySettings,
+    Request, TransportError, Url, redact,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::ops::ControlFlow;
-use std::pin::pin;
-use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
+use std::time::Duration;
 
-/// How often a wait asks whether to go on.
-const POLL: Duration = Duration::from_millis(50);
-const CONNECT: Duration = Duration::from_secs(10);
 /// How often a call is tried where trying again can help.
 const TRIES: u32 = 5;
 /// A longer wait that a server names is not slept out.
@@ -26,7 +20,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const ANSWER_MAX: usize = 300 * 1024 * 1024;
 
 /// Asked often while something is waited for; `Break` ends the wait.
-pub(crate) type Watch<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+pub(crate) type Watch<'a> = ralph_http::Watch<'a, ()>;
 
 /// Never ends a wait.
 pub(crate) fn patient() -> ControlFlow<()> {
@@ -38,7 +32,7 @@ pub(crate) fn patient() -> ControlFlow<()> {
 pub(crate) enum Body {
     Nothing,
     Json(Value),
-    Bytes { kind: String, bytes: Vec<u8> },
+    Bytes { kind: String, bytes: Bytes },
 }
 
 /// One call.
@@ -77,7 +71,7 @@ impl Call {
         Self { body: Body::Json(value), ..self }
     }
     pub fn bytes(self, kind: impl Into<String>, bytes: Vec<u8>) -> Self {
-        Self { body: Body::Bytes { kind: kind.into(), bytes }, ..self }
+        Self { body: Body::Bytes { kind: kind.into(), bytes: bytes.into() }, ..self }
     }
     pub fn also(self, also: &'static [u16]) -> Self {
         Self { also, ..self }
@@ -105,48 +99,36 @@ impl Answer {
     }
 }
 
-/// A connection of its own: one runtime on the caller's thread.
+/// A connection of its own to one vendor.
 #[derive(Debug)]
 pub(crate) struct Http {
     vendor: &'static str,
-    runtime: Runtime,
-    client: reqwest::Client,
-    /// For calls that stay on this machine: they never go through a proxy.
-    local: reqwest::Client,
+    client: Client,
+    proxy: ProxySettings,
     /// Taken out of messages.
     secrets: Vec<String>,
     backoff: Duration,
 }
 
 impl Http {
-    pub fn new(vendor: &'static str, secrets: Vec<String>, backoff: Duration) -> Result<Self, ProviderError> {
-        let broken = |reason: String| ProviderError::Garbled { vendor, what: "be asked".into(), reason };
-        if tokio::runtime::Handle::try_current().is_ok() {
-            return Err(broken("a call blocks: make it on a thread of its own".into()));
-        }
-        // A second install is refused, which is fine: any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|e| broken(e.to_string()))?;
-        let builder = |local: bool| {
-            let builder = reqwest::Client::builder()
-                .redirect(Policy::none())
-                .connect_timeout(CONNECT)
-                .pool_idle_timeout(Duration::from_secs(20))
-                .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
-            if local { builder.no_proxy() } else { builder }
-        };
-        // Without certificates on the machine, servers without TLS can still be asked.
-        let build = |local| {
-            let built = builder(local).build().or_else(|_| builder(local).tls_certs_only([]).build());
-            built.map_err(|e| broken(format!("TLS cannot be set up: {e}")))
-        };
-        Ok(Self { vendor, runtime, client: build(false)?, local: build(true)?, secrets, backoff })
+    pub fn new(
+        vendor: &'static str,
+        secrets: Vec<String>,
+        backoff: Duration,
+        proxy: ProxySettings,
+    ) -> Result<Self, ProviderError> {
+        let client = Client::new(ClientOptions { proxy: proxy.clone(), ..ClientOptions::default() });
+        let client = client.map_err(|error| ProviderError::Garbled {
+            vendor,
+            what: "be asked".into(),
+            reason: error.to_string(),
+        })?;
+        Ok(Self { vendor, client, proxy, secrets, backoff })
     }
 
     /// Another connection, so that one more call can be made beside those of this one.
     pub fn another(&self) -> Result<Self, ProviderError> {
-        Self::new(self.vendor, self.secrets.clone(), self.backoff)
+        Self::new(self.vendor, self.secrets.clone(), self.backoff, self.proxy.clone())
     }
 
     /// Also takes this out of messages.
@@ -181,10 +163,11 @@ impl Http {
 
     /// Makes a call, again where that can help.
     pub fn send(&self, call: &Call, watch: Watch<'_>) -> Result<Answer, ProviderError> {
+        let request = self.request(call)?;
         let mut tries = 0;
         loop {
             tries += 1;
-            let error = match self.runtime.block_on(self.attempt(call, tries, watch)) {
+            let error = match self.attempt(call, &request, tries, watch) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -203,75 +186,60 @@ impl Http {
 
     /// Waits, unless the watch ends it.
     pub fn pause(&self, wait: Duration, watch: Watch<'_>) -> Result<(), ProviderError> {
-        match self.runtime.block_on(watched(std::future::pending::<()>(), wait, watch)) {
-            Err(Ended::Cut) => Err(ProviderError::Cut),
-            Ok(()) | Err(Ended::TimedOut) => Ok(()),
-        }
+        self.client.pause_watched(wait, watch).map_err(|()| ProviderError::Cut)
     }
 
-    async fn attempt(&self, call: &Call, tries: u32, watch: Watch<'_>) -> Result<Answer, ProviderError> {
-        let ended = |ended: Ended| match ended {
-            Ended::TimedOut => {
-                ProviderError::TimedOut { vendor: self.vendor, what: call.what.clone(), limit: call.limit }
-            }
-            Ended::Cut => ProviderError::Cut,
-        };
-        let request = self.request(call)?;
-        let started = Instant::now();
-        let sent = watched(self.client.execute(request), call.limit, watch).await.map_err(ended)?;
-        let mut response = sent.map_err(|error| self.unreachable(call, &error, tries))?;
-        let mut body = Vec::new();
-        loop {
-            let left = call.limit.saturating_sub(started.elapsed());
-            let chunk = watched(response.chunk(), left, watch).await.map_err(ended)?;
-            match chunk.map_err(|error| self.unreachable(call, &error, tries))? {
-                None => break,
-                Some(bytes) if body.len() + bytes.len() <= ANSWER_MAX => body.extend_from_slice(&bytes),
-                Some(_) => return Err(self.garbled(&call.what, "it has no end")),
-            }
-        }
-        let status = response.status().as_u16();
-        let answer = Answer { status, headers: response.headers().clone(), body };
-        if response.status().is_success() || call.also.contains(&status) {
+    fn attempt(
+        &self,
+        call: &Call,
+        request: &Request,
+        tries: u32,
+        watch: Watch<'_>,
+    ) -> Result<Answer, ProviderError> {
+        let (status, headers, body) = self
+            .client
+            .fetch(request, call.limit, ANSWER_MAX, watch)
+            .map_err(|failure| self.failed(call, failure, tries))?;
+        let answer = Answer { status, headers, body };
+        if (200..300).contains(&status) || call.also.contains(&status) {
             return Ok(answer);
         }
         Err(self.refused(call, &answer, tries))
     }
 
-    fn request(&self, call: &Call) -> Result<reqwest::Request, ProviderError> {
-        let url = reqwest::Url::parse(&call.url)
-            .map_err(|e| self.garbled(&call.what, format!("the address: {e}")))?;
-        let mut headers = HeaderMap::new();
+    fn request(&self, call: &Call) -> Result<Request, ProviderError> {
+        let url = Url::parse(&call.url).map_err(|e| self.garbled(&call.what, format!("the address: {e}")))?;
+        let unusable =
+            |name: &str| self.garbled(&call.what, format!("`{name}` is no usable header: is the key whole?"));
+        let mut request = Request::new(call.method.clone(), url);
         for (name, value) in &call.headers {
-            let mut value = HeaderValue::from_str(value).map_err(|_| {
-                self.garbled(&call.what, format!("`{name}` is no usable header: is the key whole?"))
-            })?;
+            let mut value = HeaderValue::from_str(value).map_err(|_| unusable(name))?;
             value.set_sensitive(true);
-            headers.insert(HeaderName::from_static(name), value);
+            request = request.header(HeaderName::from_static(name), value);
         }
-        let at_home = url
-            .host_str()
-            .is_some_and(|host| matches!(host, "localhost" | "[::1]") || host.starts_with("127."));
-        let client = if at_home { &self.local } else { &self.client };
-        let builder = client.request(call.method.clone(), url).headers(headers);
-        let builder = match &call.body {
-            Body::Nothing => builder,
-            Body::Json(value) => builder.header("content-type", "application/json").body(value.to_string()),
-            Body::Bytes { kind, bytes } => builder.header("content-type", kind.as_str()).body(bytes.clone()),
-        };
-        builder.build().map_err(|e| self.garbled(&call.what, deepest_cause(&e)))
+        Ok(match &call.body {
+            Body::Nothing => request,
+            Body::Json(value) => {
+                request.body(HeaderValue::from_static("application/json"), value.to_string())
+            }
+            Body::Bytes { kind, bytes } => {
+                let kind = HeaderValue::from_str(kind).map_err(|_| unusable("content-type"))?;
+                request.body(kind, bytes.clone())
+            }
+        })
     }
 
-    fn unreachable(&self, call: &Call, error: &reqwest::Error, tries: u32) -> ProviderError {
-        let server =
-            reqwest::Url::parse(&call.url).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
-        ProviderError::Unreachable {
-            vendor: self.vendor,
-            what: call.what.clone(),
-            server,
-            reason: self.clean(&deepest_cause(error)),
-            tries,
-        }
+    /// What it means that there is no answer.
+    fn failed(&self, call: &Call, failure: Failure<()>, tries: u32) -> ProviderError {
+        let (vendor, what) = (self.vendor, call.what.clone());
+        let error = match failure {
+            Failure::Stopped(()) => return ProviderError::Cut,
+            Failure::TimedOut => return ProviderError::TimedOut { vendor, what, limit: call.limit },
+            Failure::Transport(TransportError::TooLong) => return self.garbled(&what, "it has no end"),
+            Failure::Transport(error) => error,
+        };
+        let server = Url::parse(&call.url).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+        ProviderError::Unreachable { vendor, what, server, reason: self.clean(&error.to_string()), tries }
     }
 
     fn refused(&self, call: &Call, answer: &Answer, tries: u32) -> ProviderError {
@@ -299,11 +267,7 @@ impl Http {
     }
 
     fn clean(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in self.secrets.iter().filter(|secret| secret.len() >= 4) {
-            text = text.replace(secret.as_str(), "[key]");
-        }
-        ralph_domain::text::one_line(&text, 300)
+        ralph_domain::text::one_line(&redact(text, &self.secrets, "[key]"), 300)
     }
 }
 
@@ -329,33 +293,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Duration::try_from_secs_f64(value.to_str().ok()?.trim().parse().ok()?).ok()
     };
     headers.iter().filter_map(named).max()
-}
-
-enum Ended {
-    TimedOut,
-    Cut,
-}
-
-async fn watched<F: Future>(work: F, limit: Duration, watch: Watch<'_>) -> Result<F::Output, Ended> {
-    let mut work = pin!(work);
-    let end = Instant::now() + limit;
-    loop {
-        if watch().is_break() {
-            return Err(Ended::Cut);
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        match tokio::time::timeout(POLL.min(left), work.as_mut()).await {
-            Ok(output) => return Ok(output),
-            Err(_) if left <= POLL => return Err(Ended::TimedOut),
-            Err(_) => {}
-        }
-    }
-}
-
-/// A word that nobody else has: for boundaries, temporary names and marks of processes.
-pub(crate) fn token() -> String {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    // The hasher's seeds are random for each; nothing more is needed of chance here.
-    let word = || std::hash::RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", word(), word())
 }

@@ -2,13 +2,14 @@
 
 use crate::error::ProviderError;
 use crate::exec::{self, Place};
-use crate::http::{Http, patient, token};
+use crate::http::{Http, patient};
 use crate::machine::Machine;
 use crate::{paths, script};
 use ralph_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
     Surroundings, WriteMode,
 };
+use ralph_http::random_word;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,7 +128,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
         match mode {
             WriteMode::Replace => self.machine.put(&self.http, &whole, bytes, old).map_err(failed),
             WriteMode::Append => {
-                let part = format!("/tmp/.ralph-part-{}", token());
+                let part = format!("/tmp/.ralph-part-{}", random_word());
                 self.machine.put(&self.http, &part, bytes, None).map_err(&failed)?;
                 self.machine
                     .done(&self.http, "append to a file", &script::append(&part, &whole))

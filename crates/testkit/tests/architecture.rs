@@ -32,6 +32,7 @@ const ROWS: &[Row] = &[
     Row { name: "task", uses: &["protocol"], tests_use: &[] },
     Row { name: "evidence", uses: &["protocol"], tests_use: &[] },
     Row { name: "domain", uses: &["task", "protocol"], tests_use: &[] },
+    Row { name: "http", uses: &["domain", "task", "protocol"], tests_use: &[] },
     Row { name: "git", uses: &["domain", "task", "protocol", "safe_fs"], tests_use: &["testkit"] },
     Row {
         name: "journal",
@@ -40,17 +41,21 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "sandbox",
-        uses: &["git", "domain", "task", "evidence", "protocol", "safe_fs"],
+        uses: &["http", "git", "domain", "task", "evidence", "protocol", "safe_fs"],
         tests_use: &["testkit"],
     },
     Row {
         name: "agents",
-        uses: &["git", "domain", "task", "evidence", "protocol"],
+        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
         tests_use: &["sandbox", "testkit"],
     },
-    Row { name: "providers", uses: &["domain", "task", "protocol"], tests_use: &["testkit"] },
-    Row { name: "notify", uses: &["domain", "task", "protocol"], tests_use: &["testkit"] },
-    Row { name: "forge", uses: &["git", "domain", "task", "evidence", "protocol"], tests_use: &["testkit"] },
+    Row { name: "providers", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row { name: "notify", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row {
+        name: "forge",
+        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
     Row {
         name: "core",
         uses: &["journal", "git", "domain", "task", "evidence", "protocol", "safe_fs"],

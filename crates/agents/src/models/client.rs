@@ -5,8 +5,8 @@ use super::failure::Failure;
 use super::provider::Route;
 use super::retry::{self, Again, RETRIES, WAIT_MAX};
 use super::sse::SseParser;
+use super::timeouts::{Timeouts, WHOLE, connection_failure};
 use super::told::Told;
-use super::transport::{self, Ended, Timeouts, Transport, WHOLE, connection_failure, watched};
 use super::wire::{self, Answer, Asked, WireFault};
 use ralph_domain::config::{Profile, Wire};
 use ralph_domain::model::{
@@ -14,12 +14,16 @@ use ralph_domain::model::{
 };
 use ralph_domain::money::Usd;
 use ralph_domain::ports::StopCause;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use ralph_http::{
+    Bytes, Client, ClientOptions, HeaderName, HeaderValue, Method, ProxySettings, Request, Response, redact,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The longest answer that is read.
 const ANSWER_MAX: usize = 32 * 1024 * 1024;
+/// How long a connection stays open for the next call.
+const IDLE: Duration = Duration::from_secs(50);
 /// The longest body of an error that is read.
 const ERROR_MAX: usize = 64 * 1024;
 
@@ -27,7 +31,7 @@ const ERROR_MAX: usize = 64 * 1024;
 pub struct HttpModelClient {
     keys: Arc<dyn KeySource>,
     /// Made by the first call, so that runs without model calls pay nothing.
-    transport: Mutex<Option<Arc<Transport>>>,
+    http: Mutex<Option<Arc<Client>>>,
     backoff: Duration,
 }
 
@@ -40,7 +44,7 @@ impl std::fmt::Debug for HttpModelClient {
 impl HttpModelClient {
     /// A client that looks keys and addresses up in `keys`.
     pub fn new(keys: impl KeySource + 'static) -> Self {
-        Self { keys: Arc::new(keys), transport: Mutex::default(), backoff: Duration::from_secs(1) }
+        Self { keys: Arc::new(keys), http: Mutex::default(), backoff: Duration::from_secs(1) }
     }
 
     /// With another first wait between tries; later ones double.
@@ -49,16 +53,18 @@ impl HttpModelClient {
         Self { backoff, ..self }
     }
 
-    fn transport(&self) -> Result<Arc<Transport>, ModelError> {
+    fn http(&self) -> Result<Arc<Client>, ModelError> {
         let failed = |message: String| ModelError { kind: ModelErrorKind::BadRequest, message, hint: None };
-        if tokio::runtime::Handle::try_current().is_ok() {
+        if ralph_http::in_async_runtime() {
             return Err(failed("a model call blocks: make it on a thread of its own".into()));
         }
-        let mut slot = self.transport.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(transport) = &*slot {
-            return Ok(Arc::clone(transport));
+        let mut slot = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &*slot {
+            return Ok(Arc::clone(client));
         }
-        let made = Transport::start().map_err(|e| failed(format!("no connection can be made: {e}")))?;
+        let proxy = ProxySettings::from_vars(&|name| self.keys.get(name));
+        let options = ClientOptions { idle_timeout: IDLE, proxy, ..ClientOptions::default() };
+        let made = Client::new(options).map_err(|e| failed(format!("no connection can be made: {e}")))?;
         Ok(Arc::clone(slot.insert(Arc::new(made))))
     }
 }
@@ -72,12 +78,15 @@ impl ModelClient for HttpModelClient {
     ) -> Result<ModelReply, ModelError> {
         let route = Route::of(profile, &*self.keys)?;
         let key = route.key(profile, &*self.keys)?;
-        let transport = self.transport()?;
+        let http = self.http()?;
         let call =
             Call { profile, request, route: &route, key: key.as_ref(), timeouts: Timeouts::of(profile) };
-        transport.runtime.block_on(call.run(&transport, self.backoff, sink))
+        call.run(&http, self.backoff, sink)
     }
 }
+
+/// Why a request has no answer.
+type Unanswered = ralph_http::Failure<StopCause>;
 
 /// Why a try gave no answer.
 enum Tried {
@@ -101,12 +110,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn run(
-        &self,
-        transport: &Transport,
-        base: Duration,
-        sink: &mut dyn ModelSink,
-    ) -> Result<ModelReply, ModelError> {
+    fn run(&self, http: &Client, base: Duration, sink: &mut dyn ModelSink) -> Result<ModelReply, ModelError> {
         let retries = self.profile.max_retries.unwrap_or(RETRIES);
         let mut told = Told::default();
         let mut with_schema = true;
@@ -114,7 +118,7 @@ impl Call<'_> {
         loop {
             tries += 1;
             told.again();
-            let failure = match self.attempt(transport, with_schema, &mut told, sink).await {
+            let failure = match self.attempt(http, with_schema, &mut told, sink) {
                 Ok(answer) => return Ok(reply(answer, tries)),
                 Err(Tried::Stopped(cause)) => return Err(self.stopped(cause)),
                 Err(Tried::Failed(failure)) => failure,
@@ -135,13 +139,13 @@ impl Call<'_> {
             }
             let reason = self.cleaned(&format!("{} {}", self.name(), failure.said));
             sink.waiting(wait, &reason);
-            transport::sleep(wait, sink).await.map_err(|cause| self.stopped(cause))?;
+            http.pause_watched(wait, &mut || sink.poll()).map_err(|cause| self.stopped(cause))?;
         }
     }
 
-    async fn attempt(
+    fn attempt(
         &self,
-        transport: &Transport,
+        http: &Client,
         with_schema: bool,
         told: &mut Told,
         sink: &mut dyn ModelSink,
@@ -153,36 +157,38 @@ impl Call<'_> {
             .route
             .url(&out.path)
             .ok_or_else(|| Failure::of(ModelErrorKind::BadRequest, "cannot be addressed so"))?;
-        let send = transport
-            .client(self.route, self.timeouts)?
-            .post(url)
-            .headers(self.headers()?)
-            .body(out.body.to_string())
-            .send();
+        let request = self
+            .headers(Request::new(Method::POST, url))?
+            .body(HeaderValue::from_static("application/json"), out.body.to_string())
+            .connect_timeout(self.timeouts.connect);
         let limit = self.timeouts.connect + self.timeouts.first_byte;
-        let mut response = match watched(send, limit, sink).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(connection_failure(&error, self.route, self.timeouts).into()),
-            Err(ended) => return Err(self.ended(ended, "first_byte", self.timeouts.first_byte)),
+        let mut response = match http.send(&request, limit, &mut || sink.poll()) {
+            Ok(response) => response,
+            Err(Unanswered::Stopped(cause)) => return Err(Tried::Stopped(cause)),
+            Err(Unanswered::TimedOut) => return Err(self.silent("first_byte", self.timeouts.first_byte)),
+            Err(Unanswered::Transport(error)) => {
+                return Err(connection_failure(&error, self.route, self.timeouts).into());
+            }
         };
-        let status = response.status().as_u16();
+        let status = response.status();
         if status != 200 {
-            let body = self.error_body(&mut response, sink).await?;
-            let header = |name: &str| header(response.headers(), name);
+            let body = self.error_body(&mut response, sink)?;
+            let header = |name: &str| response.header(name).map(str::to_owned);
             return Err(Failure::of_status(status, &header, &body).into());
         }
-        let events = match header(response.headers(), "content-type") {
+        let events = match response.header("content-type") {
             Some(kind) => kind.contains("event-stream"),
             None => self.request.stream,
         };
-        let cost = header(response.headers(), "x-litellm-response-cost")
+        let cost = response
+            .header("x-litellm-response-cost")
             .and_then(|c| c.parse::<f64>().ok())
             .filter(|c| *c > 0.0)
             .map(Usd::from_dollars);
         let mut answer = if events {
-            self.read_events(&mut response, started, told, sink).await?
+            self.read_events(&mut response, started, told, sink)?
         } else {
-            let body = self.read_whole(&mut response, started, sink).await?;
+            let body = self.read_whole(&mut response, started, sink)?;
             let answer = self.understood(&body)?;
             for part in &answer.parts {
                 if let ReplyPart::Text { text } = part {
@@ -204,9 +210,9 @@ impl Call<'_> {
         wire::whole(self.route.wire, &value, turn).map_err(|fault| self.fault(fault))
     }
 
-    async fn read_events(
+    fn read_events(
         &self,
-        response: &mut reqwest::Response,
+        response: &mut Response<'_>,
         started: Instant,
         told: &mut Told,
         sink: &mut dyn ModelSink,
@@ -216,7 +222,7 @@ impl Call<'_> {
         let mut read = 0;
         let mut events = Vec::new();
         loop {
-            let chunk = self.chunk(response, started, &mut read, sink).await?;
+            let chunk = self.chunk(response, started, &mut read, sink)?;
             let over = chunk.is_none();
             match chunk {
                 Some(bytes) => {
@@ -239,39 +245,40 @@ impl Call<'_> {
         }
     }
 
-    async fn read_whole(
+    fn read_whole(
         &self,
-        response: &mut reqwest::Response,
+        response: &mut Response<'_>,
         started: Instant,
         sink: &mut dyn ModelSink,
     ) -> Result<Vec<u8>, Tried> {
         let mut body = Vec::new();
         let mut read = 0;
-        while let Some(bytes) = self.chunk(response, started, &mut read, sink).await? {
+        while let Some(bytes) = self.chunk(response, started, &mut read, sink)? {
             body.extend_from_slice(&bytes);
         }
         Ok(body)
     }
 
     /// The next bytes of the answer; `None` at its end.
-    async fn chunk(
+    fn chunk(
         &self,
-        response: &mut reqwest::Response,
+        response: &mut Response<'_>,
         started: Instant,
         read: &mut usize,
         sink: &mut dyn ModelSink,
-    ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]> + use<>>, Tried> {
+    ) -> Result<Option<Bytes>, Tried> {
         let (word, limit) = match *read {
             0 => ("first_byte", self.timeouts.first_byte),
             _ => ("stall", self.timeouts.stall),
         };
         let left = WHOLE.saturating_sub(started.elapsed());
-        let chunk = match watched(response.chunk(), limit.min(left), sink).await {
-            Ok(Ok(chunk)) => chunk,
-            Ok(Err(_)) => return Err(self.fault(WireFault::Cut)),
-            Err(ended) => return Err(self.ended(ended, word, limit)),
+        let chunk = match response.chunk(limit.min(left), &mut || sink.poll()) {
+            Ok(chunk) => chunk,
+            Err(Unanswered::Stopped(cause)) => return Err(Tried::Stopped(cause)),
+            Err(Unanswered::TimedOut) => return Err(self.silent(word, limit)),
+            Err(Unanswered::Transport(_)) => return Err(self.fault(WireFault::Cut)),
         };
-        *read += chunk.as_ref().map_or(0, |c| c.len());
+        *read += chunk.as_ref().map_or(0, Bytes::len);
         if *read > ANSWER_MAX {
             return Err(Failure::of(
                 ModelErrorKind::Garbled,
@@ -283,32 +290,28 @@ impl Call<'_> {
     }
 
     /// The body of an error, as far as it comes; the status alone says enough to go on without it.
-    async fn error_body(
-        &self,
-        response: &mut reqwest::Response,
-        sink: &mut dyn ModelSink,
-    ) -> Result<String, Tried> {
+    fn error_body(&self, response: &mut Response<'_>, sink: &mut dyn ModelSink) -> Result<String, Tried> {
         let mut body: Vec<u8> = Vec::new();
         while body.len() < ERROR_MAX {
-            match watched(response.chunk(), self.timeouts.connect, sink).await {
-                Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
-                Err(Ended::Stopped(cause)) => return Err(Tried::Stopped(cause)),
-                Ok(_) | Err(Ended::TimedOut) => break,
+            match response.chunk(self.timeouts.connect, &mut || sink.poll()) {
+                Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+                Err(Unanswered::Stopped(cause)) => return Err(Tried::Stopped(cause)),
+                Ok(None) | Err(_) => break,
             }
         }
         body.truncate(ERROR_MAX);
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    fn headers(&self) -> Result<HeaderMap, Failure> {
-        let mut headers = HeaderMap::new();
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
+    /// A request with everything but its body.
+    fn headers(&self, request: Request) -> Result<Request, Failure> {
         let accept = if self.request.stream { "text/event-stream" } else { "application/json" };
-        headers.insert("accept", HeaderValue::from_static(accept));
+        let mut request = request.header(HeaderName::from_static("accept"), HeaderValue::from_static(accept));
         if self.route.wire == Wire::Anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+            let version = HeaderName::from_static("anthropic-version");
+            request = request.header(version, HeaderValue::from_static("2023-06-01"));
         }
-        let Some((key, variable)) = self.key else { return Ok(headers) };
+        let Some((key, variable)) = self.key else { return Ok(request) };
         let own = self.route.provider.name == "anthropic" && variable != "ANTHROPIC_AUTH_TOKEN";
         let (name, value) = match self.route.wire {
             Wire::Anthropic if own => (HeaderName::from_static("x-api-key"), key.clone()),
@@ -320,8 +323,7 @@ impl Call<'_> {
                 .hint(format!("set {variable} again: a key is one line of plain letters and digits"))
         })?;
         value.set_sensitive(true);
-        headers.insert(name, value);
-        Ok(headers)
+        Ok(request.header(name, value))
     }
 
     fn fault(&self, fault: WireFault) -> Tried {
@@ -341,18 +343,10 @@ impl Call<'_> {
         Failure { again: Again::Once, ..Failure::of(ModelErrorKind::Garbled, what) }.hint(hint).into()
     }
 
-    fn ended(&self, ended: Ended, word: &str, limit: Duration) -> Tried {
-        match ended {
-            Ended::Stopped(cause) => Tried::Stopped(cause),
-            Ended::TimedOut => {
-                Failure::passing(ModelErrorKind::TimedOut, format!("was silent for {} s", limit.as_secs()))
-                    .hint(format!(
-                        "`timeouts: {{{word}: …}}` in profile `{}` gives it longer",
-                        self.profile.name
-                    ))
-                    .into()
-            }
-        }
+    fn silent(&self, word: &str, limit: Duration) -> Tried {
+        Failure::passing(ModelErrorKind::TimedOut, format!("was silent for {} s", limit.as_secs()))
+            .hint(format!("`timeouts: {{{word}: …}}` in profile `{}` gives it longer", self.profile.name))
+            .into()
     }
 
     fn stopped(&self, cause: StopCause) -> ModelError {
@@ -367,10 +361,7 @@ impl Call<'_> {
 
     /// Text without the key, which some providers repeat in their errors.
     fn cleaned(&self, text: &str) -> String {
-        match self.key {
-            Some((key, _)) if key.len() >= 4 => text.replace(key.as_str(), "[key]"),
-            _ => text.to_owned(),
-        }
+        redact(text, self.key.map(|(key, _)| key), "[key]")
     }
 
     fn error(&self, failure: Failure, tries: u32) -> ModelError {
@@ -407,10 +398,6 @@ impl Call<'_> {
             _ => return None,
         })
     }
-}
-
-fn header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_owned)
 }
 
 fn reply(answer: Answer, tries: u32) -> ModelReply {

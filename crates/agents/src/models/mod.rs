@@ -17,8 +17,8 @@ mod openai_responses;
 pub mod provider;
 mod retry;
 pub mod sse;
+mod timeouts;
 mod told;
-mod transport;
 mod wire;
 
 pub use client::HttpModelClient;

@@ -3,7 +3,7 @@
 use super::KeySource;
 use ralph_domain::config::{Profile, Wire};
 use ralph_domain::model::{ModelError, ModelErrorKind};
-use reqwest::Url;
+use ralph_http::Url;
 
 /// A provider.
 #[derive(Debug, PartialEq, Eq)]
@@ -169,8 +169,7 @@ impl Route {
 
     /// Whether calls stay on this machine.
     pub fn is_loopback(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        self.base.host_str().is_some_and(ralph_http::is_loopback)
     }
 
     /// Whether calls go, encrypted, to the provider's own server.

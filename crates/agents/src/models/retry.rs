@@ -1,8 +1,8 @@
 //! How long to wait before the next try: what the server names, else longer each time.
 
 use jiff::Timestamp;
+use ralph_http::Backoff;
 use serde_json::Value;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
 /// Further tries where the profile says nothing.
@@ -29,10 +29,7 @@ pub(crate) enum Again {
 
 /// The wait before try `tries + 1`: doubled each time, with a quarter of chance so that many do not come back at once.
 pub(crate) fn backoff(base: Duration, tries: u32) -> Duration {
-    let doubled = base.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(BACKOFF_MAX);
-    // The hasher's seed is random for each; nothing more is needed of chance here.
-    let chance = std::hash::RandomState::new().build_hasher().finish() % 256;
-    doubled.mul_f64(0.875 + chance as f64 / 1024.0)
+    Backoff { first: base, max: BACKOFF_MAX }.wait(tries)
 }
 
 /// The wait that a server names in its headers or in its body.

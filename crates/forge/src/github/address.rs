@@ -114,9 +114,7 @@ fn host_name(host: &str) -> &str {
 
 /// Whether a host is this machine.
 pub(crate) fn is_at_home(host: &str) -> bool {
-    let name = host_name(host);
-    matches!(name, "localhost" | "[::1]")
-        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+    ralph_http::is_loopback(host_name(host))
 }
 
 /// Host of a URL, with its port.

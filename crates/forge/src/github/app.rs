@@ -1,13 +1,13 @@
 //! A GitHub App: a signed word about itself, and tokens of its installation that are renewed before they end.
 
-use super::http::{Ask, Door, Http};
-use super::told;
+use super::client::{ApiClient, ApiRequest, TokenSource};
+use super::errors;
 use crate::error::{Result, auth};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::ports::ForgeError;
-use reqwest::Method;
+use ralph_http::Method;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde::Deserialize;
@@ -46,7 +46,7 @@ struct Issued {
     permissions: BTreeMap<String, String>,
 }
 
-/// An App at the door.
+/// The tokens of an App's installation.
 pub(crate) struct App {
     id: String,
     key: RsaKeyPair,
@@ -59,11 +59,11 @@ pub(crate) struct App {
     issued: RefCell<Option<Issued>>,
 }
 
-/// The App itself at the door, with its signed word.
+/// The App itself, with its signed word (a JWT) as the token.
 struct Itself<'a>(&'a App);
 
-impl Door for Itself<'_> {
-    fn token(&self, http: &Http, _: Option<&str>) -> Result<String> {
+impl TokenSource for Itself<'_> {
+    fn token(&self, http: &ApiClient, _: Option<&str>) -> Result<String> {
         self.0.jwt(http.now())
     }
     fn renews(&self) -> bool {
@@ -124,7 +124,7 @@ impl App {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    fn installation(&self, http: &Http) -> Result<u64> {
+    fn installation(&self, http: &ApiClient) -> Result<u64> {
         #[derive(Deserialize)]
         struct Found {
             id: u64,
@@ -133,13 +133,13 @@ impl App {
             return Ok(id);
         }
         let what = format!("find the GitHub App's installation for {}", self.repo);
-        let ask = Ask::get(what.clone(), format!("{}/installation", self.repo_url)).also(&[404]);
+        let ask = ApiRequest::get(what.clone(), format!("{}/installation", self.repo_url)).also(&[404]);
         let answer = http.send(&ask, &Itself(self))?;
         if answer.status == 404 {
             return Err(auth(
                 what,
                 format!("the App is not installed on {}, or the repo does not exist", self.repo),
-                format!("install the App on the repo; {}", told::NEEDED),
+                format!("install the App on the repo; {}", errors::NEEDED),
             ));
         }
         let id = answer.json::<Found>(&what)?.id;
@@ -147,11 +147,11 @@ impl App {
         Ok(id)
     }
 
-    fn issue(&self, http: &Http) -> Result<Issued> {
+    fn issue(&self, http: &ApiClient) -> Result<Issued> {
         let id = self.installation(http)?;
         let what = format!("get a token of the GitHub App for {}", self.repo);
         let url = format!("{}/app/installations/{id}/access_tokens", self.api_url);
-        let ask = Ask::with(Method::POST, what.clone(), url, json!({ "repositories": [self.name] }));
+        let ask = ApiRequest::with(Method::POST, what.clone(), url, json!({ "repositories": [self.name] }));
         match http.json::<Issued>(&ask, &Itself(self)) {
             Err(ForgeError::NotFound { .. }) => Err(auth(
                 what,
@@ -162,7 +162,7 @@ impl App {
         }
     }
 
-    fn good(&self, http: &Http, margin: SignedDuration, refused: Option<&str>) -> Result<Issued> {
+    fn good(&self, http: &ApiClient, margin: SignedDuration, refused: Option<&str>) -> Result<Issued> {
         let now = http.now();
         let known = self.issued.borrow().clone();
         if let Some(issued) = known
@@ -177,30 +177,30 @@ impl App {
     }
 
     /// A token that is good for a while.
-    pub fn token_for(&self, http: &Http, margin: SignedDuration) -> Result<String> {
+    pub fn token_for(&self, http: &ApiClient, margin: SignedDuration) -> Result<String> {
         Ok(self.good(http, margin, None)?.token)
     }
 
     /// Whether branches can be pushed.
-    pub fn may_push(&self, http: &Http) -> Result<bool> {
+    pub fn may_push(&self, http: &ApiClient) -> Result<bool> {
         let issued = self.good(http, MARGIN, None)?;
         Ok(issued.permissions.get("contents").is_some_and(|level| level == "write"))
     }
 
     /// The name its comments stand under.
-    pub fn login(&self, http: &Http) -> Result<Option<String>> {
+    pub fn login(&self, http: &ApiClient) -> Result<Option<String>> {
         #[derive(Deserialize)]
         struct Found {
             slug: Option<String>,
         }
-        let ask = Ask::get("ask who the GitHub App is", format!("{}/app", self.api_url));
+        let ask = ApiRequest::get("ask who the GitHub App is", format!("{}/app", self.api_url));
         let found: Found = http.json(&ask, &Itself(self))?;
         Ok(found.slug.map(|slug| format!("{slug}[bot]")))
     }
 }
 
-impl Door for App {
-    fn token(&self, http: &Http, refused: Option<&str>) -> Result<String> {
+impl TokenSource for App {
+    fn token(&self, http: &ApiClient, refused: Option<&str>) -> Result<String> {
         Ok(self.good(http, MARGIN, refused)?.token)
     }
     fn renews(&self) -> bool {

@@ -1,13 +1,13 @@
 //! Checks of a commit: check runs and statuses.
 
 use super::GitHub;
-use super::http::Ask;
+use super::client::ApiRequest;
 use super::wire::{WireAnnotation, WireCheck, WireRun, WireStatus};
 use crate::error::Result;
 use ralph_domain::ports::{CiCheck, CiState, NewStatus};
 use ralph_domain::text::percent_encoded;
 use ralph_domain::text::{one_line, tail};
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ impl GitHub {
         let url =
             self.url(&format!("/commits/{}/check-runs?filter=latest&per_page=100", percent_encoded(commit)));
         let runs: Vec<WireCheck> =
-            self.http.pages(&Ask::get(what.clone(), url), Some("check_runs"), self.door())?;
+            self.http.pages(&ApiRequest::get(what.clone(), url), Some("check_runs"), self.tokens())?;
         // `state` of the whole is "pending" where there is no status at all; the list tells the truth.
         let url = self.url(&format!("/commits/{}/status?per_page=100", percent_encoded(commit)));
         let statuses: Vec<WireStatus> =
-            self.http.pages(&Ask::get(what, url), Some("statuses"), self.door())?;
+            self.http.pages(&ApiRequest::get(what, url), Some("statuses"), self.tokens())?;
         let mut found: Vec<CiCheck> =
             self.latest_runs(commit, runs).into_iter().map(WireCheck::seen).collect();
         let mut seen = std::collections::BTreeSet::new();
@@ -62,9 +62,9 @@ impl GitHub {
     /// Which workflow, for which event, a check suite belongs to.
     fn workflows(&self, commit: &str) -> BTreeMap<u64, String> {
         let url = self.url(&format!("/actions/runs?head_sha={}&per_page=100", percent_encoded(commit)));
-        let ask = Ask::get(format!("read the workflows of {commit} in {}", self.name), url);
+        let ask = ApiRequest::get(format!("read the workflows of {commit} in {}", self.name), url);
         let runs: Vec<WireRun> =
-            self.http.pages(&ask, Some("workflow_runs"), self.door()).unwrap_or_default();
+            self.http.pages(&ask, Some("workflow_runs"), self.tokens()).unwrap_or_default();
         let named = |run: WireRun| Some((run.check_suite_id?, format!("{} {}", run.workflow_id, run.event)));
         runs.into_iter().filter_map(named).collect()
     }
@@ -73,7 +73,7 @@ impl GitHub {
         let Some(id) = check.id else { return Ok(tail(&check.summary, max).to_owned()) };
         let what = format!("read the check `{}` of {}", check.name, self.name);
         let run: WireCheck =
-            self.http.json(&Ask::get(what, self.url(&format!("/check-runs/{id}"))), self.door())?;
+            self.http.json(&ApiRequest::get(what, self.url(&format!("/check-runs/{id}"))), self.tokens())?;
         if run.is_of_actions()
             && let Some(log) = self.job_log(id, max)
         {
@@ -94,11 +94,11 @@ impl GitHub {
 
     /// The log of a job; `None` where it cannot be had (yet): there is still what the check itself says.
     fn job_log(&self, id: u64, max: usize) -> Option<String> {
-        let ask = Ask::get(
+        let ask = ApiRequest::get(
             format!("read the log of job {id} of {}", self.name),
             self.url(&format!("/actions/jobs/{id}/logs")),
         );
-        let answer = self.http.send(&ask.also(&[302]), self.door()).ok()?;
+        let answer = self.http.send(&ask.also(&[302]), self.tokens()).ok()?;
         // Times before each line are taken out afterwards: about twice as much is needed.
         let log = match answer.header("location") {
             Some(to) if answer.status == 302 => self.http.tail(to, max.saturating_mul(2))?,
@@ -109,8 +109,8 @@ impl GitHub {
 
     fn annotations(&self, id: u64) -> String {
         let url = self.url(&format!("/check-runs/{id}/annotations?per_page=50"));
-        let ask = Ask::get(format!("read the annotations of check {id} of {}", self.name), url);
-        let found: Vec<WireAnnotation> = self.http.json(&ask, self.door()).unwrap_or_default();
+        let ask = ApiRequest::get(format!("read the annotations of check {id} of {}", self.name), url);
+        let found: Vec<WireAnnotation> = self.http.json(&ask, self.tokens()).unwrap_or_default();
         let line = |a: &WireAnnotation| {
             let at = a.start_line.map(|line| format!(":{line}")).unwrap_or_default();
             format!("\n{}{at}: {}", a.path, one_line(a.message.as_deref().unwrap_or_default(), 500))
@@ -135,8 +135,8 @@ impl GitHub {
         }
         let what = format!("set the status `{}` of {commit} in {}", status.context, self.name);
         let url = self.url(&format!("/statuses/{}", percent_encoded(commit)));
-        // Twice is fine: the latest of a name counts.
-        self.http.send(&Ask::with(Method::POST, what, url, body), self.door())?;
+        // Repeat is fine: the latest of a name counts.
+        self.http.send(&ApiRequest::with(Method::POST, what, url, body), self.tokens())?;
         Ok(())
     }
 }

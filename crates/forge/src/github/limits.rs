@@ -1,6 +1,6 @@
 //! How long the host wants to be left alone.
 
-use super::http::Answer;
+use super::client::ApiResponse;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const UNNAMED: Duration = Duration::from_secs(60);
 const LONGEST: u64 = 24 * 60 * 60;
 
 /// The wait that an answer asks for; `None` where it is about something else.
-pub(crate) fn wait(answer: &Answer, now: Timestamp) -> Option<Duration> {
+pub(crate) fn wait(answer: &ApiResponse, now: Timestamp) -> Option<Duration> {
     if !matches!(answer.status, 403 | 429) {
         return None;
     }
@@ -40,14 +40,14 @@ pub(crate) fn wait(answer: &Answer, now: Timestamp) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+    use ralph_http::{HeaderMap, HeaderName, HeaderValue};
 
     fn told(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Option<u64> {
         let headers: HeaderMap = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        let answer = Answer { status, headers, body: body.as_bytes().to_vec() };
+        let answer = ApiResponse { status, headers, body: body.as_bytes().to_vec() };
         wait(&answer, Timestamp::from_second(1_000).unwrap()).map(|wait| wait.as_secs())
     }
 

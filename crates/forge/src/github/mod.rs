@@ -3,11 +3,11 @@
 mod address;
 mod app;
 mod checks;
-mod http;
+mod client;
+mod errors;
 mod limits;
 mod pulls;
 mod talk;
-mod told;
 mod wire;
 
 pub use address::{IssueAddress, RepoAddress, parse_issue_url};
@@ -15,12 +15,13 @@ pub use app::AppKey;
 
 use crate::error::{Result, auth, refused};
 use app::App;
-use http::{Ask, Door, Http};
+use client::{ApiClient, ApiRequest, TokenSource};
 use jiff::SignedDuration;
 use ralph_domain::ports::{
     Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PullRequest,
     Review,
 };
+use ralph_http::ProxySettings;
 use std::cell::RefCell;
 use std::time::Duration;
 use wire::{WireRepo, WireUser};
@@ -85,6 +86,8 @@ pub struct GitHubOptions {
     pub timeout: Duration,
     /// The wait before the second try; it doubles.
     pub backoff: Duration,
+    /// The way to the host.
+    pub proxy: ProxySettings,
 }
 
 impl GitHubOptions {
@@ -99,6 +102,7 @@ impl GitHubOptions {
             auth,
             timeout: Duration::from_secs(30),
             backoff: Duration::from_millis(500),
+            proxy: ProxySettings::NONE,
         }
     }
 
@@ -118,11 +122,11 @@ impl GitHubOptions {
                 "there is no token",
                 format!(
                     "set GITHUB_TOKEN (or GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY_PEM); {}",
-                    told::NEEDED
+                    errors::NEEDED
                 ),
             )
         })?;
-        let mut options = Self::new(address, found);
+        let mut options = Self { proxy: ProxySettings::from_vars(vars), ..Self::new(address, found) };
         let url = |name: &str| {
             vars(name).map(|v| v.trim().trim_end_matches('/').to_owned()).filter(|v| !v.is_empty())
         };
@@ -144,11 +148,11 @@ impl GitHubOptions {
     }
 }
 
-/// A personal token at the door.
+/// A personal token.
 struct Token(String);
 
-impl Door for Token {
-    fn token(&self, _: &Http, _: Option<&str>) -> Result<String> {
+impl TokenSource for Token {
+    fn token(&self, _: &ApiClient, _: Option<&str>) -> Result<String> {
         Ok(self.0.clone())
     }
     fn renews(&self) -> bool {
@@ -164,7 +168,7 @@ enum Login {
 /// One repo on GitHub.
 pub struct GitHub {
     options: GitHubOptions,
-    http: Http,
+    http: ApiClient,
     login: Login,
     name: String,
     /// Who we are, once asked; `None` inside where the host does not tell.
@@ -181,14 +185,14 @@ impl GitHub {
     /// The repo of these options. Nothing is asked yet.
     pub fn new(options: GitHubOptions) -> Result<Self, ForgeError> {
         for url in [&options.api_url, &options.graphql_url, &options.git_url] {
-            http::is_safe(url)?;
+            client::is_safe(url)?;
         }
         let name = options.address.full_name();
         let login = match &options.auth {
             GitHubAuth::Token(token) => Login::Token(Token(token.clone())),
             GitHubAuth::App(key) => Login::App(Box::new(App::new(key, &options.api_url, &options.address)?)),
         };
-        let http = Http::new(name.clone(), options.timeout, options.backoff)?;
+        let http = ApiClient::new(name.clone(), options.timeout, options.backoff, options.proxy.clone())?;
         Ok(Self { options, http, login, name, me: RefCell::new(None) })
     }
 
@@ -197,7 +201,7 @@ impl GitHub {
         Self::new(GitHubOptions::from_remote(remote, vars)?)
     }
 
-    fn door(&self) -> &dyn Door {
+    fn tokens(&self) -> &dyn TokenSource {
         match &self.login {
             Login::Token(token) => token,
             Login::App(app) => app.as_ref(),
@@ -217,7 +221,8 @@ impl GitHub {
         let me = match &self.login {
             Login::App(app) => app.login(&self.http)?,
             Login::Token(token) => {
-                let ask = Ask::get("ask who the token belongs to", format!("{}/user", self.options.api_url));
+                let ask =
+                    ApiRequest::get("ask who the token belongs to", format!("{}/user", self.options.api_url));
                 let answer = self.http.send(&ask.also(&[403, 404]), token)?;
                 if answer.status == 200 {
                     Some(answer.json::<WireUser>("read who the token belongs to")?.login)
@@ -231,7 +236,7 @@ impl GitHub {
     }
 
     fn wire_repo(&self) -> Result<WireRepo> {
-        self.http.json(&Ask::get(format!("look at {}", self.name), self.url("")), self.door())
+        self.http.json(&ApiRequest::get(format!("look at {}", self.name), self.url("")), self.tokens())
     }
 }
 

@@ -1,13 +1,13 @@
 //! Pull requests: one per branch, whatever gets lost on the way.
 
 use super::GitHub;
-use super::http::{Ask, once};
+use super::client::{ApiRequest, once};
 use super::wire::{WireFile, WirePr};
 use crate::error::{Result, auth};
 use crate::mark;
 use ralph_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ const LIMITED: Duration = Duration::from_secs(60);
 
 impl GitHub {
     pub(super) fn wire_pr(&self, number: u64) -> Result<WirePr> {
-        let ask = Ask::get(
+        let ask = ApiRequest::get(
             format!("look at pull request {number} of {}", self.name),
             self.url(&format!("/pulls/{number}")),
         );
-        self.http.json(&ask, self.door())
+        self.http.json(&ask, self.tokens())
     }
 
     /// The pull request from a branch of this repo: the open one, else the latest.
@@ -32,9 +32,11 @@ impl GitHub {
             "/pulls?state=all&head={}&sort=created&direction=desc&per_page=100",
             percent_encoded(&label)
         );
-        let ask =
-            Ask::get(format!("look for a pull request from `{head}` in {}", self.name), self.url(&query));
-        let found: Vec<WirePr> = self.http.json(&ask, self.door())?;
+        let ask = ApiRequest::get(
+            format!("look for a pull request from `{head}` in {}", self.name),
+            self.url(&query),
+        );
+        let found: Vec<WirePr> = self.http.json(&ask, self.tokens())?;
         // A filter that the host does not understand is one that it leaves out.
         let ours = |pr: &WirePr| {
             pr.head.name == head && pr.head.label.as_ref().is_none_or(|l| l.eq_ignore_ascii_case(&label))
@@ -64,8 +66,8 @@ impl GitHub {
             "body": mark::fit(&new.body),
             "draft": draft,
         });
-        let ask = Ask::with(Method::POST, what, self.url("/pulls"), body).once();
-        let error = match self.http.json::<WirePr>(&ask, self.door()) {
+        let ask = ApiRequest::with(Method::POST, what, self.url("/pulls"), body).once();
+        let error = match self.http.json::<WirePr>(&ask, self.tokens()) {
             Ok(pr) => return Ok(pr.seen()),
             Err(error) => error,
         };
@@ -105,7 +107,8 @@ impl GitHub {
         } else {
             let what = format!("update pull request {number} of {}", self.name);
             let url = self.url(&format!("/pulls/{number}"));
-            self.http.json(&Ask::with(Method::PATCH, what, url, Value::Object(fields)), self.door())?
+            self.http
+                .json(&ApiRequest::with(Method::PATCH, what, url, Value::Object(fields)), self.tokens())?
         };
         let node = pr.node_id.clone();
         let mut pr = pr.seen();
@@ -124,8 +127,9 @@ impl GitHub {
         let to = if draft { "a draft" } else { "ready for review" };
         let what = format!("make pull request {number} of {} {to}", self.name);
         let body = json!({ "query": query, "variables": { "id": node } });
-        let ask = Ask::with(Method::POST, what.clone(), self.options.graphql_url.clone(), body).also(&[404]);
-        let answer = self.http.send(&ask, self.door())?;
+        let ask =
+            ApiRequest::with(Method::POST, what.clone(), self.options.graphql_url.clone(), body).also(&[404]);
+        let answer = self.http.send(&ask, self.tokens())?;
         if answer.status == 404 {
             return Ok(None);
         }
@@ -138,8 +142,8 @@ impl GitHub {
             return Err(ForgeError::RateLimited { what, wait: LIMITED });
         }
         if error["type"] == "FORBIDDEN" {
-            let said = super::told::clean(error["message"].as_str().unwrap_or("forbidden"), "");
-            return Err(auth(what, said, super::told::NEEDED));
+            let said = super::errors::clean(error["message"].as_str().unwrap_or("forbidden"), "");
+            return Err(auth(what, said, super::errors::NEEDED));
         }
         Ok(None)
     }
@@ -150,14 +154,15 @@ impl GitHub {
         }
         let what = format!("label pull request {number} of {}", self.name);
         let url = self.url(&format!("/issues/{number}/labels"));
-        self.http.send(&Ask::with(Method::POST, what, url, json!({ "labels": labels })), self.door())?;
+        self.http
+            .send(&ApiRequest::with(Method::POST, what, url, json!({ "labels": labels })), self.tokens())?;
         Ok(())
     }
 
     pub(super) fn touched(&self, number: u64) -> Result<Vec<String>> {
         let what = format!("list the files of pull request {number} of {}", self.name);
-        let ask = Ask::get(what, self.url(&format!("/pulls/{number}/files?per_page=100")));
-        let files: Vec<WireFile> = self.http.pages(&ask, None, self.door())?;
+        let ask = ApiRequest::get(what, self.url(&format!("/pulls/{number}/files?per_page=100")));
+        let files: Vec<WireFile> = self.http.pages(&ask, None, self.tokens())?;
         let mut paths: Vec<String> = files
             .into_iter()
             .flat_map(|file| std::iter::once(file.filename).chain(file.previous_filename))
@@ -169,8 +174,8 @@ impl GitHub {
 
     pub(super) fn all_open(&self) -> Result<Vec<PullRequest>> {
         let query = "/pulls?state=open&sort=created&direction=desc&per_page=100";
-        let ask = Ask::get(format!("list the open pull requests of {}", self.name), self.url(query));
-        let found: Vec<WirePr> = self.http.json(&ask, self.door())?;
+        let ask = ApiRequest::get(format!("list the open pull requests of {}", self.name), self.url(query));
+        let found: Vec<WirePr> = self.http.json(&ask, self.tokens())?;
         Ok(found.into_iter().map(WirePr::seen).collect())
     }
 }

@@ -1,12 +1,12 @@
 //! What people and we say: comments, reviews, issues.
 
 use super::GitHub;
-use super::http::{Ask, once};
+use super::client::{ApiRequest, once};
 use super::wire::{WireComment, WireIssue, WireReview};
 use crate::error::Result;
 use crate::{mark, review};
 use ralph_domain::ports::{Comment, Issue, Review};
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::json;
 
 impl GitHub {
@@ -18,22 +18,22 @@ impl GitHub {
             None => {
                 let url = self.url(&format!("/issues/{number}/comments"));
                 let what = format!("comment on {number} of {}", self.name);
-                let ask = Ask::with(Method::POST, what, url, json!({ "body": text })).once();
-                let make = || self.http.json::<WireComment>(&ask, self.door());
+                let ask = ApiRequest::with(Method::POST, what, url, json!({ "body": text })).once();
+                let make = || self.http.json::<WireComment>(&ask, self.tokens());
                 return once(&self.http, make, || self.ours(number, mark)).map(WireComment::seen);
             }
         };
         let what = format!("change our comment on {number} of {}", self.name);
         let url = self.url(&format!("/issues/comments/{old}"));
-        let ask = Ask::with(Method::PATCH, what, url, json!({ "body": text }));
-        self.http.json::<WireComment>(&ask, self.door()).map(WireComment::seen)
+        let ask = ApiRequest::with(Method::PATCH, what, url, json!({ "body": text }));
+        self.http.json::<WireComment>(&ask, self.tokens()).map(WireComment::seen)
     }
 
     /// The comment that carries the mark and that we wrote: anybody can copy a mark.
     fn ours(&self, number: u64, mark: &str) -> Result<Option<WireComment>> {
         let what = format!("read the comments on {number} of {}", self.name);
-        let ask = Ask::get(what, self.url(&format!("/issues/{number}/comments?per_page=100")));
-        let found: Vec<WireComment> = self.http.pages(&ask, None, self.door())?;
+        let ask = ApiRequest::get(what, self.url(&format!("/issues/{number}/comments?per_page=100")));
+        let found: Vec<WireComment> = self.http.pages(&ask, None, self.tokens())?;
         let mut marked = found
             .into_iter()
             .filter(|c| c.body.as_deref().is_some_and(|b| mark::carries(b, mark)))
@@ -51,8 +51,8 @@ impl GitHub {
 
     fn wire_reviews(&self, number: u64) -> Result<Vec<WireReview>> {
         let what = format!("read the reviews of pull request {number} of {}", self.name);
-        let ask = Ask::get(what, self.url(&format!("/pulls/{number}/reviews?per_page=100")));
-        self.http.pages(&ask, None, self.door())
+        let ask = ApiRequest::get(what, self.url(&format!("/pulls/{number}/reviews?per_page=100")));
+        self.http.pages(&ask, None, self.tokens())
     }
 
     pub(super) fn latest_reviews(&self, number: u64) -> Result<Vec<Review>> {
@@ -64,8 +64,8 @@ impl GitHub {
     /// Texts of reviews, each followed by its remarks on lines.
     pub(super) fn said_in_reviews(&self, number: u64) -> Result<Vec<Comment>> {
         let what = format!("read the remarks on pull request {number} of {}", self.name);
-        let ask = Ask::get(what, self.url(&format!("/pulls/{number}/comments?per_page=100")));
-        let mut lines: Vec<WireComment> = self.http.pages(&ask, None, self.door())?;
+        let ask = ApiRequest::get(what, self.url(&format!("/pulls/{number}/comments?per_page=100")));
+        let mut lines: Vec<WireComment> = self.http.pages(&ask, None, self.tokens())?;
         lines.sort_by_key(|line| line.id);
         let mut said = Vec::new();
         for review in self.wire_reviews(number)? {
@@ -84,8 +84,10 @@ impl GitHub {
     }
 
     pub(super) fn read_issue(&self, number: u64) -> Result<Issue> {
-        let ask =
-            Ask::get(format!("read issue {number} of {}", self.name), self.url(&format!("/issues/{number}")));
-        self.http.json::<WireIssue>(&ask, self.door()).map(WireIssue::seen)
+        let ask = ApiRequest::get(
+            format!("read issue {number} of {}", self.name),
+            self.url(&format!("/issues/{number}")),
+        );
+        self.http.json::<WireIssue>(&ask, self.tokens()).map(WireIssue::seen)
     }
 }

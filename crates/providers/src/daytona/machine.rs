@@ -4,13 +4,14 @@
 use super::wire::{self, Entry, Folder, PreviewUrl, Ran, SandboxDto};
 use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, patient, token};
+use crate::http::{Call, Http, Watch, patient};
 use crate::machine::{Machine, SHORT, Shell};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ralph_domain::ports::Preview;
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
+use ralph_http::random_word;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -109,7 +110,7 @@ impl Machine for DaytonaMachine {
     }
 
     fn put(&self, http: &Http, path: &str, bytes: &[u8], _: Option<u32>) -> Result<(), ProviderError> {
-        let boundary = format!("ralph-{}", token());
+        let boundary = format!("ralph-{}", random_word());
         let mut body = Vec::with_capacity(bytes.len() + 512);
         let mut part = |head: &str, content: &[u8]| {
             body.extend_from_slice(

@@ -16,7 +16,7 @@ use ralph_domain::ports::{
     SandboxProvider, SandboxSpec,
 };
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::{Method, ProxySettings};
 use serde_json::json;
 use std::time::Duration;
 use wire::{Page, SandboxDto, Volume};
@@ -44,6 +44,8 @@ pub struct DaytonaOptions {
     pub orphan_after: Duration,
     /// Prices of the vendor's list, where they are known.
     pub prices: Option<Prices>,
+    /// The way to the vendor.
+    pub proxy: ProxySettings,
 }
 
 impl std::fmt::Debug for DaytonaOptions {
@@ -67,6 +69,7 @@ impl DaytonaOptions {
             start_limit: Duration::from_secs(600),
             orphan_after: ORPHAN_AFTER,
             prices: None,
+            proxy: ProxySettings::NONE,
         }
     }
 
@@ -79,6 +82,7 @@ impl DaytonaOptions {
         if let Some(url) = said("DAYTONA_API_URL").or_else(|| said("DAYTONA_SERVER_URL")) {
             options.api_url = url;
         }
+        options.proxy = ProxySettings::from_vars(look);
         options.organization = said("DAYTONA_ORGANIZATION_ID");
         options.target = said("DAYTONA_TARGET");
         Ok(options)
@@ -98,7 +102,7 @@ impl Daytona {
     }
 
     fn http(&self) -> Result<Http, ProviderError> {
-        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff)
+        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff, self.options.proxy.clone())
     }
 
     fn call(&self, what: &str, method: Method, path: &str) -> Call {

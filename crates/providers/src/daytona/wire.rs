@@ -5,7 +5,7 @@ use crate::error::ProviderError;
 use crate::http::Call;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, SandboxInfo, SandboxSpec};
-use reqwest::Method;
+use ralph_http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

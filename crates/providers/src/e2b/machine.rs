@@ -4,11 +4,12 @@ use super::connect;
 use super::wire::{self, Access, Known};
 use super::{E2bOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, patient, token};
+use crate::http::{Call, Http, Watch, patient};
 use crate::machine::{Machine, SHORT, Shell};
 use ralph_domain::ports::Preview;
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
+use ralph_http::random_word;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -130,7 +131,7 @@ impl Machine for E2bMachine {
     }
 
     fn put(&self, http: &Http, path: &str, bytes: &[u8], _: Option<u32>) -> Result<(), ProviderError> {
-        let boundary = format!("ralph-{}", token());
+        let boundary = format!("ralph-{}", random_word());
         let mut body = format!(
             "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
              Content-Type: application/octet-stream\r\n\r\n"

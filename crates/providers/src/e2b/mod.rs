@@ -17,7 +17,7 @@ use ralph_domain::ports::{
     SandboxProvider, SandboxSpec,
 };
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::{Method, ProxySettings};
 use serde_json::json;
 use std::time::Duration;
 use wire::{Access, Known};
@@ -47,6 +47,8 @@ pub struct E2bOptions {
     pub orphan_after: Duration,
     /// Prices of the vendor's list, where they are known.
     pub prices: Option<Prices>,
+    /// The way to the vendor.
+    pub proxy: ProxySettings,
 }
 
 impl std::fmt::Debug for E2bOptions {
@@ -71,6 +73,7 @@ impl E2bOptions {
             backoff: Duration::from_secs(1),
             orphan_after: ORPHAN_AFTER,
             prices: None,
+            proxy: ProxySettings::NONE,
         }
     }
 
@@ -86,6 +89,7 @@ impl E2bOptions {
         if let Some(url) = said("E2B_API_URL") {
             options.api_url = url;
         }
+        options.proxy = ProxySettings::from_vars(look);
         options.sandbox_url = said("E2B_SANDBOX_URL");
         Ok(options)
     }
@@ -104,7 +108,7 @@ impl E2b {
     }
 
     fn http(&self) -> Result<Http, ProviderError> {
-        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff)
+        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff, self.options.proxy.clone())
     }
 
     fn call(&self, what: &str, method: Method, path: &str) -> Call {

@@ -8,7 +8,7 @@ use crate::http::{Call, Http, Watch, patient};
 use crate::machine::{Machine, SHORT, Shell};
 use ralph_domain::ports::Preview;
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -18,7 +18,7 @@ use ralph_domain::ports::{
     SandboxSpec,
 };
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
 use serde_json::json;
 use std::time::Duration;
 use wire::{Found, Page, SandboxDto};
@@ -40,7 +40,7 @@ impl Vercel {
     }
 
     fn http(&self) -> Result<Http, ProviderError> {
-        Http::new(VENDOR, vec![self.options.token.clone()], self.options.backoff)
+        Http::new(VENDOR, vec![self.options.token.clone()], self.options.backoff, self.options.proxy.clone())
     }
 
     fn call(&self, what: &str, method: Method, path: &str) -> Call {

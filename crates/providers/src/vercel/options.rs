@@ -6,6 +6,7 @@ use crate::price::Prices;
 use crate::sandbox::ORPHAN_AFTER;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ralph_http::ProxySettings;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct VercelOptions {
     pub orphan_after: Duration,
     /// Prices of the vendor's list, where they are known.
     pub prices: Option<Prices>,
+    /// The way to the vendor.
+    pub proxy: ProxySettings,
 }
 
 impl std::fmt::Debug for VercelOptions {
@@ -57,6 +60,7 @@ impl VercelOptions {
             start_limit: Duration::from_secs(300),
             orphan_after: ORPHAN_AFTER,
             prices: None,
+            proxy: ProxySettings::NONE,
         }
     }
 
@@ -64,9 +68,11 @@ impl VercelOptions {
     /// names both itself.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
         let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let proxy = || ProxySettings::from_vars(look);
         if let Some(token) = said("VERCEL_TOKEN") {
             let wanted = |variable| said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable });
             let mut options = Self::new(token, wanted("VERCEL_TEAM_ID")?, wanted("VERCEL_PROJECT_ID")?);
+            options.proxy = proxy();
             if let Some(url) = said("VERCEL_SANDBOX_API_URL") {
                 options.api_url = url;
             }
@@ -75,7 +81,7 @@ impl VercelOptions {
         let oidc = said("VERCEL_OIDC_TOKEN")
             .and_then(|token| claims(&token).map(|(team, project)| (token, team, project)));
         match oidc {
-            Some((token, team, project)) => Ok(Self::new(token, team, project)),
+            Some((token, team, project)) => Ok(Self { proxy: proxy(), ..Self::new(token, team, project) }),
             None => Err(ProviderError::NoKey { vendor: VENDOR, variable: "VERCEL_TOKEN" }),
         }
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, Resources, SandboxInfo, SandboxSpec};
 use ralph_domain::text::percent_encoded;
-use reqwest::Method;
+use ralph_http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

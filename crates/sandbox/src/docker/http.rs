@@ -1,10 +1,14 @@
 //! As much HTTP/1.1 as an engine's socket needs: one request per connection, answers of any framing, and the raw stream
 //! behind an upgrade.
+//!
+//! By hand, not by `bollard`: that brings 13 more crates (a second `base64` among them, and 10 s of generated shapes) and a
+//! runtime between the streams of a command and the one thread of a run, for the seventeen calls of [`super::engine`].
 
+use super::tls;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest answer that is kept in memory.
@@ -19,6 +23,13 @@ pub enum Address {
     Unix(PathBuf),
     /// A plain port, `host:port`.
     Tcp(String),
+    /// A port behind TLS.
+    Tls {
+        /// `host:port`.
+        host: String,
+        /// The folder with `ca.pem`, `cert.pem` and `key.pem`.
+        certificates: PathBuf,
+    },
 }
 
 impl Address {
@@ -32,13 +43,22 @@ impl Address {
         let port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         (port && !host.contains('/')).then(|| Self::Tcp(host.to_owned()))
     }
+
+    /// The same behind TLS, with the certificates of a folder; a socket of this machine needs none.
+    #[must_use]
+    pub fn with_tls(self, certificates: &Path) -> Self {
+        match self {
+            Self::Tcp(host) => Self::Tls { host, certificates: certificates.to_owned() },
+            other => other,
+        }
+    }
 }
 
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
-            Self::Tcp(host) => write!(f, "tcp://{host}"),
+            Self::Tcp(host) | Self::Tls { host, .. } => write!(f, "tcp://{host}"),
         }
     }
 }
@@ -55,6 +75,7 @@ impl Connection {
         match address {
             Address::Unix(path) => UnixStream::connect(path).map(Self::Unix),
             Address::Tcp(host) => TcpStream::connect(host).map(Self::Tcp),
+            Address::Tls { host, certificates } => tls::connect(host, certificates).map(Self::Unix),
         }
     }
 

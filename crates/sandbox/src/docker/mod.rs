@@ -13,6 +13,7 @@ mod frames;
 mod http;
 mod options;
 mod tar;
+mod tls;
 
 pub use container::DockerSandbox;
 pub use http::Address;
@@ -67,8 +68,9 @@ impl DockerProvider {
             return self.engine.pull(name);
         }
         let file = self.options.dockerfile.as_bytes();
-        let member = tar::Member { name: "Dockerfile", content: file };
-        self.engine.build(name, &tar::archive(&[member]))
+        let archive = tar::archive("Dockerfile", file)
+            .map_err(|error| SandboxError::Broken(format!("the Dockerfile could not be packed: {error}")))?;
+        self.engine.build(name, &archive)
     }
 
     /// The container of this name, where it is ours.

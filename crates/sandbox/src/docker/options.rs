@@ -117,10 +117,13 @@ impl DockerOptions {
     }
 
     /// For the engine that this machine has: `DOCKER_HOST`, else Docker's socket, else podman's. `None` where there is none,
-    /// or where `DOCKER_HOST` is of a kind that is not spoken here (`ssh`, TLS).
+    /// or where `DOCKER_HOST` is of a kind that is not spoken here (`ssh`). With `DOCKER_TLS_VERIFY`, an address is spoken to over
+    /// TLS, with the certificates in `DOCKER_CERT_PATH` or `~/.docker`.
     pub fn found(vars: &Vars) -> Option<Self> {
         if let Some(host) = vars.get_os("DOCKER_HOST").filter(|host| !host.is_empty()) {
-            return Address::parse(host.to_str()?).map(Self::at);
+            let address = Address::parse(host.to_str()?)?;
+            let tls = vars.is_filled("DOCKER_TLS_VERIFY");
+            return Some(Self::at(if tls { address.with_tls(&certificates(vars)) } else { address }));
         }
         let var = |name: &str| vars.get_os(name).map(PathBuf::from);
         let mut places = vec![PathBuf::from("/var/run/docker.sock")];
@@ -131,5 +134,33 @@ impl DockerOptions {
         }
         places.push(PathBuf::from("/run/podman/podman.sock"));
         places.into_iter().find(|place| place.exists()).map(|place| Self::at(Address::Unix(place)))
+    }
+}
+
+/// Where the certificates for an engine behind TLS are.
+fn certificates(vars: &Vars) -> PathBuf {
+    match vars.get_os("DOCKER_CERT_PATH").filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path),
+        None => vars.home().unwrap_or(Path::new("/")).join(".docker"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_lead_to_an_engine_behind_tls() {
+        let at = |vars: &[(&str, &str)]| {
+            DockerOptions::found(&vars.iter().copied().collect()).map(|options| options.address)
+        };
+        let host = ("DOCKER_HOST", "tcp://10.0.0.1:2376");
+        let tls =
+            |folder: &str| Some(Address::Tls { host: "10.0.0.1:2376".into(), certificates: folder.into() });
+        assert_eq!(at(&[host]), Some(Address::Tcp("10.0.0.1:2376".into())));
+        assert_eq!(at(&[host, ("DOCKER_TLS_VERIFY", "1"), ("DOCKER_CERT_PATH", "/certs")]), tls("/certs"));
+        assert_eq!(at(&[host, ("DOCKER_TLS_VERIFY", "1"), ("HOME", "/me")]), tls("/me/.docker"));
+        let socket = [("DOCKER_HOST", "unix:///x.sock"), ("DOCKER_TLS_VERIFY", "1")];
+        assert_eq!(at(&socket), Some(Address::Unix("/x.sock".into())));
     }
 }

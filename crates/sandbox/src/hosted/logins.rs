@@ -40,13 +40,14 @@ impl Logins {
     ) -> Result<LoggedIn<'_>, SandboxError> {
         let mut files = gather(&self.home, (self.files)(argv));
         files.retain(|(file, _)| file.path.to_str().is_some());
+        let unpacked = |error| SandboxError::Broken(format!("logins could not be packed: {error}"));
         let mut archive = Writer::default();
         for (file, bytes) in &files {
             let path = file.path.to_string_lossy().into_owned();
-            archive.add(&Member { path, mode: 0o600, body: Body::File(bytes.clone()) });
+            archive.add(&Member { path, mode: 0o600, body: Body::File(bytes.clone()) }).map_err(unpacked)?;
         }
         if !files.is_empty() {
-            inside::log_in(sandbox, archive.finish())?;
+            inside::log_in(sandbox, archive.finish().map_err(unpacked)?)?;
         }
         Ok(LoggedIn { logins: self, files })
     }

@@ -118,6 +118,7 @@ impl FolderMirror {
     }
 
     fn send(&self, sandbox: &dyn Sandbox, files: &[(String, u64)]) -> Result<(), SandboxError> {
+        let unpacked = |error| SandboxError::Broken(format!("files could not be packed: {error}"));
         let mut archive = Writer::default();
         for (path, _) in files {
             let Some(member) = self.member(path) else { continue };
@@ -125,13 +126,16 @@ impl FolderMirror {
                 Body::File(bytes) if bytes.len() as u64 > ALONE => {
                     sandbox.write(Path::new(path), bytes, WriteMode::Replace)?;
                 }
-                _ => archive.add(&member),
+                _ => archive.add(&member).map_err(unpacked)?,
             }
             if archive.len() as u64 >= BATCH {
-                inside::unpack(sandbox, std::mem::take(&mut archive).finish())?;
+                inside::unpack(sandbox, std::mem::take(&mut archive).finish().map_err(unpacked)?)?;
             }
         }
-        if archive.len() == 0 { Ok(()) } else { inside::unpack(sandbox, archive.finish()) }
+        if archive.len() == 0 {
+            return Ok(());
+        }
+        inside::unpack(sandbox, archive.finish().map_err(unpacked)?)
     }
 
     /// Brings back what changed inside; returns what a person may want to know of it.

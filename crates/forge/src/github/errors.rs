@@ -1,6 +1,6 @@
 //! What the host says went wrong, with what mends it.
 
-use super::http::{Answer, Ask};
+use super::client::{ApiRequest, ApiResponse};
 use crate::error::{auth, not_found, refused, unavailable};
 use ralph_domain::ports::ForgeError;
 use serde_json::Value;
@@ -10,8 +10,7 @@ pub(crate) const NEEDED: &str = "it needs, for this repo: Contents, Pull request
 
 /// Takes a token out of a text, which becomes one line.
 pub(crate) fn clean(text: &str, token: &str) -> String {
-    let text = if token.len() >= 4 { text.replace(token, "[token]") } else { text.to_owned() };
-    ralph_domain::text::one_line(&text, 400)
+    ralph_domain::text::one_line(&ralph_http::redact(text, [token], "[token]"), 400)
 }
 
 /// The host's message, with those of fields.
@@ -35,8 +34,14 @@ pub(crate) fn said(body: &[u8]) -> String {
 }
 
 /// An answer that is none, as an error.
-pub(crate) fn error(ask: &Ask, answer: &Answer, repo: &str, token: &str, app: bool) -> ForgeError {
-    let what = ask.what.clone();
+pub(crate) fn error(
+    request: &ApiRequest,
+    answer: &ApiResponse,
+    repo: &str,
+    token: &str,
+    app: bool,
+) -> ForgeError {
+    let what = request.what.clone();
     let said = clean(&said(&answer.body), token);
     let lower = said.to_lowercase();
     let reason =

@@ -1,24 +1,24 @@
 //! Calls over HTTP: tries, limits, pages.
 //!
 //! The token stands in a header, goes to the API's own origin only, and is taken out of everything that the host says.
-#![allow(clippy::disallowed_methods, reason = "the home of waits and of the clock for code hosts")]
+#![allow(clippy::disallowed_methods, reason = "the home of the clock for code hosts")]
 
-use super::{address, limits, told};
+use super::{address, errors, limits};
 use crate::error::{Result, refused, unavailable};
 use jiff::Timestamp;
 use ralph_domain::ports::ForgeError;
-use ralph_domain::text::deepest_cause;
-use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
+use ralph_http::{
+    Backoff, Client, ClientOptions, Failure, HeaderMap, HeaderName, HeaderValue, Method, ProxySettings,
+    Request, Url, never_stop,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
+use std::time::{Duration, Instant};
 
 /// How often a call is tried where trying again can help.
 const TRIES: u32 = 4;
-const CONNECT: Duration = Duration::from_secs(10);
+/// The longest wait of our own choice.
+const BACKOFF_MAX: Duration = Duration::from_secs(20);
 /// A longer limit is told, not slept out.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
@@ -30,35 +30,35 @@ const PAGES_MAX: usize = 30;
 /// A renamed repo answers with another address.
 const MOVES_MAX: u32 = 3;
 
-/// Whether doing a call twice does harm.
+/// Whether a request may be sent again after its answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Twice {
-    Fine,
-    /// It is made again only where it certainly did not reach the host.
-    Harms,
+pub(crate) enum Repeat {
+    Safe,
+    /// Doing it twice does harm: it is sent again only where it certainly did not reach the host.
+    OnlyIfUnsent,
 }
 
-/// One call.
+/// One request to the API.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub(crate) struct ApiRequest {
     /// What is tried, in words.
     pub what: String,
     pub method: Method,
     pub url: String,
     pub body: Option<Value>,
-    pub twice: Twice,
+    pub repeat: Repeat,
     /// Statuses beside 2xx that are an answer.
     pub also: &'static [u16],
 }
 
-impl Ask {
+impl ApiRequest {
     pub fn get(what: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
             what: what.into(),
             method: Method::GET,
             url: url.into(),
             body: None,
-            twice: Twice::Fine,
+            repeat: Repeat::Safe,
             also: &[],
         }
     }
@@ -66,22 +66,22 @@ impl Ask {
         Self { method, body: Some(body), ..Self::get(what, url) }
     }
     pub fn once(self) -> Self {
-        Self { twice: Twice::Harms, ..self }
+        Self { repeat: Repeat::OnlyIfUnsent, ..self }
     }
     pub fn also(self, also: &'static [u16]) -> Self {
         Self { also, ..self }
     }
 }
 
-/// What came back.
+/// An answer with its whole body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl ApiResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -91,57 +91,35 @@ impl Answer {
     }
 }
 
-/// What a call shows at the door.
-pub(crate) trait Door {
+/// Where requests get their bearer token from.
+pub(crate) trait TokenSource {
     /// The bearer token; `refused` is one that the host has just not taken.
-    fn token(&self, http: &Http, refused: Option<&str>) -> Result<String>;
+    fn token(&self, http: &ApiClient, refused: Option<&str>) -> Result<String>;
     /// Whether another token can be had.
     fn renews(&self) -> bool;
 }
 
-/// A connection: one runtime on the caller's thread.
-pub(crate) struct Http {
-    runtime: Runtime,
-    client: reqwest::Client,
-    /// For calls that stay on this machine: they never go through a proxy.
-    local: reqwest::Client,
-    backoff: Duration,
+/// The API of one repo.
+pub(crate) struct ApiClient {
+    client: Client,
+    backoff: Backoff,
     timeout: Duration,
     /// `owner/name`, for words about errors.
     repo: String,
 }
 
 /// How one try ended without an answer.
-struct Lost {
+struct NoAnswer {
     reason: String,
     /// The host cannot have seen the request.
     unsent: bool,
 }
 
-impl Http {
-    pub fn new(repo: String, timeout: Duration, backoff: Duration) -> Result<Self> {
-        let broken = |reason: String| unavailable("cannot talk to GitHub", reason);
-        if tokio::runtime::Handle::try_current().is_ok() {
-            return Err(broken("a call blocks: make it on a thread of its own".into()));
-        }
-        // A second install is refused, which is fine: any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|e| broken(e.to_string()))?;
-        let builder = |local: bool| {
-            let builder = reqwest::Client::builder()
-                .redirect(Policy::none())
-                .connect_timeout(CONNECT)
-                .pool_idle_timeout(Duration::from_secs(20))
-                .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
-            if local { builder.no_proxy() } else { builder }
-        };
-        // Without certificates on the machine, servers without TLS can still be asked.
-        let build = |local| {
-            let built = builder(local).build().or_else(|_| builder(local).tls_certs_only([]).build());
-            built.map_err(|e| broken(format!("TLS cannot be set up: {e}")))
-        };
-        Ok(Self { runtime, client: build(false)?, local: build(true)?, backoff, timeout, repo })
+impl ApiClient {
+    pub fn new(repo: String, timeout: Duration, backoff: Duration, proxy: ProxySettings) -> Result<Self> {
+        let client = Client::new(ClientOptions { proxy, ..ClientOptions::default() })
+            .map_err(|error| unavailable("cannot talk to GitHub", error))?;
+        Ok(Self { client, backoff: Backoff { first: backoff, max: BACKOFF_MAX }, timeout, repo })
     }
 
     pub fn now(&self) -> Timestamp {
@@ -149,81 +127,81 @@ impl Http {
     }
 
     /// Makes a call, again where that can help.
-    pub fn send(&self, ask: &Ask, door: &dyn Door) -> Result<Answer> {
-        let mut ask = ask.clone();
+    pub fn send(&self, request: &ApiRequest, tokens: &dyn TokenSource) -> Result<ApiResponse> {
+        let mut request = request.clone();
         let (mut tries, mut moves, mut renewed) = (0, 0, false);
-        let mut token = door.token(self, None)?;
+        let mut token = tokens.token(self, None)?;
         loop {
             tries += 1;
             let again = tries < TRIES;
-            let answer = match self.runtime.block_on(self.attempt(&ask, &token)) {
+            let answer = match self.attempt(&request, &token) {
                 Ok(answer) => answer,
-                Err(lost) if again && (lost.unsent || ask.twice == Twice::Fine) => {
-                    self.pause(self.backoff_after(tries));
+                Err(lost) if again && (lost.unsent || request.repeat == Repeat::Safe) => {
+                    self.client.pause(self.backoff.wait(tries));
                     continue;
                 }
-                Err(lost) => return Err(unavailable(ask.what, told::clean(&lost.reason, &token))),
+                Err(lost) => return Err(unavailable(request.what, errors::clean(&lost.reason, &token))),
             };
             let status = answer.status;
-            if (200..300).contains(&status) || ask.also.contains(&status) {
+            if (200..300).contains(&status) || request.also.contains(&status) {
                 return Ok(answer);
             }
             if matches!(status, 301 | 307 | 308)
                 && moves < MOVES_MAX
-                && let Some(to) = answer.header("location").and_then(|to| moved(&ask.url, to))
+                && let Some(to) = answer.header("location").and_then(|to| moved(&request.url, to))
             {
-                (moves, tries, ask.url) = (moves + 1, tries - 1, to);
+                (moves, tries, request.url) = (moves + 1, tries - 1, to);
                 continue;
             }
-            if status == 401 && door.renews() && !renewed {
-                (renewed, token) = (true, door.token(self, Some(&token))?);
+            if status == 401 && tokens.renews() && !renewed {
+                (renewed, token) = (true, tokens.token(self, Some(&token))?);
                 continue;
             }
             if let Some(wait) = limits::wait(&answer, self.now()) {
                 // Nothing was done yet, so even what harms twice may be asked again.
                 if again && wait <= WAIT_MAX {
-                    self.pause(wait);
+                    self.client.pause(wait);
                     continue;
                 }
-                return Err(ForgeError::RateLimited { what: ask.what, wait });
+                return Err(ForgeError::RateLimited { what: request.what, wait });
             }
-            if status >= 500 && again && ask.twice == Twice::Fine {
-                self.pause(self.backoff_after(tries));
+            if status >= 500 && again && request.repeat == Repeat::Safe {
+                self.client.pause(self.backoff.wait(tries));
                 continue;
             }
-            return Err(told::error(&ask, &answer, &self.repo, &token, door.renews()));
+            return Err(errors::error(&request, &answer, &self.repo, &token, tokens.renews()));
         }
     }
 
     /// Makes a call and reads its answer.
-    pub fn json<T: DeserializeOwned>(&self, ask: &Ask, door: &dyn Door) -> Result<T> {
-        self.send(ask, door)?.json(&ask.what)
+    pub fn json<T: DeserializeOwned>(&self, request: &ApiRequest, tokens: &dyn TokenSource) -> Result<T> {
+        self.send(request, tokens)?.json(&request.what)
     }
 
     /// Reads a list to its end, or to a bound. `items` finds the list in a page.
     pub fn pages<T: DeserializeOwned>(
         &self,
-        ask: &Ask,
+        request: &ApiRequest,
         key: Option<&str>,
-        door: &dyn Door,
+        tokens: &dyn TokenSource,
     ) -> Result<Vec<T>> {
-        let mut ask = ask.clone();
+        let mut request = request.clone();
         let mut found = Vec::new();
         for _ in 0..PAGES_MAX {
-            let answer = self.send(&ask, door)?;
-            let mut page: Value = answer.json(&ask.what)?;
+            let answer = self.send(&request, tokens)?;
+            let mut page: Value = answer.json(&request.what)?;
             let list = match key {
                 Some(key) => page.get_mut(key).map(Value::take).unwrap_or_default(),
                 None => page,
             };
             let items: Vec<T> = serde_json::from_value(list)
-                .map_err(|e| unavailable(ask.what.clone(), format!("the answer cannot be read: {e}")))?;
+                .map_err(|e| unavailable(request.what.clone(), format!("the answer cannot be read: {e}")))?;
             found.extend(items);
             match answer.header("link").and_then(next_query) {
                 // Only the query is taken over: the token goes where it always goes.
                 Some(query) => {
-                    let path = ask.url.split('?').next().unwrap_or_default();
-                    ask.url = format!("{path}?{query}");
+                    let path = request.url.split('?').next().unwrap_or_default();
+                    request.url = format!("{path}?{query}");
                 }
                 None => break,
             }
@@ -233,76 +211,58 @@ impl Http {
 
     /// The end of a text behind an address that carries its own permission. No token goes there.
     pub fn tail(&self, url: &str, max: usize) -> Option<String> {
-        let work = async {
-            let mut response = self.client_for(url).get(url).send().await.ok()?;
-            if !response.status().is_success() {
-                return None;
+        let (started, limit) = (Instant::now(), self.timeout * 4);
+        let request = Request::new(Method::GET, Url::parse(url).ok()?);
+        let mut response = self.client.send(&request, limit, &mut never_stop).ok()?;
+        if !(200..300).contains(&response.status()) {
+            return None;
+        }
+        let (mut kept, mut seen): (Vec<u8>, usize) = (Vec::new(), 0);
+        while let Some(chunk) =
+            response.chunk(limit.saturating_sub(started.elapsed()), &mut never_stop).ok()?
+        {
+            seen += chunk.len();
+            kept.extend_from_slice(&chunk);
+            if kept.len() > max.saturating_mul(2).max(64 * 1024) {
+                kept.drain(..kept.len() - max);
             }
-            let (mut kept, mut seen): (Vec<u8>, usize) = (Vec::new(), 0);
-            while let Some(chunk) = response.chunk().await.ok()? {
-                seen += chunk.len();
-                kept.extend_from_slice(&chunk);
-                if kept.len() > max.saturating_mul(2).max(64 * 1024) {
-                    kept.drain(..kept.len() - max);
-                }
-                if seen > LOG_MAX {
-                    break;
-                }
+            if seen > LOG_MAX {
+                break;
             }
-            Some(String::from_utf8_lossy(&kept).into_owned())
-        };
-        self.runtime.block_on(async { tokio::time::timeout(self.timeout * 4, work).await.ok().flatten() })
+        }
+        Some(String::from_utf8_lossy(&kept).into_owned())
     }
 
-    fn client_for(&self, url: &str) -> &reqwest::Client {
-        let at_home = address::host_of(url).is_some_and(address::is_at_home);
-        if at_home { &self.local } else { &self.client }
-    }
-
-    async fn attempt(&self, ask: &Ask, token: &str) -> Result<Answer, Lost> {
-        let lost = |error: &reqwest::Error| Lost { reason: deepest_cause(error), unsent: error.is_connect() };
-        let broken = |reason: &str| Lost { reason: reason.into(), unsent: true };
+    fn attempt(&self, call: &ApiRequest, token: &str) -> Result<ApiResponse, NoAnswer> {
+        let broken = |reason: &str| NoAnswer { reason: reason.into(), unsent: true };
+        let url = Url::parse(&call.url).map_err(|_| broken("the address is none"))?;
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| broken("the token is no usable header: is it whole?"))?;
         bearer.set_sensitive(true);
-        let mut request = self
-            .client_for(&ask.url)
-            .request(ask.method.clone(), &ask.url)
-            .header("accept", "application/vnd.github+json")
-            .header("x-github-api-version", "2022-11-28")
-            .header("authorization", bearer);
-        if let Some(body) = &ask.body {
-            request = request.header("content-type", "application/json").body(body.to_string());
+        let header = |name| HeaderName::from_static(name);
+        let mut request = Request::new(call.method.clone(), url)
+            .header(header("accept"), HeaderValue::from_static("application/vnd.github+json"))
+            .header(header("x-github-api-version"), HeaderValue::from_static("2022-11-28"))
+            .header(header("authorization"), bearer);
+        if let Some(body) = &call.body {
+            request = request.body(HeaderValue::from_static("application/json"), body.to_string());
         }
-        let work = async {
-            let mut response = request.send().await.map_err(|e| lost(&e))?;
-            let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|e| lost(&e))? {
-                body.extend_from_slice(&chunk);
-                if body.len() > ANSWER_MAX {
-                    return Err(Lost { reason: "the answer has no end".into(), unsent: false });
-                }
+        match self.client.fetch(&request, self.timeout, ANSWER_MAX, &mut never_stop) {
+            Ok((status, headers, body)) => Ok(ApiResponse { status, headers, body }),
+            Err(Failure::TimedOut) => Err(NoAnswer {
+                reason: format!("no answer within {} s", self.timeout.as_secs()),
+                unsent: false,
+            }),
+            Err(Failure::Transport(error)) => {
+                Err(NoAnswer { reason: error.to_string(), unsent: error.is_unsent() })
             }
-            Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body })
-        };
-        let late =
-            || Lost { reason: format!("no answer within {} s", self.timeout.as_secs()), unsent: false };
-        tokio::time::timeout(self.timeout, work).await.map_err(|_| late())?
-    }
-
-    /// Waits before the next try.
-    pub fn pause(&self, wait: Duration) {
-        self.runtime.block_on(async { tokio::time::sleep(wait).await });
-    }
-
-    pub fn backoff_after(&self, tries: u32) -> Duration {
-        self.backoff.saturating_mul(1 << tries.saturating_sub(1).min(5)).min(Duration::from_secs(20))
+        }
     }
 }
 
 /// Makes `made` until it succeeds, where doing it twice would do harm: after a lost answer, `look` says whether it happened.
 pub(crate) fn once<T>(
-    http: &Http,
+    http: &ApiClient,
     mut made: impl FnMut() -> Result<T>,
     mut look: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
@@ -319,7 +279,7 @@ pub(crate) fn once<T>(
         if tries >= TRIES {
             return Err(error);
         }
-        http.pause(http.backoff_after(tries));
+        http.client.pause(http.backoff.wait(tries));
         // The host may have been slower than its answer.
         if let Some(found) = look()? {
             return Ok(found);
@@ -329,7 +289,7 @@ pub(crate) fn once<T>(
 
 /// The new address of something renamed, unless it is on another host.
 fn moved(from: &str, to: &str) -> Option<String> {
-    let from = reqwest::Url::parse(from).ok()?;
+    let from = Url::parse(from).ok()?;
     let to = from.join(to).ok()?;
     (to.origin() == from.origin()).then(|| to.to_string())
 }
@@ -349,7 +309,7 @@ pub(crate) fn is_safe(url: &str) -> Result<()> {
         return Ok(());
     }
     Err(refused(
-        format!("cannot use `{}`", told::clean(url, "")),
+        format!("cannot use `{}`", errors::clean(url, "")),
         "a token must not go over the network in the clear",
         "use an address with https://",
     ))

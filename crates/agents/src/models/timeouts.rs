@@ -1,0 +1,65 @@
+//! How long a try may take, and what it means when there is no connection.
+
+use super::failure::Failure;
+use super::provider::Route;
+use ralph_domain::config::Profile;
+use ralph_domain::model::ModelErrorKind;
+use ralph_http::TransportError;
+use std::time::Duration;
+
+/// Time-outs where the profile says nothing.
+const CONNECT: u64 = 10;
+const FIRST_BYTE: u64 = 120;
+const STALL: u64 = 60;
+/// No try lasts longer, however steadily its bytes drip.
+pub(crate) const WHOLE: Duration = Duration::from_secs(30 * 60);
+
+/// How long each part of a try may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeouts {
+    pub connect: Duration,
+    pub first_byte: Duration,
+    pub stall: Duration,
+}
+
+impl Timeouts {
+    /// As a profile says.
+    pub fn of(profile: &Profile) -> Self {
+        let said = profile.timeouts.unwrap_or_default();
+        let secs = |said: Option<u64>, usual| Duration::from_secs(said.unwrap_or(usual).clamp(1, 3600));
+        Self {
+            connect: secs(said.connect, CONNECT),
+            first_byte: secs(said.first_byte, FIRST_BYTE),
+            stall: secs(said.stall, STALL),
+        }
+    }
+}
+
+/// What a failed connection means.
+pub(crate) fn connection_failure(error: &TransportError, route: &Route, timeouts: Timeouts) -> Failure {
+    let cause = error.to_string();
+    match error {
+        TransportError::Tls(_) => Failure::of(ModelErrorKind::NotFound, format!("cannot be asked: {cause}"))
+            .hint("install the machine's certificates (`ca-certificates`)"),
+        TransportError::ConnectTimedOut { .. } => Failure::passing(
+            ModelErrorKind::TimedOut,
+            format!("did not take the connection within {} s", timeouts.connect.as_secs()),
+        )
+        .hint("check the network and `base_url`; `timeouts: {connect: …}` gives it longer"),
+        _ if cause.contains("certificate") => {
+            Failure::of(ModelErrorKind::NotFound, format!("is not trusted: {cause}"))
+                .hint("the server's certificate is not known to this machine: check `base_url`, or install its authority")
+        }
+        TransportError::Connect { .. } => {
+            let hint = if route.is_loopback() {
+                format!("start the server at {}, or fix `base_url`", route.server())
+            } else {
+                "check the network and `base_url`".to_owned()
+            };
+            Failure::passing(ModelErrorKind::Overloaded, format!("cannot be reached: {cause}")).hint(hint)
+        }
+        TransportError::Broken { .. } | TransportError::TooLong => {
+            Failure::passing(ModelErrorKind::Overloaded, format!("broke the connection: {cause}"))
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Requests and their answers.
+
+use crate::proxy::ProxySettings;
+use crate::tls::{self, TlsError};
+use crate::wait::{Failure, Watch, in_async_runtime, never_stop, watched};
+use crate::{Bytes, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Url, is_loopback};
+use ralph_domain::text::deepest_cause;
+use reqwest::redirect::Policy;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+/// What holds for all requests of a client.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// How long a server may take to accept a connection.
+    pub connect_timeout: Duration,
+    /// How long a connection that nobody uses stays open.
+    pub idle_timeout: Duration,
+    /// The way to servers that are not on this machine.
+    pub proxy: ProxySettings,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(20),
+            proxy: ProxySettings::NONE,
+        }
+    }
+}
+
+/// A client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The thread belongs to an async runtime, which this client would stop.
+    #[error("a call blocks: make it on a thread of its own")]
+    InAsyncRuntime,
+    /// The system refuses what a connection needs.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// A connection failed. No message holds an address, a header or a proxy's password.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TransportError {
+    /// See there.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The server did not accept a connection in time.
+    #[error("{reason}")]
+    ConnectTimedOut {
+        /// In the system's words.
+        reason: String,
+    },
+    /// There is no connection; the server has seen nothing.
+    #[error("{reason}")]
+    Connect {
+        /// In the system's words.
+        reason: String,
+    },
+    /// The connection broke after it was made.
+    #[error("{reason}")]
+    Broken {
+        /// In the system's words.
+        reason: String,
+    },
+    /// The body is longer than the caller reads.
+    #[error("the answer has no end")]
+    TooLong,
+}
+
+impl TransportError {
+    /// Whether the server cannot have seen the request, so that it may be sent again whatever it does.
+    pub fn is_unsent(&self) -> bool {
+        matches!(self, Self::Tls(_) | Self::ConnectTimedOut { .. } | Self::Connect { .. })
+    }
+
+    fn of(error: reqwest::Error, proxy: &ProxySettings) -> Self {
+        let (connect, late) = (error.is_connect(), error.is_timeout());
+        let reason = proxy.redact(&deepest_cause(&error.without_url()));
+        match (connect, late) {
+            (true, true) => Self::ConnectTimedOut { reason },
+            (true, false) => Self::Connect { reason },
+            (false, _) => Self::Broken { reason },
+        }
+    }
+}
+
+/// One request; it can be sent several times.
+#[derive(Debug)]
+pub struct Request {
+    inner: reqwest::Request,
+    connect_timeout: Option<Duration>,
+}
+
+impl Request {
+    /// Without headers and body.
+    pub fn new(method: Method, url: Url) -> Self {
+        Self { inner: reqwest::Request::new(method, url), connect_timeout: None }
+    }
+
+    /// With a header in the place of one of the same name.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.inner.headers_mut().insert(name, value);
+        self
+    }
+
+    /// With a body.
+    #[must_use]
+    pub fn body(mut self, kind: HeaderValue, bytes: impl Into<Bytes>) -> Self {
+        *self.inner.body_mut() = Some(bytes.into().into());
+        self.header(reqwest::header::CONTENT_TYPE, kind)
+    }
+
+    /// With another limit for the connection than the client's.
+    #[must_use]
+    pub fn connect_timeout(self, limit: Duration) -> Self {
+        Self { connect_timeout: Some(limit), ..self }
+    }
+}
+
+/// A client: one runtime on the thread of the caller, connections that stay open between requests. Nothing is set up before
+/// the first request.
+#[derive(Debug)]
+pub struct Client {
+    runtime: Runtime,
+    options: ClientOptions,
+    /// By whether they stay on this machine and by their time for a connection.
+    clients: Mutex<BTreeMap<(bool, Duration), reqwest::Client>>,
+}
+
+impl Client {
+    /// A client; no thread is added.
+    pub fn new(options: ClientOptions) -> Result<Self, StartError> {
+        if in_async_runtime() {
+            return Err(StartError::InAsyncRuntime);
+        }
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { runtime, options, clients: Mutex::default() })
+    }
+
+    /// Sends a request and waits at most `limit` for the head of the answer.
+    pub fn send<S>(
+        &self,
+        request: &Request,
+        limit: Duration,
+        watch: Watch<'_, S>,
+    ) -> Result<Response<'_>, Failure<S>> {
+        let broken = || TransportError::Broken { reason: "the body cannot be sent twice".into() };
+        let sent = request.inner.try_clone().ok_or_else(broken)?;
+        let connect = request.connect_timeout.unwrap_or(self.options.connect_timeout);
+        let client = self.client_for(sent.url(), connect)?;
+        let inner = self.runtime.block_on(watched(client.execute(sent), limit, watch))?;
+        Ok(Response { client: self, inner: inner.map_err(|error| self.failed(error))? })
+    }
+
+    /// Sends a request and reads the whole answer, of at most `max` bytes, within `limit`.
+    pub fn fetch<S>(
+        &self,
+        request: &Request,
+        limit: Duration,
+        max: usize,
+        watch: Watch<'_, S>,
+    ) -> Result<(u16, HeaderMap, Vec<u8>), Failure<S>> {
+        let started = Instant::now();
+        let mut response = self.send(request, limit, watch)?;
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk(limit.saturating_sub(started.elapsed()), watch)? {
+            if body.len() + piece.len() > max {
+                return Err(TransportError::TooLong.into());
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok((response.status(), response.headers().clone(), body))
+    }
+
+    /// Waits; the error says that the watch ended it.
+    pub fn pause_watched<S>(&self, wait: Duration, watch: Watch<'_, S>) -> Result<(), S> {
+        match self.runtime.block_on(watched(std::future::pending::<()>(), wait, watch)) {
+            Err(Failure::Stopped(why)) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits.
+    pub fn pause(&self, wait: Duration) {
+        let Ok(()) = self.pause_watched(wait, &mut never_stop);
+    }
+
+    /// Ends it at once: a look-up of a name that goes on is not waited for.
+    pub fn close(self) {
+        self.runtime.shutdown_background();
+    }
+
+    fn failed(&self, error: reqwest::Error) -> TransportError {
+        TransportError::of(error, &self.options.proxy)
+    }
+
+    fn client_for(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, TransportError> {
+        let local = url.host_str().is_some_and(is_loopback);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&(local, connect)) {
+            return Ok(client.clone());
+        }
+        // Without certificates on the machine, servers without TLS can still be asked.
+        let (config, complete) = match tls::client_config() {
+            Ok(config) => (config, true),
+            Err(_) if url.scheme() == "http" => (tls::config_without_roots()?, false),
+            Err(error) => return Err(error.into()),
+        };
+        let mut builder = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .connect_timeout(connect)
+            .pool_idle_timeout(self.options.idle_timeout)
+            .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(rustls::ClientConfig::clone(&config))
+            // Otherwise the variables of the process would choose one.
+            .no_proxy();
+        if !local {
+            builder = self.options.proxy.rules().into_iter().fold(builder, reqwest::ClientBuilder::proxy);
+        }
+        let client = builder.build().map_err(|error| self.failed(error))?;
+        if complete {
+            clients.insert((local, connect), client.clone());
+        }
+        Ok(client)
+    }
+}
+
+/// An answer whose body is still to be read.
+#[derive(Debug)]
+pub struct Response<'c> {
+    client: &'c Client,
+    inner: reqwest::Response,
+}
+
+impl Response<'_> {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// The same, which shows itself with its usual name (`404 Not Found`).
+    pub fn status_code(&self) -> StatusCode {
+        self.inner.status()
+    }
+
+    /// All headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.inner.headers()
+    }
+
+    /// The value of a header, where it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next piece of the body, as it comes; `None` at its end.
+    pub fn chunk<S>(&mut self, limit: Duration, watch: Watch<'_, S>) -> Result<Option<Bytes>, Failure<S>> {
+        let piece = self.client.runtime.block_on(watched(self.inner.chunk(), limit, watch))?;
+        Ok(piece.map_err(|error| self.client.failed(error))?)
+    }
+}

@@ -1,0 +1,61 @@
+//! Waits with a limit that somebody can end.
+
+use crate::client::TransportError;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+/// How often a wait asks its watch.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Asked often while something is waited for; `Break` ends the wait and says why.
+pub type Watch<'a, S> = &'a mut dyn FnMut() -> ControlFlow<S>;
+
+/// A watch that ends nothing.
+pub fn never_stop() -> ControlFlow<Infallible> {
+    ControlFlow::Continue(())
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Failure<S = Infallible> {
+    /// The limit was reached.
+    TimedOut,
+    /// The watch ended it.
+    Stopped(S),
+    /// The connection failed.
+    Transport(TransportError),
+}
+
+impl<S> From<TransportError> for Failure<S> {
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+/// Whether this thread belongs to an async runtime, which a call that blocks would stop.
+pub fn in_async_runtime() -> bool {
+    tokio::runtime::Handle::try_current().is_ok()
+}
+
+/// Waits for `work`, asking before and all the while.
+pub(crate) async fn watched<F: Future, S>(
+    work: F,
+    limit: Duration,
+    watch: Watch<'_, S>,
+) -> Result<F::Output, Failure<S>> {
+    let mut work = pin!(work);
+    let end = Instant::now() + limit;
+    loop {
+        if let ControlFlow::Break(why) = watch() {
+            return Err(Failure::Stopped(why));
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        match tokio::time::timeout(POLL.min(left), work.as_mut()).await {
+            Ok(output) => return Ok(output),
+            Err(_) if left <= POLL => return Err(Failure::TimedOut),
+            Err(_) => {}
+        }
+    }
+}

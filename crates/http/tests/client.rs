@@ -1,0 +1,131 @@
+//! The client against servers on this machine.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use ralph_http::{
+    Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, TransportError,
+    Url, never_stop,
+};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A server that sends `answer` to every connection and tells the heads of the requests.
+fn server(answer: &'static str) -> (SocketAddr, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (heads, heard) = channel();
+    std::thread::spawn(move || {
+        // Connections stay open: whoever reads to the end of an answer without a length waits for it.
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = String::new();
+            let mut lines = BufReader::new(stream.try_clone().unwrap());
+            while lines.read_line(&mut head).is_ok_and(|read| read > 2) {}
+            let _ = heads.send(head);
+            let _ = stream.write_all(answer.as_bytes());
+            open.push(stream);
+        }
+    });
+    (address, heard)
+}
+
+fn get(address: impl std::fmt::Display) -> Request {
+    Request::new(Method::GET, Url::parse(&format!("http://{address}/a")).unwrap())
+}
+
+fn client(proxy: ProxySettings) -> Client {
+    Client::new(ClientOptions { proxy, ..ClientOptions::default() }).unwrap()
+}
+
+fn fetch(client: &Client, request: &Request, max: usize) -> Result<(u16, String), Failure> {
+    let (status, _, body) = client.fetch(request, LIMIT, max, &mut never_stop)?;
+    Ok((status, String::from_utf8(body).unwrap()))
+}
+
+#[test]
+fn headers_and_bodies_go_out_and_come_back() {
+    let (address, heads) = server("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
+    let client = client(ProxySettings::NONE);
+    let url = Url::parse(&format!("http://{address}/a")).unwrap();
+    let request = Request::new(Method::POST, url)
+        .header(HeaderName::from_static("x-key"), HeaderValue::from_static("k"))
+        .body(HeaderValue::from_static("text/plain"), "body");
+    assert_eq!(fetch(&client, &request, 100).unwrap(), (200, "hello".into()));
+    let head = heads.recv().unwrap().to_lowercase();
+    for line in [
+        "post /a http/1.1",
+        "x-key: k",
+        "content-type: text/plain",
+        "content-length: 4",
+        "user-agent: ralph/",
+    ] {
+        assert!(head.contains(line), "{line}: {head}");
+    }
+}
+
+#[test]
+fn a_longer_answer_than_allowed_is_not_read() {
+    let (address, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
+    let failure = fetch(&client(ProxySettings::NONE), &get(address), 4).unwrap_err();
+    assert!(matches!(failure, Failure::Transport(TransportError::TooLong)), "{failure:?}");
+}
+
+#[test]
+fn a_redirect_is_an_answer_like_any_other() {
+    let (address, _) =
+        server("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
+    assert_eq!(fetch(&client(ProxySettings::NONE), &get(address), 4).unwrap().0, 302);
+}
+
+#[test]
+fn silence_ends_at_the_limit_and_a_wait_when_the_watch_says_so() {
+    let (address, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe");
+    let client = client(ProxySettings::NONE);
+    let mut response = client.send(&get(address), LIMIT, &mut never_stop).unwrap();
+    assert_eq!(response.chunk(LIMIT, &mut never_stop).unwrap().unwrap().as_ref(), b"he");
+    let late = response.chunk(Duration::from_millis(20), &mut never_stop);
+    assert!(matches!(late, Err(Failure::TimedOut)), "{late:?}");
+    let mut asked = 0;
+    let stopped = response.chunk(LIMIT, &mut || {
+        asked += 1;
+        if asked > 2 { ControlFlow::Break("enough") } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(stopped, Err(Failure::Stopped("enough"))), "{stopped:?}");
+    assert_eq!(client.pause_watched(LIMIT, &mut || ControlFlow::Break(7)), Err(7));
+}
+
+#[test]
+fn a_server_that_is_not_there_has_seen_nothing() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    match fetch(&client(ProxySettings::NONE), &get(closed), 4) {
+        Err(Failure::Transport(error)) => {
+            assert!(error.is_unsent(), "{error:?}");
+            assert!(!error.to_string().contains("127.0.0.1"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_proxy_of_the_variables_is_used_but_not_for_this_machine() {
+    let (proxy, asked) = server("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nproxy");
+    let (direct, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\ndirect");
+    let vars = |name: &str| match name {
+        "HTTP_PROXY" => Some(format!("http://me:hunter2@{proxy}")),
+        "NO_PROXY" => Some("direct.invalid".into()),
+        _ => None,
+    };
+    let client = client(ProxySettings::from_vars(&vars));
+    assert_eq!(fetch(&client, &get("server.invalid"), 100).unwrap().1, "proxy");
+    let head = asked.recv().unwrap();
+    assert!(head.starts_with("GET http://server.invalid/a HTTP/1.1"), "{head}");
+    assert!(head.to_lowercase().contains("proxy-authorization: basic "), "{head}");
+    assert_eq!(fetch(&client, &get(direct), 100).unwrap().1, "direct");
+    let failure = fetch(&client, &get("direct.invalid"), 100).unwrap_err();
+    assert!(matches!(failure, Failure::Transport(TransportError::Connect { .. })), "{failure:?}");
+}
