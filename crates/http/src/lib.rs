@@ -10,6 +10,7 @@
 //! known only to whoever makes it, so nothing is repeated here.
 
 mod client;
+mod error;
 mod proxy;
 mod redact;
 mod retry;
@@ -18,7 +19,8 @@ pub mod tls;
 mod wait;
 
 pub use bytes::Bytes;
-pub use client::{Client, ClientOptions, Request, Response, StartError, TransportError};
+pub use client::{Client, ClientOptions, Request, Response};
+pub use error::{StartError, TransportError};
 pub use proxy::ProxySettings;
 pub use redact::redact;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

@@ -1,6 +1,6 @@
 //! Waits with a limit that somebody can end.
 
-use crate::client::TransportError;
+use crate::error::TransportError;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::pin::pin;
