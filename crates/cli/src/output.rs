@@ -216,5 +216,13 @@ fn paint(color: bool, tone: Tone, text: &str) -> String {
 /// Help, version and usage errors of the argument parser, with the documented exit codes.
 pub fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
+    // Programs that asked for JSON get it, although nothing of the command line counts.
+    if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let refused = CommandError::usage(message).to_run_error();
+        let value = serde_json::json!({ "success": false, "error": refused });
+        let _ = writeln!(std::io::stdout(), "{value}");
+    }
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }

@@ -1,5 +1,6 @@
 //! Values of flags that several commands take.
 
+use crate::error::CommandError;
 use ralph_domain::config::Isolation;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
@@ -9,7 +10,7 @@ use ralph_domain::money::Usd;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct BudgetArgs {
     /// Most iterations of the whole run (30 where nothing else is said).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
     /// Most working time in seconds (7200); waits for limits do not count.
     #[arg(long, value_name = "N")]
@@ -24,13 +25,16 @@ pub struct BudgetArgs {
 
 impl BudgetArgs {
     /// As a change of a run that exists.
-    pub fn change(&self) -> BudgetChange {
-        BudgetChange {
+    pub fn change(&self) -> Result<BudgetChange, CommandError> {
+        if self.max_iterations == Some(0) {
+            return Err(CommandError::usage("`--max-iterations` must be at least 1"));
+        }
+        Ok(BudgetChange {
             max_iterations: self.max_iterations,
             max_seconds: self.max_seconds,
             max_cost: self.max_cost.map(Usd::from_dollars),
             max_tokens: self.max_tokens,
-        }
+        })
     }
 }
 

@@ -165,6 +165,13 @@ fn wrong_use_of_the_command_line_exits_2() {
         let done = repo.ralph(args).exits(2);
         assert!(!done.stderr.is_empty() && !done.stderr.contains("panicked"), "{args:?}: {}", done.stderr);
     }
+    // Who asked for JSON gets it here, too.
+    let told = repo.ralph(&["--json", "run", "--nonsense"]).exits(2).json();
+    assert_eq!(
+        (&told["success"], &told["error"]["code"]),
+        (&json!(false), &json!("INVALID_INPUT")),
+        "{told}"
+    );
 }
 
 #[test]

@@ -326,8 +326,8 @@ fn the_branch_is_the_proven_commit_with_its_boxes_ticked() {
         let run = done.exits(0).json();
         let branch = run["branch"].as_str().unwrap();
         let events = repo.ralph(&["logs", run["run_id"].as_str().unwrap(), "--json"]).exits(0).stdout;
-        let proofs = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let proof = proofs.filter(|e| e["kind"] == "proof_finished" && e["passed"] == true).last().unwrap();
+        let mut events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let proof = events.rfind(|e| e["kind"] == "proof_finished" && e["passed"] == true).unwrap();
         assert_eq!(repo.git(&["rev-parse", branch]), proof["commit"].as_str().unwrap(), "{args:?}");
         let task = repo.git(&["show", &format!("{branch}:ralph_task.md")]);
         assert_eq!(task.matches("- [x]").count(), 2, "{args:?}: {task}");

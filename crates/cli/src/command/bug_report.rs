@@ -50,7 +50,7 @@ pub fn run(args: BugReportArgs, app: &App, folder: &Path, out: &Out) -> Result<u
     // A folder without runs has a report, too; a run that is asked for must be there.
     let facts = match app.facts(folder, run.as_deref()) {
         Ok(facts) => Some(facts),
-        Err(error) if run.is_some() => return Err(error.into()),
+        Err(error) if run.is_some() => return Err(error),
         Err(_) => None,
     };
     if let Some(facts) = &facts {

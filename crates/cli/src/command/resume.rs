@@ -38,5 +38,5 @@ pub fn run(args: ResumeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
         app.fetch_run(folder, run, from, args.isolation, &Presenter::new(app, out))?;
     }
-    drive::resume_run(args.run.as_deref(), &args.notify, &args.budgets.change(), app, folder, out)
+    drive::resume_run(args.run.as_deref(), &args.notify, &args.budgets.change()?, app, folder, out)
 }

@@ -121,7 +121,7 @@ pub struct RunArgs {
 pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
-        return drive::resume_run(name, &args.notify, &args.budgets.change(), app, folder, out);
+        return drive::resume_run(name, &args.notify, &args.budgets.change()?, app, folder, out);
     }
     if args.detached {
         // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
