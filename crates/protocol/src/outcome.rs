@@ -189,7 +189,7 @@ pub struct RunResult {
     /// Its folder.
     pub run_dir: Option<PathBuf>,
     /// The folder that it works in, whose repo has the branch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub workspace: Option<PathBuf>,
     /// Finished iterations.
     pub iterations: u32,
