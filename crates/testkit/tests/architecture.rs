@@ -28,20 +28,20 @@ struct Row {
 /// `tui` and `server` never know each other; nobody knows `cli`.
 const ROWS: &[Row] = &[
     Row { name: "protocol", uses: &[], tests_use: &[] },
-    Row { name: "safe_fs", uses: &[], tests_use: &[] },
+    Row { name: "safe-fs", uses: &[], tests_use: &[] },
     Row { name: "task", uses: &["protocol"], tests_use: &[] },
     Row { name: "evidence", uses: &["protocol"], tests_use: &[] },
     Row { name: "domain", uses: &["task", "protocol"], tests_use: &[] },
     Row { name: "http", uses: &["domain", "task", "protocol"], tests_use: &[] },
-    Row { name: "git", uses: &["domain", "task", "protocol", "safe_fs"], tests_use: &["testkit"] },
+    Row { name: "git", uses: &["domain", "task", "protocol", "safe-fs"], tests_use: &["testkit"] },
     Row {
         name: "journal",
-        uses: &["git", "domain", "task", "evidence", "protocol", "safe_fs"],
+        uses: &["git", "domain", "task", "evidence", "protocol", "safe-fs"],
         tests_use: &["testkit"],
     },
     Row {
         name: "sandbox",
-        uses: &["http", "git", "domain", "task", "evidence", "protocol", "safe_fs"],
+        uses: &["http", "git", "domain", "task", "evidence", "protocol", "safe-fs"],
         tests_use: &["testkit"],
     },
     Row {
@@ -58,7 +58,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "core",
-        uses: &["journal", "git", "domain", "task", "evidence", "protocol", "safe_fs"],
+        uses: &["journal", "git", "domain", "task", "evidence", "protocol", "safe-fs"],
         tests_use: &["agents", "sandbox", "testkit"],
     },
     Row {
@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
             "task",
             "evidence",
             "protocol",
-            "safe_fs",
+            "safe-fs",
         ],
         tests_use: &["testkit"],
     },
@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
             "task",
             "evidence",
             "protocol",
-            "safe_fs",
+            "safe-fs",
         ],
         tests_use: &["testkit"],
     },
@@ -129,7 +129,7 @@ const ROWS: &[Row] = &[
             "task",
             "evidence",
             "protocol",
-            "safe_fs",
+            "safe-fs",
         ],
         tests_use: &[],
     },
