@@ -90,6 +90,7 @@ pub(crate) fn prepare(
     let home = env.state_home()?;
     placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;
+    refuse_linked(&origin.top)?;
     let loaded = settings::load(&env, &origin.top)?;
     let issue = match &request.task {
         TaskInput::Issue(named) => Some(issue::fetch(&env, named, &origin, &loaded.file)?),
@@ -141,6 +142,21 @@ pub(crate) fn prepare(
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
     })
+}
+
+/// Refuses a `.ralph` that leads elsewhere: a run writes there, and follows no link.
+fn refuse_linked(top: &Path) -> Result<(), AppError> {
+    let dir = RalphDir::of(top);
+    match std::fs::symlink_metadata(dir.path()) {
+        Ok(meta) if !meta.is_dir() => Err(AppError::usage(format!(
+            "`{}` is not a folder",
+            dir.path().display()
+        ))
+        .hint(
+            "ralph keeps its files there and follows no link: put a real folder in its place, or remove it",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn choose_task(

@@ -124,3 +124,23 @@ fn an_honest_agents_notes_reach_its_next_prompt() {
     assert!(prompt.contains("use the left door"), "{prompt}");
     assert!(prompt.contains("PAYLOAD"), "the failing check's output is in the prompt: {prompt}");
 }
+
+/// A repo that ships `.ralph` as a link, or a user who has made one, is told before anything is written.
+#[test]
+fn a_linked_state_folder_is_refused_and_left_alone() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let elsewhere = env.path("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    repo.stub("echo x > part.txt", "true");
+    std::fs::remove_dir_all(repo.dir.join(".ralph")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, repo.dir.join(".ralph")).unwrap();
+    let refused = repo.ralph(&["run", "--json", "--verify", "true"]).exits(2);
+    assert!(
+        refused.stderr.contains("is not a folder") && refused.stderr.contains("next:"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    assert_eq!(std::fs::read_link(repo.dir.join(".ralph")).unwrap(), elsewhere);
+}

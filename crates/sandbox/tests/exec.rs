@@ -170,10 +170,15 @@ fn a_command_starts_with_a_clean_slate() {
 fn the_sink_is_polled_in_silence_and_in_noise() {
     let b = fresh();
     for script in ["sleep 0.6", "timeout 0.6 yes"] {
-        let mut sink = Sink::default();
-        b.sandbox.exec(&sh(script), &mut sink).unwrap();
-        // How often depends on how busy the machine is; a sink that is asked only at the end could not stop anything.
-        assert!(sink.polls >= 2, "{script}: {} polls", sink.polls);
+        // A busy machine may keep us waiting, but not every time: one undisturbed round shows the pace.
+        let mut rounds = Vec::new();
+        let keeps_pace = (0..10).any(|_| {
+            let mut sink = Sink::default();
+            b.sandbox.exec(&sh(script), &mut sink).unwrap();
+            rounds.push((sink.longest_gap, sink.polls));
+            sink.longest_gap < Duration::from_millis(250) && (4..=14).contains(&sink.polls)
+        });
+        assert!(keeps_pace, "{script}: longest gap and polls of each round: {rounds:?}");
     }
 }
 
