@@ -73,7 +73,7 @@ fn a_kill_and_a_limit_on_the_way_to_a_proven_end() {
             Turn::new([Action::shell("printf 'shell-ran\\n' >> result.txt")]),
             Turn::new([Action::text("All is done.\n\n<promise>COMPLETE</promise>")]),
         ]])
-        .with_fault(Fault::times(FaultKind::UsageLimit { resets_in_s: 6 }, 1)),
+        .with_fault(Fault::times(FaultKind::UsageLimit { resets_in_s: 15 }, 1)),
     );
     let machine = Machine::new("claude", &programs);
     let repo = machine.repo("repo");
