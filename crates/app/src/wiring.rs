@@ -128,8 +128,9 @@ pub fn parts(
     let options = workspace_options(home, spec, &repo);
     let run_id = spec.run_id.clone();
     let workspace: Box<dyn Workspace> = if agent_copy {
-        let agents = Repo::discover(env.vars(), &spec.workspace)?;
-        Box::new(HandBack::new(agents, repo, run_id, options, &git_folders(home, &spec.run_id))?)
+        let folders = git_folders(home, &run_id);
+        let agents = agent_copy::open(&spec.workspace, &repo, &run_id, &folders)?;
+        Box::new(HandBack::new(agents, repo, run_id, options, &folders)?)
     } else {
         Box::new(GitWorkspace::new(repo, run_id, options)?)
     };

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
+use ralph_testkit::env::until;
 use ralph_testkit::fake_github::{FakeGitHub, Fault};
 use ralph_testkit::torture::{self, Random};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
@@ -234,7 +235,11 @@ fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
             if kind == 1 && pushed.is_some_and(|commit| !commit.is_empty()) && !over {
                 what.push_str(" (from the state ref)");
                 let state = env.path(&format!("state-{round}"));
-                std::fs::remove_dir_all(&state).unwrap();
+                // What the killed engine had started may write for a moment yet.
+                until("the machine is lost", || match std::fs::remove_dir_all(&state) {
+                    Ok(()) => Some(()),
+                    Err(_) => (!state.exists()).then_some(()),
+                });
                 world.repo.git(&["worktree", "prune"]);
                 let done = TestEnv::finish(&mut world.command(&[
                     "--json",

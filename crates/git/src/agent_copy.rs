@@ -4,6 +4,7 @@
 //! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing; refs,
 //! index and configuration are copies. Hooks, and settings that name programs, do not come along.
 
+use crate::agent_git_dir::{self, CONFIG_COPY};
 use crate::command::Git;
 use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
@@ -55,35 +56,6 @@ const SETTINGS: &[&str] = &[
 /// Objects of the user's files as they change during the run, in the user's own git folder.
 pub(crate) const OBJECTS: &str = "objects";
 
-/// The copy's configuration as it was made, in the run's record.
-const CONFIG_COPY: &str = "twin-config";
-
-/// Puts the copy's git folder back to what may make git run programs: nothing. A sandbox that cannot keep an agent from its
-/// configuration (Landlock) needs this before git looks at the copy from outside.
-pub(crate) fn seal(agent_copy: &Repo, kept: &Path) -> Result<()> {
-    let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    if !real(&agent_copy.git_dir) || !real(&agent_copy.top) {
-        return Err(Error::refused(
-            format!(
-                "`{}` is no longer a git folder: the agent has replaced it",
-                agent_copy.git_dir.display()
-            ),
-            "your own folder has what was handed back; start a new run",
-        ));
-    }
-    for name in ["commondir", "config.worktree"] {
-        let _ = fs::remove_file(agent_copy.git_dir.join(name));
-    }
-    let path = agent_copy.git_dir.join("config");
-    let Ok(made) = fs::read(kept.join(CONFIG_COPY)) else { return Ok(()) };
-    let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-    if plain && fs::read(&path).is_ok_and(|now| now == made) {
-        return Ok(());
-    }
-    let _ = fs::remove_file(&path);
-    crate::store::write_atomically(&path, &made)
-}
-
 /// Where a run keeps what it remembers of the two repos; `None` for the repo's own git folder.
 #[derive(Debug, Clone, Default)]
 pub struct CopyFolders {
@@ -96,8 +68,8 @@ pub struct CopyFolders {
 /// The agent's copy of the user's repo, as it was made.
 #[derive(Debug)]
 pub struct AgentCopy {
-    /// Its repo.
-    pub repo: Repo,
+    /// Its folder.
+    pub top: PathBuf,
     /// What of the user's tree is not in it.
     pub left_out: LeftOut,
 }
@@ -140,9 +112,14 @@ fn build(
         let _ = fs::remove_dir_all(&partial);
     })?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
-    let repo = Repo::discover(&origin.vars, into)
-        .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))?;
-    Ok(AgentCopy { repo, left_out })
+    Ok(AgentCopy { top: into.to_owned(), left_out })
+}
+
+/// Opens the copy at `top` of the user's repo. Nothing in its git folder is believed.
+pub fn open(top: &Path, user: &Repo, run: &RunId, folders: &CopyFolders) -> Result<Repo, WorkspaceError> {
+    let folder = folders.agent.clone().unwrap_or_else(|| top.join(".git/ralph").join(run.as_str()));
+    let kept = folders.user.clone().unwrap_or_else(|| user.run_folder(run));
+    agent_git_dir::open(top, user, &folder, &kept).map_err(|e| e.during("open the agent's folder"))
 }
 
 fn fill(
@@ -202,13 +179,7 @@ pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
 
 /// Makes `folder` a folder of objects that borrows from the repo's own.
 pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
-    let objects = origin.common_dir.join("objects");
-    let mut line = objects.as_os_str().as_bytes().to_vec();
-    if line.contains(&b'\n') {
-        return Err(Error::refused("the repo's path holds a line break", "move the repo, or use `--clone`"));
-    }
-    line.push(b'\n');
-    crate::store::write_atomically(&folder.join("info/alternates"), &line)
+    crate::store::write_atomically(&folder.join("info/alternates"), &agent_git_dir::alternates(origin)?)
 }
 
 /// Removes the copy of a run that is over, and what was kept for it alone.
@@ -264,12 +235,7 @@ fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
             (Some(("remote", _)), "fetch") | (Some(("branch", _)), "remote" | "merge") => value.to_owned(),
             _ => continue,
         };
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let heading = match section.split_once('.') {
-            Some((section, sub)) => format!("[{section} \"{}\"]", quoted(sub)),
-            None => format!("[{section}]"),
-        };
-        text.push_str(&format!("{heading}\n\t{name} = \"{}\"\n", quoted(&value)));
+        text.push_str(&agent_git_dir::setting(section, name, &value));
     }
     let path = git_dir.join("config");
     let mut config = fs::read(&path).map_err(|e| Error::file("read", &path, e))?;

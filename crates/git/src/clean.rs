@@ -38,6 +38,11 @@ impl Settings {
         }
     }
 
+    /// Each with its name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     fn now(repo: &Repo) -> Result<Self> {
         let args = ["config", "--local", "--includes", "-z", "--get-regexp", COPIED];
         let output = repo.git().call(args).accept(&[1]).run()?;

@@ -3,6 +3,9 @@
 use crate::oid::Oid;
 use ralph_domain::event::FileChange;
 use std::cmp::Ordering;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 /// A nested repo: git records only its commit.
 pub(crate) const MODE_GITLINK: u32 = 0o160_000;
@@ -109,4 +112,9 @@ pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<(Vec<TreeEntry>, Vec<Oid>)>
     // but nothing promises it.
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     Some((entries, trees))
+}
+
+/// The path of a tree's file on the disk.
+pub(crate) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
+    top.join(OsStr::from_bytes(path))
 }

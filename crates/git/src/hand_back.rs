@@ -121,7 +121,7 @@ impl HandBack {
             folder: folders.agent.clone(),
             ..options.clone()
         };
-        let options = WorkspaceOptions { folder: folders.user.clone(), ..options };
+        let options = WorkspaceOptions { folder: folders.user.clone(), agent_works_here: false, ..options };
         let mut user = GitWorkspace::new(user, run.clone(), options)?;
         let mirror = RalphDirMirror::new(&user.repo.vars, &user.repo.top, &agent_copy.top, &user.folder);
         // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
@@ -198,10 +198,14 @@ impl HandBack {
         let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
         let seen: Vec<_> = ways.iter().map(|way| stat_of_file(&agent, way.path)).collect();
         let room = self.agent.folder.join("room");
+        let recorded = self.user.recorded();
         let mut taken = Vec::new();
         for (way, seen) in in_order(&ways, &seen) {
             let hidden = seen.is_some() && find(&now.entries, way.path).is_none();
-            if !hidden && bring(way.path, way.to, (&user, &agent), seen, &room)? == CopyOutcome::Done {
+            if hidden {
+                continue;
+            }
+            if bring(way.path, way.to, (&user, &agent), seen, &room, &recorded)? == CopyOutcome::Done {
                 changes.insert(way.path.to_vec(), way.to.cloned());
                 taken.push(crate::entry::text(way.path));
             }
@@ -242,9 +246,10 @@ impl HandBack {
             }
             let seen: Vec<_> = ways.iter().map(|way| looks.get(way.path).copied().flatten()).collect();
             let room = self.user.repo.run_folder(&self.user.run).join("room");
+            let recorded = self.agent.recorded();
             for (way, seen) in in_order(&ways, &seen) {
                 let name = crate::entry::text(way.path);
-                match bring(way.path, way.to, (&agent, &user), seen, &room)? {
+                match bring(way.path, way.to, (&agent, &user), seen, &room, &recorded)? {
                     CopyOutcome::Done => {
                         changes.insert(way.path.to_vec(), way.to.cloned());
                         back.written.push(name);
@@ -271,7 +276,7 @@ impl HandBack {
 
     /// Before git looks at the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
-        crate::agent_copy::seal(&self.agent.repo, &self.user.folder)
+        crate::agent_git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
             .map_err(|e| e.during("look at the agent's files"))
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct IndexEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) entries: Vec<IndexEntry>,
+    /// Paths without an entry as yet: unmerged ones, and those that are only announced (`git add -N`).
+    pub(crate) open: Vec<Vec<u8>>,
 }
 
 const ASSUME_VALID: u16 = 0x8000;
@@ -57,23 +59,23 @@ pub(crate) fn is_plain(bytes: &[u8], format: ObjectFormat) -> bool {
     true
 }
 
-/// The files of an index. Unmerged stages and files that are only announced (`git add -N`) are left out.
+/// The files of an index.
 pub(crate) fn parse(bytes: &[u8], format: ObjectFormat, path: &Path) -> Result<Index> {
-    let (entries, _) = parse_entries(bytes, format).ok_or_else(|| {
+    let (index, _) = parse_entries(bytes, format).ok_or_else(|| {
         Error::unreadable(
             format!("the index `{}`", path.display()),
             "it is cut short or of an unknown version",
         )
     })?;
-    Ok(Index { entries })
+    Ok(index)
 }
 
-fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Vec<IndexEntry>, usize)> {
+fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Index, usize)> {
     if bytes.get(..4)? != b"DIRC" || !matches!(read_u32(bytes, 4)?, 2 | 3) {
         return None;
     }
     let count = read_u32(bytes, 8)? as usize;
-    let mut entries = Vec::with_capacity(count.min(bytes.len() / 64));
+    let mut index = Index { entries: Vec::with_capacity(count.min(bytes.len() / 64)), open: Vec::new() };
     let mut at = 12;
     for _ in 0..count {
         let hash_at = at + 40;
@@ -96,7 +98,7 @@ fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Vec<IndexEntry>,
             if mode >> 12 == 0o4 {
                 return None;
             }
-            entries.push(IndexEntry {
+            index.entries.push(IndexEntry {
                 entry: TreeEntry {
                     path: path.to_owned(),
                     mode,
@@ -110,11 +112,13 @@ fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Vec<IndexEntry>,
                 },
                 unwatched: flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0,
             });
+        } else if index.open.last().is_none_or(|last| last != path) {
+            index.open.push(path.to_owned());
         }
         // Entries are padded with 1 to 8 zero bytes to a multiple of 8.
         at += (name_at - at + length + 8) & !7;
     }
-    Some((entries, at))
+    Some((index, at))
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {

@@ -1,8 +1,8 @@
 //! What of a user's tree git does not keep, but an agent needs to build and test: ignored files (`node_modules`, `target`,
 //! `.venv`), files too large for a snapshot, the files of nested repos. Copied within bounds; never what looks like a secret.
 
+use crate::entry::on_disk;
 use crate::error::{Error, Result};
-use crate::snapshot::on_disk;
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
 use std::io::Read as _;

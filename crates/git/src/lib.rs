@@ -12,6 +12,7 @@
 
 pub mod agent_copy;
 mod agent_copy_refs;
+mod agent_git_dir;
 mod branch;
 mod checkpoint;
 mod clean;
@@ -46,6 +47,7 @@ mod repo;
 pub mod restore;
 mod session;
 mod snapshot;
+mod stage;
 mod state_dir;
 mod state_ref;
 mod store;

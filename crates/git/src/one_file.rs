@@ -1,19 +1,23 @@
 //! One file from one work tree into another: whole or not at all, never through a link, never over what nobody looked at.
 
+use crate::command::Git;
+use crate::entry::on_disk;
 use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
 use crate::index::Stat;
-use crate::snapshot::on_disk;
+use crate::oid::{ObjectFormat, Oid};
 use crate::survey::parent;
 use crate::watch::stat_of;
-use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 const MODE_LINK: u32 = 0o120_000;
+/// Larger files are hashed by git.
+const READ_MAX: u64 = 8 * 1024 * 1024;
 
 /// The result of copying one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,44 @@ pub(crate) fn stat_of_file(top: &Path, path: &[u8]) -> Option<Stat> {
     fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir()).then(|| stat_of(&path)).flatten()
 }
 
+/// What git has recorded of the files that are copied: a copy that is something else is not handed on.
+#[derive(Debug)]
+pub(crate) struct Recorded<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) format: ObjectFormat,
+    /// The tree whose attributes decided about filters.
+    pub(crate) attributes: Option<String>,
+}
+
+impl Recorded<'_> {
+    /// Whether the file or link at `copy` is what `entry` says of `path`.
+    fn is(&self, copy: &Path, entry: &TreeEntry) -> bool {
+        if entry.mode == MODE_LINK {
+            let target = fs::read_link(copy).unwrap_or_default();
+            return self.format.id_of("blob", target.as_os_str().as_bytes()) == entry.oid;
+        }
+        let small = fs::metadata(copy).is_ok_and(|meta| meta.len() <= READ_MAX);
+        let plain = match small {
+            true => fs::read(copy).is_ok_and(|bytes| self.format.id_of("blob", &bytes) == entry.oid),
+            false => self.hashed(&["--no-filters".into()], copy) == Some(entry.oid),
+        };
+        // A file that goes through a filter or has other line ends.
+        let mut by_path = OsString::from("--path=");
+        by_path.push(OsStr::from_bytes(&entry.path));
+        plain || self.hashed(&[by_path], copy) == Some(entry.oid)
+    }
+
+    fn hashed(&self, options: &[OsString], file: &Path) -> Option<Oid> {
+        let args = std::iter::once(OsStr::new("hash-object")).chain(options.iter().map(OsString::as_os_str));
+        let call = self.git.call(args.chain([OsStr::new("--"), file.as_os_str()]));
+        let call = match &self.attributes {
+            Some(tree) => call.env("GIT_ATTR_SOURCE", tree),
+            None => call,
+        };
+        Oid::from_hex(call.run().ok()?.text().trim().as_bytes())
+    }
+}
+
 /// Makes `path` below `to` what it is below `from`. `entry` is what git knows of it there (`None`: it is gone), `seen` how
 /// the file below `to` looked when it was compared. `room` is a folder for the copy until it is whole.
 pub(crate) fn bring(
@@ -38,6 +80,7 @@ pub(crate) fn bring(
     (from, to): (&Path, &Path),
     seen: Option<Stat>,
     room: &Path,
+    recorded: &Recorded<'_>,
 ) -> Result<CopyOutcome> {
     let target = on_disk(to, path);
     if !stands_on_real_folders(to, path) || stat_of_file(to, path) != seen {
@@ -57,22 +100,27 @@ pub(crate) fn bring(
         fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
     }
     fs::create_dir_all(room).map_err(|e| Error::file("create", room, e))?;
-    if place(&source, entry, &target, &room.join("incoming")).is_ok() {
-        return Ok(CopyOutcome::Done);
+    if let Ok(placed) = place(&source, entry, &target, &room.join("incoming"), recorded) {
+        return Ok(placed);
     }
     // The room may be on another disk: then beside the file itself.
     let mut name = OsStr::new(".ralph-incoming-").to_owned();
     name.push(target.file_name().unwrap_or_default());
     let beside = target.with_file_name(name);
-    place(&source, entry, &target, &beside)
+    place(&source, entry, &target, &beside, recorded)
         .inspect_err(|_| {
             let _ = fs::remove_file(&beside);
         })
-        .map_err(|e| Error::file("write", &target, e))?;
-    Ok(CopyOutcome::Done)
+        .map_err(|e| Error::file("write", &target, e))
 }
 
-fn place(source: &Path, entry: &TreeEntry, target: &Path, temporary: &Path) -> std::io::Result<()> {
+fn place(
+    source: &Path,
+    entry: &TreeEntry,
+    target: &Path,
+    temporary: &Path,
+    recorded: &Recorded<'_>,
+) -> std::io::Result<CopyOutcome> {
     match fs::remove_file(temporary) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}
@@ -80,17 +128,34 @@ fn place(source: &Path, entry: &TreeEntry, target: &Path, temporary: &Path) -> s
     if entry.mode == MODE_LINK {
         std::os::unix::fs::symlink(fs::read_link(source)?, temporary)?;
     } else {
-        fs::copy(source, temporary)?;
+        let mut from = open_regular(source)?;
+        let mut to = OpenOptions::new().write(true).create_new(true).open(temporary)?;
+        std::io::copy(&mut from, &mut to)?;
         // The user's own choice of who may read the file stays; git knows only whether it can be run.
         let old = fs::symlink_metadata(target).ok().filter(fs::Metadata::is_file);
         let mode = match old {
             Some(old) => old.permissions().mode() & 0o7777,
-            None => fs::metadata(source)?.permissions().mode() & 0o775,
+            None => from.metadata()?.permissions().mode() & 0o775,
         };
         let mode = if entry.mode & 0o111 != 0 { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 };
         fs::set_permissions(temporary, Permissions::from_mode(mode))?;
     }
-    fs::rename(temporary, target)
+    if !recorded.is(temporary, entry) {
+        fs::remove_file(temporary)?;
+        return Ok(CopyOutcome::InTheWay);
+    }
+    fs::rename(temporary, target)?;
+    Ok(CopyOutcome::Done)
+}
+
+/// Opens a file for reading, and neither a link nor anything that would make the reader wait.
+fn open_regular(path: &Path) -> std::io::Result<File> {
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+    }
 }
 
 fn remove(top: &Path, path: &[u8]) -> Result<CopyOutcome> {
@@ -121,8 +186,18 @@ pub(crate) fn stands_on_real_folders(top: &Path, path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oid::ObjectFormat;
+    use ralph_domain::vars::Vars;
     use std::path::PathBuf;
+
+    #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
+    fn git() -> Git {
+        let vars: Vars = std::env::vars_os().collect();
+        Git::in_folder(&vars, "/")
+    }
+
+    fn recorded(git: &Git) -> Recorded<'_> {
+        Recorded { git, format: ObjectFormat::Sha1, attributes: None }
+    }
 
     struct TwoFolders {
         _folder: tempfile::TempDir,
@@ -139,14 +214,22 @@ mod tests {
             fs::create_dir(&to).unwrap();
             Self { _folder: folder, from, to, room }
         }
+        fn content(&self, path: &str) -> Vec<u8> {
+            let path = self.from.join(path);
+            match fs::read_link(&path) {
+                Ok(target) => target.into_os_string().into_encoded_bytes(),
+                Err(_) => fs::read(&path).unwrap_or_default(),
+            }
+        }
         fn bring(&self, path: &str, mode: Option<u32>) -> CopyOutcome {
             let entry = mode.map(|mode| TreeEntry {
                 path: path.into(),
                 mode,
-                oid: ObjectFormat::Sha1.id_of("blob", b""),
+                oid: ObjectFormat::Sha1.id_of("blob", &self.content(path)),
             });
             let seen = stat_of_file(&self.to, path.as_bytes());
-            bring(path.as_bytes(), entry.as_ref(), (&self.from, &self.to), seen, &self.room).unwrap()
+            let places = (self.from.as_path(), self.to.as_path());
+            bring(path.as_bytes(), entry.as_ref(), places, seen, &self.room, &recorded(&git())).unwrap()
         }
     }
 
@@ -183,10 +266,21 @@ mod tests {
         assert_eq!(two.bring("f", Some(0o100_644)), CopyOutcome::InTheWay);
         fs::write(two.from.join("g"), "agent").unwrap();
         fs::write(two.to.join("g"), "just now").unwrap();
-        let entry =
-            TreeEntry { path: b"g".to_vec(), mode: 0o100_644, oid: ObjectFormat::Sha1.id_of("blob", b"") };
-        let brought = bring(b"g", Some(&entry), (&two.from, &two.to), None, &two.room).unwrap();
-        assert_eq!(brought, CopyOutcome::InTheWay);
+        let entry = TreeEntry {
+            path: b"g".to_vec(),
+            mode: 0o100_644,
+            oid: ObjectFormat::Sha1.id_of("blob", b"agent"),
+        };
+        let bring_g = |seen| {
+            let places = (two.from.as_path(), two.to.as_path());
+            bring(b"g", Some(&entry), places, seen, &two.room, &recorded(&git())).unwrap()
+        };
+        assert_eq!(bring_g(None), CopyOutcome::InTheWay);
         assert_eq!(fs::read(two.to.join("g")).unwrap(), b"just now");
+        // Neither is what is no longer what was recorded of it.
+        fs::write(two.from.join("g"), "later").unwrap();
+        assert_eq!(bring_g(stat_of_file(&two.to, b"g")), CopyOutcome::InTheWay);
+        fs::write(two.from.join("g"), "agent").unwrap();
+        assert_eq!(bring_g(stat_of_file(&two.to, b"g")), CopyOutcome::Done);
     }
 }

@@ -1,8 +1,8 @@
 //! Protected files: compared with the start snapshot where git knows them, by content where it does not.
 
+use crate::entry::on_disk;
 use crate::entry::{TreeEntry, differences, find};
 use crate::error::Result;
-use crate::snapshot::on_disk;
 use crate::store;
 use ralph_domain::id::Digest;
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};

@@ -80,6 +80,9 @@ pub struct Repo {
     pub head: String,
     /// The branch that `HEAD` is on, unless detached.
     pub branch: Option<String>,
+    /// The engine's own git folder for this tree, where an agent can write the one in it: git takes its settings from here,
+    /// and from there only objects.
+    pub engine_git_dir: Option<PathBuf>,
 }
 
 impl Repo {
@@ -126,6 +129,7 @@ impl Repo {
             },
             head: head.to_owned(),
             branch: None,
+            engine_git_dir: None,
         };
         repo.branch = repo.current_branch()?;
         Ok(repo)
@@ -155,7 +159,12 @@ impl Repo {
 
     /// The hardened git for this repo.
     pub fn git(&self) -> Git {
-        Git::in_repo(&self.vars, &self.git_dir, &self.top)
+        match &self.engine_git_dir {
+            Some(own) => {
+                Git::in_repo(&self.vars, own, &self.top).with_objects(self.common_dir.join("objects"))
+            }
+            None => Git::in_repo(&self.vars, &self.git_dir, &self.top),
+        }
     }
 
     /// Whether this is a linked worktree of another folder's repo.

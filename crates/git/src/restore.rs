@@ -2,6 +2,7 @@
 //! and the user's index are not touched.
 
 use crate::command::Git;
+use crate::entry::on_disk;
 use crate::entry::{MODE_GITLINK, TreeEntry, differences};
 use crate::error::{Error, Result};
 use crate::object::{CommitIdentity, ObjectStore, commit_body};
@@ -10,7 +11,7 @@ use crate::record::EXCLUDE_AT_START;
 use crate::record::RefRecord;
 use crate::refs::Refs;
 use crate::repo::Repo;
-use crate::snapshot::{FileStates, Snapshot, on_disk, read_tree};
+use crate::snapshot::{FileStates, Snapshot, read_tree};
 use crate::survey::parent;
 use crate::watch::{clock_of, stat_of};
 use crate::workspace::LARGE_FILE_LIMIT;

@@ -11,6 +11,7 @@ use crate::oid::oid;
 use crate::protected::Protected;
 use crate::record::{EXCLUDE_AT_START, RefPosition, RefRecord};
 use crate::snapshot::{FileStates, read_tree};
+use crate::stage::NestedRepos;
 use crate::watch::{clock_of, stat_of};
 use crate::work_tree::full_of;
 use crate::workspace::{GitWorkspace, RunSession};
@@ -166,6 +167,11 @@ impl GitWorkspace {
             None => self.load_guard()?.ok_or_else(gone)?,
         };
         let protected = Protected::load(&self.folder)?.ok_or_else(gone)?;
+        let nested = match self.options.agent_works_here {
+            true => NestedRepos::AsFiles,
+            false => NestedRepos::Pinned,
+        };
+        self.snapshot.begun_with(start.tree, nested);
         let work_ref = self.own_ref("work");
         record.work.settle(self.refs.read(&work_ref)?.as_deref());
         guard.own_move(&work_ref, record.work.to.as_deref());

@@ -2,25 +2,22 @@
 //! only ever read.
 
 use crate::command::{Git, GitError};
-use crate::entry::{TreeEntry, find};
+use crate::entry::{MODE_GITLINK, TreeEntry, find};
 use crate::error::{Error, Result};
 use crate::index::{self, Index};
 use crate::lock_file::lock_of;
 use crate::object::ObjectStore;
 use crate::oid::{ObjectFormat, Oid};
 use crate::repo::Repo;
-use crate::survey::{SurveyRules, join};
-use crate::watch::{Changes, WatchedFiles, clock_of, list};
-use std::collections::HashSet;
-use std::ffi::OsStr;
+use crate::stage::{NestedRepos, Staging, Untracked};
+use crate::survey::SurveyRules;
+use crate::watch::{Changes, WatchedFiles, clock_of};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File, FileTimes};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// New folders with more names than this are first asked about: they are most likely ignored.
-const WALK_MAX: usize = 2_000;
 const THREADS_FROM: usize = 20_000;
 
 /// The state of all files at one snapshot.
@@ -41,6 +38,9 @@ pub(crate) struct Snapshot {
     watch: WatchedFiles,
     rules: SurveyRules,
     state: Option<FileStates>,
+    /// The tree of the run's start, once there is one.
+    start: Option<Oid>,
+    nested: NestedRepos,
     /// Files too large to be taken, sorted.
     pub(crate) left_out: Vec<Vec<u8>>,
 }
@@ -66,6 +66,8 @@ impl Snapshot {
             index,
             limit,
             state: None,
+            start: None,
+            nested: NestedRepos::Pinned,
             left_out: Vec::new(),
         };
         if !snapshot.index.exists() {
@@ -80,8 +82,25 @@ impl Snapshot {
         self.rules.git = self.git.clone();
     }
 
-    /// Copies the user's index with its time: git tells by it which entries it must compare by content.
+    /// The run has begun with this tree, whose attributes decide from now on which filters files go through.
+    pub(crate) fn begun_with(&mut self, start: Oid, nested: NestedRepos) {
+        self.start = Some(start);
+        self.nested = nested;
+    }
+
+    /// The tree whose attributes decide which filters files go through; those of the files where there is none yet.
+    pub(crate) fn attributes(&self) -> Option<String> {
+        self.start.as_ref().map(Oid::to_string)
+    }
+
+    /// Copies the user's index with its time: git tells by it which entries it must compare by content. Once the run has
+    /// begun, somebody else may have written that one: then from the start.
     fn seed(&mut self) -> Result<()> {
+        if let Some(start) = &self.start {
+            let tree = start.to_string();
+            self.git.call(["read-tree", &tree]).index(&self.index).run()?;
+            return Ok(());
+        }
         let mut user = match File::open(&self.user_index) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
@@ -129,10 +148,8 @@ impl Snapshot {
             return Ok(state.clone());
         }
         let began = self.watch.now()?;
-        let seen_before = self.state.is_some();
-        self.left_out = self.oversized(&changes, tracked, seen_before)?;
         meanwhile();
-        self.add_all()?;
+        self.stage_all(&changes, tracked)?;
         let index = self.read_index()?;
         self.rules.survey(&mut self.watch, &index, &changes, &self.left_out, began)?;
         let entries: Vec<TreeEntry> = index.entries.into_iter().map(|e| e.entry).collect();
@@ -145,40 +162,80 @@ impl Snapshot {
         Ok(state)
     }
 
-    fn add_all(&mut self) -> Result<()> {
-        match self.add_call().run() {
-            Ok(_) => Ok(()),
-            // A private index that git cannot read is worth nothing: start it again from the user's.
-            Err(error) if error.code() == Some(128) => {
+    fn stage_all(&mut self, changes: &Changes, tracked: &[TreeEntry]) -> Result<()> {
+        match self.stage(changes, tracked) {
+            Ok(()) => Ok(()),
+            // A private index that git cannot read is worth nothing: start it again.
+            Err(Error::Git(error)) if error.code() == Some(128) => {
                 let _ = fs::remove_file(&self.index);
                 let _ = fs::remove_file(lock_of(&self.index));
+                self.state = None;
                 self.seed()?;
-                self.add_call().run().map(drop).map_err(|_| error.into())
+                self.stage(changes, tracked).map_err(|_| error.into())
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 
-    fn add_call(&self) -> crate::command::GitCall {
-        let mut args = vec!["add", "-A", "--ignore-errors", "--sparse"];
-        let mut input = Vec::new();
-        if !self.left_out.is_empty() {
-            args.extend(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            input.extend_from_slice(b".\0");
-            for path in &self.left_out {
-                input.extend_from_slice(b":(top,exclude,literal)");
-                input.extend_from_slice(path);
-                input.push(0);
-            }
-        }
-        // Below some ten thousand files git's threads cost more than they save.
-        let call = self.git.call(args);
-        let call = match self.state.as_ref().is_some_and(|state| state.entries.len() < THREADS_FROM) {
-            true => call.config("core.preloadIndex=false").config("index.threads=1"),
-            false => call,
+    /// Tells git what may have changed: everything the first time, then what was seen to.
+    fn stage(&mut self, changes: &Changes, tracked: &[TreeEntry]) -> Result<()> {
+        let seen_before = self.state.is_some();
+        let mut paths: BTreeSet<Vec<u8>> = match seen_before {
+            true => changes.files.keys().cloned().collect(),
+            false => self.known_files()?,
         };
-        // 1: some files could not be read, or a nested repo has no commit yet; the others are in.
-        call.index(&self.index).stdin(input).accept(&[1])
+        let start = self.attributes();
+        let staging = Staging {
+            git: &self.git,
+            index: &self.index,
+            top: &self.watch.top,
+            attributes: start.as_deref(),
+            nested: self.nested,
+            format: self.format,
+        };
+        let mut new = match (seen_before && !changes.touches_rules(), changes.dirs.is_empty()) {
+            (true, true) => Untracked::default(),
+            (true, false) => {
+                let there = changes.dirs.iter().filter(|(_, stat)| stat.is_some());
+                let folders: Vec<Vec<u8>> = there.map(|(path, _)| path.clone()).collect();
+                match folders.is_empty() {
+                    true => Untracked::default(),
+                    false => staging.untracked(Some(&folders))?,
+                }
+            }
+            (false, _) => staging.untracked(None)?,
+        };
+        if self.rules.skip_ralph {
+            // Its files may have been taken out of the ignore rules; they are not of the tree.
+            new.files.retain(|path| !path.starts_with(b".ralph/"));
+        }
+        let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
+        let mut left_out: BTreeSet<Vec<u8>> =
+            self.left_out.iter().chain(&new.files).filter(|path| too_large(path)).cloned().collect();
+        if seen_before {
+            let grown = changes.files.iter().filter(|(path, now)| {
+                now.is_some_and(|(_, size)| size > self.limit) && find(tracked, path).is_none()
+            });
+            left_out.extend(grown.map(|(path, _)| path.clone()));
+        }
+        paths.extend(new.files);
+        paths.retain(|path| !left_out.contains(path));
+        // Below some ten thousand files git's threads cost more than they save.
+        let few = self.state.as_ref().is_some_and(|state| state.entries.len() < THREADS_FROM);
+        let settings: &[&str] = if few { &["core.preloadIndex=false", "index.threads=1"] } else { &[] };
+        staging.update(&paths, &new.links, settings)?;
+        self.left_out = left_out.into_iter().collect();
+        Ok(())
+    }
+
+    /// The files of the index that git looks at, and those that are there although it should not have to.
+    fn known_files(&self) -> Result<BTreeSet<Vec<u8>>> {
+        let Index { entries, open } = self.read_index()?;
+        let looked_at = entries.into_iter().filter(|item| {
+            item.entry.mode != MODE_GITLINK
+                && (!item.unwatched || self.watch.size(&item.entry.path).is_some())
+        });
+        Ok(looked_at.map(|item| item.entry.path).chain(open).collect())
     }
 
     fn read_index(&self) -> Result<Index> {
@@ -195,61 +252,7 @@ impl Snapshot {
         index::parse(&read()?, self.format, &self.index)
     }
 
-    /// Files above the limit that git would now take in for the first time, or grown ones that `HEAD` does not have.
-    fn oversized(&self, changes: &Changes, tracked: &[TreeEntry], seen_before: bool) -> Result<Vec<Vec<u8>>> {
-        let mut out: Vec<Vec<u8>> = Vec::new();
-        let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
-        out.extend(self.left_out.iter().filter(|path| too_large(path)).cloned());
-        if seen_before {
-            let grown = changes.files.iter().filter(|(path, now)| {
-                now.is_some_and(|(_, size)| size > self.limit) && find(tracked, path).is_none()
-            });
-            out.extend(grown.map(|(path, _)| path.clone()));
-            let mut left = WALK_MAX;
-            for dir in changes.dirs.keys() {
-                if !self.walk(dir, &mut out, &mut left) {
-                    out.extend(self.untracked()?.into_iter().filter(|path| too_large(path)));
-                    break;
-                }
-            }
-        } else {
-            out.extend(self.untracked()?.into_iter().filter(|path| too_large(path)));
-        }
-        out.sort();
-        out.dedup();
-        Ok(out)
-    }
-
-    /// Looks for large new files below a changed folder. False where that is too much for a plain walk.
-    fn walk(&self, dir: &[u8], out: &mut Vec<Vec<u8>>, left: &mut usize) -> bool {
-        for (name, is_dir) in list(&self.watch.top, dir).unwrap_or_default() {
-            let path = join(dir, &name);
-            if name == b".git" || (path == b".ralph" && self.rules.skip_ralph) {
-                continue;
-            }
-            let Some(rest) = left.checked_sub(1) else { return false };
-            *left = rest;
-            if is_dir {
-                let known = self.watch.dirs.contains_key(&path) || self.rules.ignored.contains(&path);
-                if !known && !self.walk(&path, out, left) {
-                    return false;
-                }
-            } else if self.watch.files.binary_search_by(|f| f.path.as_bytes().cmp(&path)).is_err()
-                && self.watch.size(&path).is_some_and(|size| size > self.limit)
-            {
-                out.push(path);
-            }
-        }
-        true
-    }
-
-    fn untracked(&self) -> Result<Vec<Vec<u8>>> {
-        let args = ["ls-files", "-o", "-z", "--exclude-standard"];
-        let output = self.git.call(args).index(&self.index).run()?;
-        Ok(output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty()).map(<[u8]>::to_vec).collect())
-    }
-
-    /// Whether the tree has this path now, as a file that git takes in.
+    /// The folder of the tree.
     pub(crate) fn top(&self) -> &Path {
         &self.watch.top
     }
@@ -286,11 +289,6 @@ fn adopt_index(folder: &Path, name: &str) -> Result<PathBuf> {
         let _ = fs::remove_file(old);
     }
     Ok(own)
-}
-
-/// The path of a tree's file on the disk.
-pub(crate) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
-    top.join(OsStr::from_bytes(path))
 }
 
 /// All files of a commit or tree, and the ids of its trees.

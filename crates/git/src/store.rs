@@ -1,29 +1,20 @@
 //! Small files that must be whole or not there: what a run remembers beside the repo.
 
 use crate::error::{Error, Result};
+use ralph_safe_fs::SafeDir;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
-/// Replaces a file in one step, making its folder.
+/// Replaces a file in one step, making its folder. Until it is whole it has a name that nobody can guess.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp{}", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = (|| {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        fs::rename(&temporary, path)
-    })();
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        Error::file("write", path, error)
-    })
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+    let written =
+        SafeDir::open(folder).and_then(|dir| dir.write(path.file_name().unwrap_or_default(), bytes));
+    written.map_err(|error| Error::file("write", path, error))
 }
 
 /// Writes a value as JSON.

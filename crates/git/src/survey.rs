@@ -6,14 +6,14 @@
 use crate::command::Git;
 use crate::entry::MODE_GITLINK;
 use crate::error::Result;
-use crate::index::{Index, Stat};
+use crate::index::Index;
 use crate::watch::{
     Changes, FileTime, WatchedDir, WatchedFile, WatchedFiles, content_hash, hash_names, list, stat_of,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What stays the same between two surveys.
 #[derive(Debug)]
@@ -53,9 +53,6 @@ impl SurveyRules {
             watch.others.clear();
         }
         watch.others.entry(self.exclude.clone()).or_insert_with(|| stat_of(&self.exclude));
-        for link in &links {
-            watch_nested(&mut watch.others, &watch.top.join(OsStr::from_bytes(link)));
-        }
         self.folders(watch, index, changes, &links, began)
     }
 
@@ -121,13 +118,8 @@ impl SurveyRules {
                 continue;
             }
             if *is_dir {
-                let full = watch.top.join(OsStr::from_bytes(&path));
-                if full.join(".git").symlink_metadata().is_ok() {
-                    // A nested repo: its files are its own; git records its commit, if it has one.
-                    if !in_index(&path) {
-                        watch_nested(&mut watch.others, &full);
-                    }
-                } else {
+                // A nested repo that the index has a link for is pinned: nobody looks into it.
+                if !in_index(&path) {
                     subfolder(&path);
                 }
             } else if name == b".gitignore" && !in_index(&path) {
@@ -221,20 +213,4 @@ pub(crate) fn parent(path: &[u8]) -> &[u8] {
 
 pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     if dir.is_empty() { name.to_owned() } else { [dir, b"/", name].concat() }
-}
-
-/// Watches what changes when a nested repo gets another commit.
-fn watch_nested(others: &mut BTreeMap<PathBuf, Option<Stat>>, repo: &Path) {
-    let dot_git = repo.join(".git");
-    let git_dir = match std::fs::read_to_string(&dot_git) {
-        Ok(text) => repo.join(text.trim_end().strip_prefix("gitdir: ").unwrap_or_default()),
-        Err(_) => dot_git.clone(),
-    };
-    for part in ["", "HEAD", "index", "logs/HEAD", "refs/heads", "packed-refs"] {
-        let path = if part.is_empty() { git_dir.clone() } else { git_dir.join(part) };
-        let stat = stat_of(&path);
-        others.insert(path, stat);
-    }
-    let stat = stat_of(&dot_git);
-    others.insert(dot_git, stat);
 }

@@ -9,6 +9,7 @@ use crate::guard::RefGuard;
 use crate::history::WorkCommit;
 use crate::left_lock::LeftLocks;
 use crate::object::{CommitIdentity, ObjectStore};
+use crate::one_file::Recorded;
 use crate::protected::Protected;
 use crate::record::{EXCLUDE_AT_START, RefRecord};
 use crate::refs::Refs;
@@ -42,6 +43,8 @@ pub struct WorkspaceOptions {
     pub folder: Option<PathBuf>,
     /// The folder whose `.ralph/` is the run's, where that is not the one of the files.
     pub state_top: Option<PathBuf>,
+    /// Whether an agent works in this tree, so that a repo that appears within it is not taken for the user's.
+    pub agent_works_here: bool,
     /// The only folders that the workspace has, where it is a sparse clone; a clean checkout has the same.
     pub sparse: Vec<String>,
 }
@@ -58,6 +61,7 @@ impl WorkspaceOptions {
             large_file_limit: LARGE_FILE_LIMIT,
             folder: None,
             state_top: None,
+            agent_works_here: true,
             sparse: Vec::new(),
         }
     }
@@ -148,6 +152,11 @@ impl GitWorkspace {
     pub(crate) fn now(&mut self) -> Result<FileStates> {
         let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
         self.snapshot.refresh(&mut self.objects, &head)
+    }
+
+    /// What its snapshots hold files against.
+    pub(crate) fn recorded(&self) -> Recorded<'_> {
+        Recorded { git: &self.git, format: self.repo.object_format, attributes: self.snapshot.attributes() }
     }
 
     /// The folder whose `.ralph/` is committed, where it is.

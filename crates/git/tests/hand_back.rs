@@ -1,12 +1,14 @@
 //! The copy of a user's tree, and handing back what an agent did on it.
 #![allow(clippy::unwrap_used, reason = "helpers beside the tests fail them, too")]
 
+#[path = "hand_back/hostile.rs"]
+mod hostile;
 mod support;
 
 use jiff::Timestamp;
 use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace};
 use ralph_git::agent_copy::{self, CopyFolders};
-use ralph_git::{CommitIdentity, HandBack, Repo, WorkspaceOptions};
+use ralph_git::{CommitIdentity, HandBack, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -30,13 +32,14 @@ impl Pair {
         let top = user.dir.path().canonicalize().unwrap().join("twin");
         let branch = branch.map(str::to_owned);
         let made = agent_copy::make(&user.repo(), &run(), branch.clone(), &top, &folders(&user)).unwrap();
-        assert_eq!(made.repo.top, top);
+        assert_eq!(made.top, top);
         Self { user, agent_copy: top, branch }
     }
     fn open(&self) -> HandBack {
         let identity = CommitIdentity::new("Ralph", "ralph@localhost");
         let options = WorkspaceOptions { branch: self.branch.clone(), ..WorkspaceOptions::new(identity) };
-        let agent_copy = Repo::discover(&support::vars(), &self.agent_copy).unwrap();
+        let agent_copy =
+            agent_copy::open(&self.agent_copy, &self.user.repo(), &run(), &folders(&self.user)).unwrap();
         HandBack::new(agent_copy, self.user.repo(), run(), options, &folders(&self.user)).unwrap()
     }
     fn begun(&self) -> (HandBack, Baseline) {

@@ -87,7 +87,7 @@ pub(super) fn make(
     // Nobody has worked on one that an earlier process made.
     let _ = std::fs::remove_dir_all(&into);
     let made = agent_copy::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))?;
-    Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.repo.top, branch) })
+    Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })
 }
 
 /// A worktree or a clone.

@@ -1,0 +1,194 @@
+//! A copy whose agent plants things in it for the engine's git to find.
+
+use super::{Pair, back, iteration};
+use crate::support::{Fixture, git};
+use ralph_domain::ports::Workspace as _;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+/// A program that leaves a mark when it runs.
+fn trap(user: &Fixture) -> (PathBuf, String) {
+    let [mark, program] = ["mark", "trap"].map(|name| user.dir.path().join(name));
+    fs::write(&program, format!("#!/bin/sh\n: > {}\ncat\n", mark.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    (mark, program.display().to_string())
+}
+
+/// A repo whose configuration runs `program` wherever git lets it.
+fn arm(repo: &Path, program: &str) {
+    for key in
+        ["filter.trap.clean", "filter.trap.smudge", "core.fsmonitor", "diff.trap.textconv", "core.sshCommand"]
+    {
+        git(repo, &["config", key, program]);
+    }
+    fs::write(repo.join(".git/info/attributes"), "* filter=trap diff=trap\n").unwrap();
+}
+
+fn nested(at: &Path, program: &str) {
+    fs::create_dir_all(at).unwrap();
+    git(at, &["init", "-q"]);
+    fs::write(at.join("n"), "n\n").unwrap();
+    git(at, &["add", "-A"]);
+    git(at, &["commit", "-qm", "n"]);
+    arm(at, program);
+    fs::write(at.join("n"), "m\n").unwrap();
+}
+
+#[test]
+fn a_nested_repo_runs_nothing_and_comes_back_as_files() {
+    let user = Fixture::new();
+    let (mark, program) = trap(&user);
+    let pair = Pair::of(user, None);
+    let (mut both, _) = pair.begun();
+    nested(&pair.agent_copy.join("deep/nested"), &program);
+    fs::write(pair.agent_copy.join("deep/nested/x.log"), "ignored\n").unwrap();
+    let made = iteration(&mut both, 1, false);
+    assert_eq!(made.files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["deep/nested/n"]);
+    assert_eq!(back(&mut both).written, ["deep/nested/n"]);
+    assert!(!pair.user.exists("deep/nested/.git"), "a repo is not handed back");
+    // The second time, with the folder known.
+    pair.agent("deep/nested/more", "x\n");
+    nested(&pair.agent_copy.join("deep/nested/inner"), &program);
+    let made = iteration(&mut both, 2, false);
+    let names: Vec<_> = made.files.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(names, ["deep/nested/inner/n", "deep/nested/more"]);
+    assert_eq!(back(&mut both).written, names);
+    assert!(!mark.exists(), "git went into the nested repo");
+}
+
+#[test]
+fn a_submodule_stays_pinned_and_is_not_visited() {
+    let user = Fixture::new();
+    let (mark, program) = trap(&user);
+    let library = user.dir.path().join("library");
+    fs::create_dir(&library).unwrap();
+    git(&library, &["init", "-q"]);
+    fs::write(library.join("l"), "l\n").unwrap();
+    git(&library, &["add", "-A"]);
+    git(&library, &["commit", "-qm", "l"]);
+    user.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        library.to_str().unwrap(),
+        "sub",
+    ]);
+    user.git(&["commit", "-qm", "sub"]);
+    let pair = Pair::of(user, None);
+    let (mut both, baseline) = pair.begun();
+    let sub = pair.agent_copy.join("sub");
+    fs::remove_dir_all(&sub).unwrap();
+    nested(&sub, &program);
+    git(&sub, &["-c", "core.fsmonitor=false", "commit", "-q", "--allow-empty", "-m", "moved"]);
+    fs::remove_file(&mark).ok();
+    assert_eq!(both.tree().unwrap(), baseline.tree);
+    pair.agent("a.txt", "agent\n");
+    let made = iteration(&mut both, 1, false);
+    assert_eq!(made.files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["a.txt"]);
+    assert_eq!(back(&mut both).written, ["a.txt"]);
+    assert_eq!(pair.user.read("sub/l"), "l\n");
+    assert!(!mark.exists(), "git went into the submodule");
+}
+
+#[test]
+fn settings_attributes_and_redirections_of_the_copy_count_for_nothing() {
+    let user = Fixture::new();
+    let (mark, program) = trap(&user);
+    let secret = Fixture::new();
+    secret.write("key", "private\n");
+    secret.git(&["add", "-A"]);
+    secret.git(&["commit", "-qm", "secret"]);
+    let other = secret.git(&["rev-parse", "HEAD"]);
+    let pair = Pair::of(user, None);
+    let (mut both, _) = pair.begun();
+    let dot = pair.agent_copy.join(".git");
+    arm(&pair.agent_copy, &program);
+    fs::write(dot.join("commondir"), secret.top.join(".git").display().to_string()).unwrap();
+    fs::write(dot.join("config.worktree"), "[core]\n\tfsmonitor = evil\n").unwrap();
+    fs::write(dot.join("objects/info/alternates"), secret.top.join(".git/objects").display().to_string())
+        .unwrap();
+    fs::write(dot.join("info/exclude"), "*\n").unwrap();
+    pair.agent(".gitattributes", "* filter=trap diff=trap\n");
+    pair.agent("a.txt", "agent\n");
+    let made = iteration(&mut both, 1, false);
+    let names: Vec<_> = made.files.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(names, [".gitattributes", "a.txt"]);
+    both.patch(&made.files[0].path, "HEAD", 100).unwrap_err();
+    assert_eq!(back(&mut both).written, names);
+    assert!(!mark.exists(), "a program of the agent's choice ran");
+    let found = both.file_at(&other.as_str().into(), "key").ok().flatten();
+    assert_eq!(found, None, "objects of another repo are not there");
+}
+
+#[test]
+fn links_in_the_copys_git_folder_lead_nowhere() {
+    let user = Fixture::new();
+    let outside = user.dir.path().canonicalize().unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("key"), "private\n").unwrap();
+    let pair = Pair::of(user, Some("main"));
+    let (mut both, _) = pair.begun();
+    let dot = pair.agent_copy.join(".git");
+    let swap = |name: &str, target: &Path| {
+        let path = dot.join(name);
+        fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)).ok();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target, &path).unwrap();
+    };
+    for (round, name) in [
+        "refs/ralph",
+        "refs/heads",
+        "ralph",
+        "logs",
+        "hooks",
+        "modules",
+        "objects/ab",
+        "objects/pack",
+        "info",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        swap(name, &outside);
+        pair.agent("a.txt", &format!("{round}\n"));
+        iteration(&mut both, 1 + u32::try_from(round).unwrap(), true);
+        back(&mut both);
+        assert_eq!(pair.user.read("a.txt"), format!("{round}\n"), "{name}");
+        let left: Vec<_> = fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["key"], "{name} led out");
+    }
+    for name in ["config", "index", "packed-refs.lock", "shallow"] {
+        swap(name, &outside.join("key"));
+    }
+    nix::unistd::mkfifo(&dot.join("FETCH_HEAD.fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    pair.agent("a.txt", "last\n");
+    iteration(&mut both, 20, true);
+    back(&mut both);
+    assert_eq!(fs::read(outside.join("key")).unwrap(), b"private\n");
+    assert_eq!(pair.user.read("a.txt"), "last\n");
+}
+
+/// The honest twin: filters that the user has set up, for files that had them at the start.
+#[test]
+fn the_users_own_filters_work_in_the_copy() {
+    let user = Fixture::new();
+    user.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
+    user.git(&["config", "filter.upper.smudge", "tr A-Z a-z"]);
+    user.write(".gitattributes", "*.up filter=upper\n");
+    user.write("x.up", "abc\n");
+    user.git(&["add", "-A"]);
+    user.git(&["commit", "-qm", "filtered"]);
+    let pair = Pair::of(user, None);
+    let (mut both, baseline) = pair.begun();
+    assert_eq!(both.tree().unwrap(), baseline.tree);
+    pair.agent("x.up", "def\n");
+    pair.agent("y.up", "new\n");
+    let made = iteration(&mut both, 1, false);
+    let commit = made.commit.unwrap();
+    assert_eq!(both.file_at(&commit, "x.up").unwrap().unwrap(), b"DEF\n");
+    assert_eq!(back(&mut both).written, ["x.up", "y.up"]);
+    assert_eq!(pair.user.read("y.up"), "new\n");
+}
