@@ -321,3 +321,102 @@ fn services_that_come_and_go_do_not_keep_a_command_from_starting() {
         assert!(ends.iter().all(|end| *end == (Some(5), "well\n".to_owned())), "{ends:?}");
     });
 }
+
+/// What one command leaves for the next, for the mounts to follow.
+#[test]
+fn links_that_a_command_leaves_are_not_mounted() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let secret = sandboxed.dir.path().canonicalize().unwrap().join("secret");
+    std::fs::create_dir(&secret).unwrap();
+    std::fs::write(secret.join("key"), "private\n").unwrap();
+    let empty = sandboxed.dir.path().canonicalize().unwrap().join("made-by-a-link");
+    git_init(&sandboxed.work());
+    let dot = sandboxed.work().join(".git");
+    for name in ["modules", "config.worktree", "info", "hooks"] {
+        let path = dot.join(name);
+        std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).ok();
+        let target = if name == "hooks" { &empty } else { &secret };
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        let done = sandboxed.sh(&format!("cat .git/{name}/key; echo x > .git/{name}/key"));
+        assert!(!done.stdout.contains("private"), "{name}: {}", done.stdout);
+        assert_eq!(std::fs::read_to_string(secret.join("key")).unwrap(), "private\n", "{name}");
+        assert!(!empty.exists(), "{name}");
+        std::fs::remove_file(&path).ok();
+    }
+}
+
+#[test]
+fn a_worktree_that_names_another_repo_gets_nothing_of_it() {
+    let Some(sandboxed) = fenced_with(|spec| spec.git = GitAccess::Commit) else { return };
+    let other = sandboxed.dir.path().canonicalize().unwrap().join("other");
+    std::fs::create_dir(&other).unwrap();
+    git_init(&other);
+    let dot = other.join(".git");
+    std::fs::create_dir_all(dot.join("worktrees/x")).unwrap();
+    std::fs::write(dot.join("worktrees/x/commondir"), "../..\n").unwrap();
+    std::fs::write(dot.join("worktrees/x/gitdir"), "/somewhere/else/.git\n").unwrap();
+    std::fs::write(dot.join("worktrees/x/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let text = format!("gitdir: {}\n", dot.join("worktrees/x").display());
+    std::fs::write(sandboxed.work().join(".git"), text).unwrap();
+    let done = sandboxed.sh(&format!("ls {0}; echo x > {0}/objects/x", dot.display()));
+    assert!(!done.stdout.contains("objects"), "{}", done.stdout);
+    assert!(!dot.join("objects/x").exists());
+}
+
+#[test]
+fn a_command_cannot_change_the_file_it_reads_its_input_from() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let prompt = sandboxed.dir.path().join("prompt");
+    std::fs::write(&prompt, "the task\n").unwrap();
+    let mut request = sh("echo changed > /proc/self/fd/0; cat");
+    request.stdin = ralph_domain::ports::Stdin::File(prompt.clone());
+    let done = run(&sandboxed.sandbox, &request);
+    assert_eq!(done.stdout, "the task\n", "{}", done.stderr);
+    assert_eq!(std::fs::read_to_string(&prompt).unwrap(), "the task\n");
+}
+
+#[test]
+fn a_fifo_outside_is_not_written_and_one_inside_works() {
+    // A place that commands see and no sandbox of this test's own.
+    let Ok(shown) = tempfile::tempdir_in("/opt") else {
+        return ralph_testkit::skip("only root can make a FIFO in /opt");
+    };
+    let fifo = shown.path().join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let Some(sandboxed) = sandboxed() else { return };
+    // Somebody reads it, so that opening it does not wait.
+    let flags = nix::fcntl::OFlag::O_RDWR | nix::fcntl::OFlag::O_NONBLOCK;
+    let reader = nix::fcntl::open(&fifo, flags, nix::sys::stat::Mode::empty()).unwrap();
+    let done = sandboxed.sh(&format!("ls {0} && echo x > {0}", fifo.display()));
+    let mut heard = [0; 8];
+    let heard = nix::unistd::read(&reader, &mut heard);
+    assert!(done.stdout.contains("fifo"), "it is seen: {}", done.stderr);
+    if landlock_works() {
+        assert_eq!(heard, Err(nix::errno::Errno::EAGAIN), "{}", done.stderr);
+    }
+    let inside = "mkfifo pipe ~/pipe /tmp/pipe; for p in pipe ~/pipe /tmp/pipe; do cat $p & echo through > $p; wait; done; mkdir -p a b; echo y > a/y; mv a/y b/y; cat b/y";
+    assert_eq!(sandboxed.sh(inside).stdout, "through\nthrough\nthrough\ny\n");
+}
+
+fn landlock_works() -> bool {
+    let report = detect(&ralph_testkit::vars());
+    let works = report.findings.iter().any(|finding| finding.name == "landlock" && finding.works);
+    if !works {
+        ralph_testkit::skip("this kernel has no Landlock, which keeps FIFOs outside from being written");
+    }
+    works
+}
+
+#[allow(clippy::disallowed_methods, reason = "a test makes a repo")]
+fn git_init(folder: &Path) {
+    let done = std::process::Command::new("git").args(["init", "-q"]).current_dir(folder).status().unwrap();
+    assert!(done.success());
+}
+
+#[test]
+fn a_command_that_talks_like_bubblewrap_runs_once() {
+    let Some(sandboxed) = sandboxed() else { return };
+    let done = sandboxed.sh("echo run >> runs; echo \"bwrap: Can't mount x\" >&2; exit 1");
+    assert_eq!((code(&done), done.stderr.as_str()), (Some(1), "bwrap: Can't mount x\n"));
+    assert_eq!(std::fs::read_to_string(sandboxed.work().join("runs")).unwrap(), "run\n");
+}

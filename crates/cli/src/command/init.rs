@@ -178,6 +178,7 @@ fn unborn(top: &Path) -> Option<Repo> {
         ref_format: ralph_git::RefFormat::Files,
         head: String::new(),
         branch: None,
+        engine_git_dir: None,
     })
 }
 

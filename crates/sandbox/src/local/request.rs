@@ -96,17 +96,26 @@ fn environment<'a>(
 }
 
 fn stdin(stdin: &Stdin) -> Result<OwnedFd, SandboxError> {
-    let opened = |path: &Path| {
-        open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOCTTY, Mode::empty()).map_err(|errno| {
-            SandboxError::File { verb: "open", path: path.to_owned(), reason: errno.desc().to_owned() }
-        })
+    // A file, not a pipe: the command reads at leisure and nobody has to feed it. It is one in memory that nobody can
+    // write: whoever has a file open for reading can open it for writing through `/proc/self/fd`.
+    let sealed = |bytes: &[u8]| {
+        crate::os::anonymous_file(bytes)
+            .map_err(|error| SandboxError::Broken(format!("no room for the command's input: {error}")))
     };
     match stdin {
-        Stdin::Empty => opened(Path::new("/dev/null")),
-        Stdin::File(path) => opened(path),
-        // A file, not a pipe: the command reads at leisure and nobody has to feed it.
-        Stdin::Bytes(bytes) => crate::os::anonymous_file(bytes)
-            .map_err(|error| SandboxError::Broken(format!("no room for the command's input: {error}"))),
+        Stdin::Empty => {
+            let path = Path::new("/dev/null");
+            open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOCTTY, Mode::empty()).map_err(|errno| {
+                SandboxError::File { verb: "open", path: path.to_owned(), reason: errno.desc().to_owned() }
+            })
+        }
+        Stdin::File(path) => match std::fs::read(path) {
+            Ok(bytes) => sealed(&bytes),
+            Err(error) => {
+                Err(SandboxError::File { verb: "open", path: path.to_owned(), reason: error.to_string() })
+            }
+        },
+        Stdin::Bytes(bytes) => sealed(bytes),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Linux: sockets that keep packets apart, files without a name, subreapers and death signals.
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
+use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
@@ -26,9 +26,12 @@ pub(crate) fn socket_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
 
 /// A file without a name holding `bytes`, at its beginning.
 pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create(c"ralph", MFdFlags::MFD_CLOEXEC)?);
+    let mut file = File::from(memfd_create(c"ralph", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?);
     file.write_all(bytes)?;
     file.rewind()?;
+    let seals =
+        SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
     Ok(file.into())
 }
 

@@ -3,6 +3,7 @@
 //! Only files that hold nothing but a token come back. A settings file can name programs to run, so what a command
 //! wrote into one must never reach the user's own home.
 
+use ralph_safe_fs::{Links, SafeDir};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -82,9 +83,11 @@ impl Logins {
     /// Copies what exists from the home `from` to the home `to`.
     pub(super) fn copy_in(from: &Path, to: &Path, files: &[AuthFile]) -> std::io::Result<Self> {
         let mut copied = Vec::new();
+        // A command writes here: nothing in it is followed.
+        let home = SafeDir::open(to)?;
         for file in files {
             let Some(bytes) = plain_file(&from.join(&file.path)) else { continue };
-            write_private(&to.join(&file.path), &bytes)?;
+            home.write_with(&file.path, &bytes, 0o600)?;
             copied.push((file.clone(), bytes));
         }
         Ok(Self { from: from.to_owned(), to: to.to_owned(), files: Mutex::new(copied) })
@@ -94,9 +97,9 @@ impl Logins {
     pub(super) fn copy_back(&self) {
         let Ok(mut files) = self.files.lock() else { return };
         for (file, known) in files.iter_mut().filter(|(file, _)| file.renewed) {
-            let (ours, theirs) = (self.from.join(&file.path), self.to.join(&file.path));
-            let Some(new) = plain_file(&theirs) else { continue };
-            if renew(&ours, known, &new) {
+            let read = |home: SafeDir| home.read(&file.path, Links::Refused, MOST + 1);
+            let Ok(new) = SafeDir::open(&self.to).and_then(read) else { continue };
+            if new.len() as u64 <= MOST && renew(&self.from.join(&file.path), known, &new) {
                 *known = new;
             }
         }
@@ -174,6 +177,17 @@ mod tests {
         std::os::unix::fs::symlink("/etc/hostname", run.path().join(".claude/.credentials.json")).unwrap();
         logins.copy_back();
         assert_eq!(get(".claude/.credentials.json"), "{\"a\":2}");
+        // Neither is one behind a folder that leads elsewhere, and nothing is written there.
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::remove_dir_all(run.path().join(".claude")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), run.path().join(".claude")).unwrap();
+        fs::write(elsewhere.path().join(".credentials.json"), "{\"a\":7}").unwrap();
+        logins.copy_back();
+        assert_eq!(get(".claude/.credentials.json"), "{\"a\":2}");
+        Logins::copy_in(user.path(), run.path(), &auth_files("claude")).unwrap_err();
+        assert_eq!(fs::read_to_string(elsewhere.path().join(".credentials.json")).unwrap(), "{\"a\":7}");
+        fs::remove_file(run.path().join(".claude")).unwrap();
+        put(run.path(), ".claude/.credentials.json", "{\"a\":2}");
         // The user has logged in anew meanwhile: that one stays.
         put(user.path(), ".claude/.credentials.json", "{\"a\":9}");
         fs::remove_file(run.path().join(".claude/.credentials.json")).unwrap();

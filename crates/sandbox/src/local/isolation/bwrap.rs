@@ -115,5 +115,10 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     }
     args.at("--chdir", view.cwd);
     args.plain(&["--", PROGRAM, "__inside", "--first"]);
+    let own = ["/dev", "/proc", "/tmp", "/var/tmp"].map(Path::new).into_iter().chain([view.root, view.home]);
+    let allowed = git.mounts.iter().filter(|(_, writable)| *writable).map(|(path, _)| path);
+    for place in own.chain(spec.writable.iter().chain(allowed).map(PathBuf::as_path)) {
+        args.at("--writable", place);
+    }
     (args.0, git)
 }

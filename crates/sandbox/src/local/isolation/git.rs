@@ -4,6 +4,7 @@
 //! whatever else is allowed, and the folder is a mount of its own: a mount cannot be renamed, so no other folder takes its place.
 
 use super::GitAccess;
+use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,26 +20,33 @@ pub(super) struct GitMounts {
 /// What of git's own folder only the user may change.
 const PROTECTED: [&str; 5] = ["hooks", "config", "config.worktree", "info", "modules"];
 
-/// What to mount for the workspace `root`.
+/// More than `HEAD` or `gitdir` holds.
+const TEXT_MAX: u64 = 64 * 1024;
+
+/// What to mount for the workspace `root`. An earlier command may have put a link where a folder of git's was: a mount would
+/// follow it, so whatever is not a file or folder of its own place is left out.
 pub(super) fn mounts(root: &Path, access: GitAccess) -> GitMounts {
     let dot = root.join(".git");
     let Ok(kind) = fs::symlink_metadata(&dot) else { return GitMounts::default() };
     let mut git = GitMounts::default();
     if kind.is_dir() {
-        // Missing folders are made: what does not exist cannot be protected.
+        let Ok(folder) = SafeDir::open(&dot) else { return git };
+        // Missing folders are made: what does not exist cannot be protected. What else stands there goes.
         for name in ["hooks", "info"] {
-            fs::create_dir_all(dot.join(name)).ok();
+            if folder.create_folder(name).is_err() && folder.remove(name).is_ok() {
+                folder.create_folder(name).ok();
+            }
         }
-        git.add(&dot, true);
-        git.protect(&dot);
+        git.mounts.push((dot.clone(), true));
+        git.protect(&folder);
         git.unwanted = ["commondir", "config.worktree"]
-            .map(|n| dot.join(n))
             .into_iter()
-            .filter(|p| !p.exists())
+            .filter(|name| folder.facts(name).is_err())
+            .map(|name| dot.join(name))
             .collect();
     } else if kind.is_file() {
-        git.add(&dot, false);
-        if let Some((own, common)) = worktree(&dot) {
+        git.mounts.push((dot.clone(), false));
+        if let Some((own, common)) = worktree(root) {
             git.worktree(&own, &common, access);
         }
     }
@@ -46,39 +54,38 @@ pub(super) fn mounts(root: &Path, access: GitAccess) -> GitMounts {
 }
 
 impl GitMounts {
-    fn add(&mut self, path: &Path, writable: bool) {
-        if path.exists() {
-            self.mounts.push((path.to_owned(), writable));
+    /// Mounts `path` below `folder`, if it is a file or folder and no link leads there.
+    fn add(&mut self, folder: &SafeDir, path: impl AsRef<Path>, writable: bool) {
+        let path = path.as_ref();
+        if folder.facts(path).is_ok_and(|facts| matches!(facts.kind, Kind::File | Kind::Folder)) {
+            self.mounts.push((folder.path().join(path), writable));
         }
     }
 
-    fn protect(&mut self, folder: &Path) {
+    fn protect(&mut self, folder: &SafeDir) {
         for name in PROTECTED {
-            self.add(&folder.join(name), false);
+            self.add(folder, name, false);
         }
     }
 
-    fn worktree(&mut self, own: &Path, common: &Path, access: GitAccess) {
-        self.add(common, false);
+    fn worktree(&mut self, own: &SafeDir, common: &SafeDir, access: GitAccess) {
+        self.mounts.push((common.path().to_owned(), false));
         if access == GitAccess::ReadOnly {
             return;
         }
-        self.add(&common.join("objects"), true);
-        self.add(&common.join("objects/info"), false);
-        self.add(own, true);
+        self.add(common, "objects", true);
+        self.add(common, "objects/info", false);
+        self.mounts.push((own.path().to_owned(), true));
         for name in ["commondir", "gitdir", "config.worktree"] {
-            self.add(&own.join(name), false);
+            self.add(own, name, false);
         }
         // Only where the run's branch stands: the folder of its name. Git makes a lock beside it and then renames that.
-        let head = fs::read_to_string(own.join("HEAD")).unwrap_or_default();
-        let Some(branch) = head.trim().strip_prefix("ref: ") else { return };
-        if branch.split('/').any(|part| part == ".." || part.is_empty()) {
-            return;
-        }
-        for base in [common.to_owned(), common.join("logs")] {
-            if let Some(folder) = base.join(branch).parent() {
-                fs::create_dir_all(folder).ok();
-                self.add(folder, true);
+        let head = own.read_text("HEAD", Links::Refused, TEXT_MAX).unwrap_or_default();
+        let Some(branch) = head.trim().strip_prefix("ref: refs/heads/") else { return };
+        for base in ["refs/heads", "logs/refs/heads"] {
+            let branch = Path::new(base).join(branch);
+            if let Some(folder) = branch.parent().filter(|folder| common.create_folder(folder).is_ok()) {
+                self.add(common, folder, true);
             }
         }
     }
@@ -103,16 +110,26 @@ pub fn tidy_git(root: &Path) {
     }
 }
 
-/// A worktree's own git folder and the one it shares.
-fn worktree(dot: &Path) -> Option<(PathBuf, PathBuf)> {
-    let text = fs::read_to_string(dot).ok()?;
-    let own = Path::new(text.trim().strip_prefix("gitdir: ")?);
-    let own = dot.parent()?.join(own).canonicalize().ok()?;
-    let common = match fs::read_to_string(own.join("commondir")) {
-        Ok(text) => own.join(text.trim()).canonicalize().ok()?,
-        Err(_) => own.clone(),
+/// A worktree's own git folder and the one it shares. The folder must name the worktree in turn: else somebody has made
+/// `.git` name another repo.
+fn worktree(root: &Path) -> Option<(SafeDir, SafeDir)> {
+    let text = SafeDir::open(root).ok()?.read_text(".git", Links::Refused, TEXT_MAX).ok()?;
+    let own = root.join(text.trim().strip_prefix("gitdir: ")?).canonicalize().ok()?;
+    let own = SafeDir::open(own).ok()?;
+    let common = match own.read_text("commondir", Links::Refused, TEXT_MAX) {
+        Ok(text) => own.path().join(text.trim()).canonicalize().ok()?,
+        Err(_) => own.path().to_owned(),
     };
-    Some((own, common))
+    if common != own.path() {
+        let back = own.read_text("gitdir", Links::Refused, TEXT_MAX).ok()?;
+        let back = own.path().join(back.trim());
+        let same =
+            |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+        if !same(back.parent()?, root) {
+            return None;
+        }
+    }
+    Some((own, SafeDir::open(common).ok()?))
 }
 
 /// Takes away what a command has put into git's folder to redirect it.

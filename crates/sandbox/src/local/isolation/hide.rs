@@ -72,9 +72,10 @@ pub(super) fn sockets(hidden: &[PathBuf], shown: &[&Path]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = text
         .lines()
         .filter_map(|line| {
-            let mut words = line.split_ascii_whitespace();
-            (words.nth(3)? == LISTENS).then_some(())?;
-            words.nth(3).filter(|path| path.starts_with('/')).map(PathBuf::from)
+            (field(line, 3)?.0 == LISTENS).then_some(())?;
+            // The rest of the line, whatever is in it.
+            let path = field(line, 6)?.1;
+            path.starts_with('/').then(|| PathBuf::from(path))
         })
         .filter_map(|path| path.canonicalize().ok())
         .filter(|path| {
@@ -87,6 +88,15 @@ pub(super) fn sockets(hidden: &[PathBuf], shown: &[&Path]) -> Vec<PathBuf> {
     found.sort();
     found.dedup();
     found
+}
+
+/// The field of a number in a line, and what comes after it and one space.
+fn field(line: &str, number: usize) -> Option<(&str, &str)> {
+    let mut rest = line.trim_start();
+    for _ in 0..number {
+        rest = rest.split_once(' ')?.1.trim_start();
+    }
+    Some(rest.split_once(' ').unwrap_or((rest, "")))
 }
 
 /// Homes of people that are not below `/home`.

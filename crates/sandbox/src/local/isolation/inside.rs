@@ -5,6 +5,7 @@
 use super::limits::Limits;
 use super::seccomp::{self, Network};
 use super::{landlock, landlock::Rules};
+use crate::local::again::BEGUN;
 use crate::local::egress::bridge;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
@@ -32,6 +33,8 @@ struct Inside {
     processes: u64,
     file_size: u64,
     rules: Option<Rules>,
+    /// The only places where files can be written, where the mounts alone do not say so.
+    writable: Vec<PathBuf>,
     command: Vec<OsString>,
 }
 
@@ -80,6 +83,7 @@ impl Inside {
                 "--file-size" => inside.file_size = number()?,
                 "--read" => inside.rules.get_or_insert_default().read.push(value.into()),
                 "--write" => inside.rules.get_or_insert_default().write.push(value.into()),
+                "--writable" => inside.writable.push(value.into()),
                 "--connect" => inside.rules.get_or_insert_default().connect.push(port()?),
                 _ => return None,
             }
@@ -99,6 +103,9 @@ impl Inside {
         if let Some(rules) = &self.rules {
             landlock::put_on(rules)?;
         }
+        if !self.writable.is_empty() {
+            landlock::limit_writes(&self.writable)?;
+        }
         let network = if self.first { Network::Namespace } else { Network::Shared };
         seccomp::put_on(network).map_err(|error| format!("system calls cannot be filtered: {error}"))?;
         if let Some(socket) = &self.bridge {
@@ -107,6 +114,7 @@ impl Inside {
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).ok();
         let [program, args @ ..] = self.command.as_slice() else { return Ok(NOT_RUN) };
+        std::io::stderr().write_all(BEGUN).ok();
         let mut command = Command::new(program);
         command.args(args);
         if !self.first {

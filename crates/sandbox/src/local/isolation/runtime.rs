@@ -70,6 +70,12 @@ impl Runtime {
                 .map_err(|error| broken(&format!("`{}`", path.display()), error))
         };
         let (run_home, temporary) = (spec.folder.join("home"), spec.folder.join("tmp"));
+        // What a process that was killed has left there, a command may have written.
+        for path in [&run_home, &temporary] {
+            if fs::remove_file(path).is_err() {
+                remove_tree(path);
+            }
+        }
         folder(&run_home)?;
         if kind == Kind::Landlock {
             folder(&temporary)?;
