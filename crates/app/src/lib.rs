@@ -25,6 +25,7 @@ pub mod now;
 mod older;
 pub mod phrases;
 pub mod providers;
+mod repo_file;
 mod report;
 mod request;
 mod resume;

@@ -366,20 +366,19 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
 
 /// Puts the progress of the last run of a folder to its record, and where people look for it.
 fn keep_progress(dir: &RalphDir, last: &Registration) {
-    let (progress, shown) = (dir.join("progress.md"), dir.run(&last.run_id));
-    let meta = std::fs::symlink_metadata(&progress);
-    if !meta.is_ok_and(|meta| meta.is_file()) {
-        return;
-    }
+    // A larger one is none that a person reads.
+    const PROGRESS_MAX: u64 = 8 * 1024 * 1024;
+    let Some(progress) = dir.read("progress.md", PROGRESS_MAX) else { return };
     let kept = last.run_dir().path().join("progress.md");
-    if std::fs::copy(&progress, &kept).is_err() {
+    if ralph_journal::artifacts::write_atomic(&kept, &progress).is_err() {
         return;
     }
+    let shown = dir.run(&last.run_id);
     let is_copy = std::fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_dir());
     if is_copy && shown.path() != last.run_dir().path() {
-        let _ = std::fs::copy(&kept, shown.path().join("progress.md"));
+        let _ = dir.write(&format!("runs/{}/progress.md", last.run_id), &progress);
     }
-    let _ = std::fs::remove_file(&progress);
+    let _ = dir.remove("progress.md");
 }
 
 /// The latest run that works, or worked, in this folder itself, but for one that is just being made.

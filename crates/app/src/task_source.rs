@@ -2,6 +2,7 @@
 
 use crate::error::AppError;
 use crate::find;
+use crate::repo_file;
 use ralph_domain::dialect::{Dialect, TaskTexts, detect_text, names};
 use ralph_domain::lint;
 use std::io::ErrorKind;
@@ -109,16 +110,11 @@ fn text_of(path: &Path) -> Result<Option<String>, AppError> {
     let failed = |e: &std::io::Error| {
         AppError::usage(format!("cannot read `{}`: {e}", path.display())).hint("name a file that can be read")
     };
-    match std::fs::metadata(path) {
-        // A pipe or a device would make the reader wait for ever.
-        Ok(meta) if !meta.is_file() => {
-            return Err(AppError::usage(format!("`{}` is no plain file", path.display())));
-        }
-        Ok(_) => {}
+    let bytes = match repo_file::read(path) {
+        Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(failed(&e)),
-    }
-    let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
+    };
     String::from_utf8(bytes).map(Some).map_err(|_| {
         AppError::usage(format!("`{}` is not UTF-8 text", path.display())).hint("save it as UTF-8")
     })

@@ -6,9 +6,8 @@ use crate::handover;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::names;
 use ralph_git::Repo;
-use ralph_journal::artifacts;
 use ralph_journal::layout::RalphDir;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An issue that a run works on.
 pub struct Issue {
@@ -60,10 +59,7 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
         true => body.trim_start().to_owned(),
         false => format!("# {}\n\n{}\n\n(from {})\n", issue.title.trim(), body.trim(), issue.url),
     };
-    let file = PathBuf::from(format!(".ralph/issues/{number}.md"));
-    let dir = RalphDir::of(&origin.top).join("issues");
-    std::fs::create_dir_all(&dir)
-        .map_err(|e| AppError::environment(format!("cannot make the folder `{}`: {e}", dir.display())))?;
-    artifacts::write_atomic(&origin.top.join(&file), text.as_bytes())?;
-    Ok(Issue { number, title: issue.title, file })
+    let file = format!("issues/{number}.md");
+    RalphDir::of(&origin.top).write(&file, text.as_bytes())?;
+    Ok(Issue { number, title: issue.title, file: Path::new(".ralph").join(file) })
 }

@@ -4,6 +4,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::lint::lint_task;
+use crate::repo_file;
 use crate::task_source;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
@@ -11,7 +12,6 @@ use ralph_domain::dialect::{self, Dialect, ModelChoice, TaskFile};
 use ralph_domain::id::Digest;
 use ralph_domain::lint::Diagnostic;
 use ralph_domain::spec::Task;
-use ralph_journal::artifacts;
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
 
@@ -94,12 +94,9 @@ pub fn plain(task: Task) -> ChosenTask {
 /// Keeps a text below `.ralph/` of the repo at `top` as a task file, and returns its name there.
 pub fn keep_text(top: &Path, text: &str) -> Result<PathBuf, AppError> {
     let kind = if text.trim_start().starts_with('{') { "json" } else { "md" };
-    let file = PathBuf::from(format!(".ralph/tasks/{}.{kind}", Digest::of(text.as_bytes()).short()));
-    let dir = RalphDir::of(top).join("tasks");
-    std::fs::create_dir_all(&dir)
-        .map_err(|e| AppError::environment(format!("cannot make the folder `{}`: {e}", dir.display())))?;
-    artifacts::write_atomic(&top.join(&file), text.as_bytes())?;
-    Ok(file)
+    let file = format!("tasks/{}.{kind}", Digest::of(text.as_bytes()).short());
+    RalphDir::of(top).write(&file, text.as_bytes())?;
+    Ok(Path::new(".ralph").join(file))
 }
 
 /// The one task file of a folder.
@@ -115,7 +112,7 @@ fn find(folder: &Path) -> Result<PathBuf, AppError> {
 
 fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
     let path = folder.join(name);
-    let bytes = std::fs::read(&path).map_err(|e| {
+    let bytes = repo_file::read(&path).map_err(|e| {
         AppError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
             .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`")
     })?;

@@ -4,6 +4,7 @@
 use ralph_domain::id::Digest;
 use ralph_domain::protect::covers;
 use ralph_evidence::weakened::is_test_source;
+use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -52,31 +53,34 @@ impl Watched {
 
     fn digests(&self) -> (BTreeMap<String, Digest>, Vec<String>) {
         let (mut files, mut links_out) = (BTreeMap::new(), Vec::new());
-        let mut open = vec![String::new()];
+        let mut open = vec![PathBuf::from(".")];
         let mut seen = 0;
+        let Ok(root) = SafeDir::open(&self.root) else { return (files, links_out) };
         while let Some(folder) = open.pop() {
-            for entry in std::fs::read_dir(self.root.join(&folder)).into_iter().flatten().flatten() {
+            for entry in root.entries(&folder, ENTRIES_MAX).unwrap_or_default() {
                 seen += 1;
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-                let Ok(kind) = entry.file_type() else { continue };
+                let name = entry.name.to_string_lossy().into_owned();
+                let real = folder.join(&entry.name);
+                let real = real.strip_prefix(".").unwrap_or(&real).to_owned();
+                let path = real.to_string_lossy().into_owned();
                 if seen > ENTRIES_MAX || path == ".git" {
                     continue;
                 }
-                if kind.is_symlink() {
-                    let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                if entry.kind == Kind::Link {
+                    let target = root.read_link(&real).unwrap_or_default();
                     if leads_out(&path, &target) {
                         links_out.push(path.clone());
                     }
                     if covers(&self.patterns, &path) || is_test_source(&path) {
                         files.insert(path, Digest::of(target.as_os_str().as_encoded_bytes()));
                     }
-                } else if kind.is_dir() {
+                } else if entry.kind == Kind::Folder {
                     if !is_installed(&name) {
-                        open.push(path);
+                        open.push(real);
                     }
                 } else if covers(&self.patterns, &path) || is_test_source(&path) {
-                    files.insert(path, digest(&entry.path()));
+                    let digest = digest(&root, &real);
+                    files.insert(path, digest);
                 }
             }
         }
@@ -85,12 +89,12 @@ impl Watched {
     }
 }
 
-fn digest(path: &Path) -> Digest {
-    let size = std::fs::symlink_metadata(path).map_or(0, |m| m.len());
-    if size > FILE_MAX {
-        return Digest::of(format!("size {size}").as_bytes());
+fn digest(root: &SafeDir, path: &Path) -> Digest {
+    match root.facts(path) {
+        Ok(facts) if facts.kind != Kind::File => Digest::of(b"no file"),
+        Ok(facts) if facts.length > FILE_MAX => Digest::of(format!("size {}", facts.length).as_bytes()),
+        _ => Digest::of(&root.read(path, Links::Refused, FILE_MAX).unwrap_or_default()),
     }
-    Digest::of(&std::fs::read(path).unwrap_or_default())
 }
 
 /// Whether a link at `path` leads out of the folder that the path is relative to.

@@ -134,7 +134,11 @@ impl Driver {
                     let path = Path::new(&below).join(file).display().to_string();
                     let Some(old) = self.workspace.file_at(&subject.baseline.head, &path)? else { continue };
                     let old = test_command::definition(file, &String::from_utf8_lossy(&old), &named.name);
-                    let now = std::fs::read_to_string(folder.join(&path)).unwrap_or_default();
+                    let now = ralph_safe_fs::SafeDir::open(folder)
+                        .and_then(|folder| {
+                            folder.read_text(&path, ralph_safe_fs::Links::Inside, DEFINITIONS_MAX)
+                        })
+                        .unwrap_or_default();
                     let now = test_command::definition(file, &now, &named.name);
                     if let Some(old) = old.filter(|old| now.as_ref() != Some(old)) {
                         found.push(format!(
@@ -397,6 +401,9 @@ impl Driver {
         Ok(())
     }
 }
+
+/// A file with definitions of checks is not larger.
+const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
 
 /// What a command changed in the checkout that it must not.
 fn meddled(watched: &Watched, who: &str, found: &mut ProofFindings) {
