@@ -8,9 +8,6 @@ use ralph_domain::config::{AgentConfig, OutputFormat, PromptMode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Raised whenever a preset's command line changes, so that a written configuration can be told from a newer preset.
-pub const PRESET_VERSION: u32 = 2;
-
 /// The names of all presets, in the order in which they are offered.
 pub const NAMES: [&str; 5] = ["claude", "codex", "gemini", "opencode", "qwen"];
 

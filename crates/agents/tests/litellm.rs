@@ -155,9 +155,9 @@ fn request(stream: bool) -> ModelRequest {
 
 /// Remembers waits and ends the first.
 #[derive(Default)]
-struct Ear(Vec<Duration>);
+struct WaitSink(Vec<Duration>);
 
-impl ModelSink for Ear {
+impl ModelSink for WaitSink {
     fn text(&mut self, _: &str) {}
     fn waiting(&mut self, wait: Duration, _: &str) {
         self.0.push(wait);
@@ -210,10 +210,10 @@ fn a_real_litellm_proxy_is_an_endpoint_like_any_other() {
 
     // Troubles keep their meaning.
     let again = Profile { max_retries: Some(1), ..proxy.profile(Wire::OpenaiChat, "limited") };
-    let mut ear = Ear::default();
-    let limited = client(master()).call(&again, &request(false), &mut ear).unwrap_err();
+    let mut sink = WaitSink::default();
+    let limited = client(master()).call(&again, &request(false), &mut sink).unwrap_err();
     assert_eq!(limited.kind, ModelErrorKind::Stopped(StopCause::Cancelled), "{limited:?}");
-    assert_eq!(ear.0, [Duration::from_secs(1)], "the provider's wait comes through");
+    assert_eq!(sink.0, [Duration::from_secs(1)], "the provider's wait comes through");
     let kind = |result: Result<ModelReply, ModelError>| result.unwrap_err().kind;
     assert_eq!(kind(proxy.call(Wire::OpenaiChat, "overloaded", false)), ModelErrorKind::Overloaded);
     assert_eq!(kind(proxy.call(Wire::Anthropic, "overloaded", true)), ModelErrorKind::Overloaded);

@@ -72,7 +72,7 @@ fn seen(server: &ModelServer, wire: Wire, scenario: &str) -> Vec<SeenRequest> {
 
 /// Remembers everything; ends the call after a number of polls.
 #[derive(Default)]
-struct Ear {
+struct RecordingSink {
     text: String,
     waits: Vec<Duration>,
     reasons: Vec<String>,
@@ -81,7 +81,7 @@ struct Ear {
     ends_waits: bool,
 }
 
-impl ModelSink for Ear {
+impl ModelSink for RecordingSink {
     fn text(&mut self, piece: &str) {
         self.text.push_str(piece);
     }
@@ -114,11 +114,11 @@ fn text_tokens_and_stop_reasons_come_back_on_every_wire() {
     server.script("cut", Script::turns([Turn::from(Action::text("Half")).with_stop(Stop::MaxTokens)]));
     server.script("no", Script::turns([Turn::from(Action::text("I cannot.")).with_stop(Stop::Refusal)]));
     each(|wire, stream| {
-        let mut ear = Ear::default();
+        let mut sink = RecordingSink::default();
         let profile = profile(&server, wire, "say");
-        let reply = client().call(&profile, &request(stream), &mut ear).unwrap();
+        let reply = client().call(&profile, &request(stream), &mut sink).unwrap();
         assert_eq!(reply.text(), "Good morning, Zoë.", "{wire:?} {stream}");
-        assert_eq!(ear.text, reply.text(), "{wire:?} {stream}");
+        assert_eq!(sink.text, reply.text(), "{wire:?} {stream}");
         assert_eq!((reply.stop, reply.tries), (StopReason::EndTurn, 1), "{wire:?} {stream}");
         let want = match wire {
             Wire::Anthropic => Tokens { input: 1200, output: 40, cached: 800, cache_write: 300 },
@@ -315,9 +315,9 @@ fn troubles_that_pass_are_tried_again() {
             let scenario = format!("{name}-{stream}");
             let script = Script::turns([Action::text("A long enough answer to be cut in its middle.")]);
             server.script(&scenario, script.with_fault(Fault::times(kind.clone(), 2)));
-            let mut ear = Ear::default();
+            let mut sink = RecordingSink::default();
             let profile = profile(&server, wire, &scenario);
-            let reply = client().call(&profile, &request(stream), &mut ear);
+            let reply = client().call(&profile, &request(stream), &mut sink);
             let reply = reply.unwrap_or_else(|e| panic!("{name} {wire:?} {stream}: {e:?}"));
             assert_eq!(reply.tries, 3, "{name} {wire:?} {stream}");
             assert_eq!(
@@ -326,10 +326,10 @@ fn troubles_that_pass_are_tried_again() {
                 "{name} {wire:?} {stream}"
             );
             // Before Gemini's error inside a stream comes the beginning of another answer, which stays said.
-            let heard = ear.text.strip_prefix("I \n").filter(|_| name == "event" && wire == Wire::Gemini);
-            let heard = heard.unwrap_or(&ear.text);
+            let heard = sink.text.strip_prefix("I \n").filter(|_| name == "event" && wire == Wire::Gemini);
+            let heard = heard.unwrap_or(&sink.text);
             assert_eq!(heard, reply.text(), "nothing is said twice: {name} {wire:?} {stream}");
-            assert_eq!(ear.waits.len(), 2, "{name} {wire:?} {stream}");
+            assert_eq!(sink.waits.len(), 2, "{name} {wire:?} {stream}");
         });
     }
 }
@@ -375,22 +375,22 @@ fn quota_that_is_used_up_is_billing_where_the_provider_says_so() {
 fn a_named_wait_is_obeyed_and_a_long_one_is_handed_on() {
     let server = ModelServer::start().unwrap();
     for wire in WIRES {
-        let mut ear = Ear { ends_waits: true, ..Ear::default() };
+        let mut sink = RecordingSink { ends_waits: true, ..RecordingSink::default() };
         let profile = profile(&server, wire, "rl429");
-        let error = client().call(&profile, &request(true), &mut ear).unwrap_err();
+        let error = client().call(&profile, &request(true), &mut sink).unwrap_err();
         assert_eq!(
             error.kind,
             ModelErrorKind::Stopped(StopCause::Cancelled),
             "{wire:?}: the wait was ended at once"
         );
-        assert_eq!(ear.waits, [Duration::from_secs(1)], "{wire:?}: exactly what the server named");
-        assert!(ear.reasons[0].contains("429"), "{:?}", ear.reasons);
-        let mut ear = Ear::default();
+        assert_eq!(sink.waits, [Duration::from_secs(1)], "{wire:?}: exactly what the server named");
+        assert!(sink.reasons[0].contains("429"), "{:?}", sink.reasons);
+        let mut sink = RecordingSink::default();
         let error =
-            client().call(&self::profile(&server, wire, "rl429long"), &request(true), &mut ear).unwrap_err();
+            client().call(&self::profile(&server, wire, "rl429long"), &request(true), &mut sink).unwrap_err();
         let hour = Some(Duration::from_secs(3600));
         assert_eq!(error.kind, ModelErrorKind::RateLimited { retry_after: hour }, "{wire:?}");
-        assert!(ear.waits.is_empty(), "an hour is not slept out");
+        assert!(sink.waits.is_empty(), "an hour is not slept out");
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Environment {
     named: Option<PathBuf>,
     /// The program itself.
     program: Option<PathBuf>,
-    /// Through which face people act.
+    /// Through which face people act, for the journal: `cli` or `library`.
     face: &'static str,
 }
 
@@ -46,13 +46,6 @@ impl Environment {
     #[must_use]
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.named = Some(program.into());
-        self
-    }
-
-    /// The same for another face: what the journal says people acted through (`cli`, `web`, …).
-    #[must_use]
-    pub fn with_face(mut self, face: &'static str) -> Self {
-        self.face = face;
         self
     }
 

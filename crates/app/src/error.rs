@@ -35,6 +35,8 @@ impl ErrorKind {
 pub struct AppError {
     /// How it ends the process.
     pub kind: ErrorKind,
+    /// The code in JSON results, where it says more than the kind.
+    pub code: Option<ErrorCode>,
     /// What failed, on what.
     pub message: String,
     /// The likely cause or the last lines of evidence.
@@ -46,7 +48,7 @@ pub struct AppError {
 impl AppError {
     /// Wrong use or bad input.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Usage, message: message.into(), cause: None, hint: None }
+        Self { kind: ErrorKind::Usage, code: None, message: message.into(), cause: None, hint: None }
     }
     /// The environment cannot do it.
     pub fn environment(message: impl Into<String>) -> Self {
@@ -68,6 +70,12 @@ impl AppError {
         self.cause = Some(cause.into());
         self
     }
+    /// With a code that says more than the kind, for JSON results.
+    #[must_use]
+    pub fn code(mut self, code: ErrorCode) -> Self {
+        self.code = Some(code);
+        self
+    }
     /// What to do, where nothing better is known by the kind of error alone.
     pub fn next(&self) -> &str {
         let known = match self.kind {
@@ -81,11 +89,11 @@ impl AppError {
     }
     /// The error as JSON results carry it.
     pub fn to_run_error(&self) -> RunError {
-        let code = match self.kind {
+        let code = self.code.unwrap_or(match self.kind {
             ErrorKind::Usage => ErrorCode::InvalidInput,
             ErrorKind::NeedsPerson => ErrorCode::NeedsHuman,
             ErrorKind::Environment => ErrorCode::SandboxInitFailed,
-        };
+        });
         RunError {
             code,
             message: match &self.cause {
@@ -106,7 +114,8 @@ impl From<JournalError> for AppError {
             JournalError::Tampered { .. } => ErrorKind::NeedsPerson,
             _ => ErrorKind::Environment,
         };
-        Self { kind, hint: error.hint(), message: error.to_string(), cause: None }
+        let code = (kind == ErrorKind::Environment).then_some(ErrorCode::StorageFailed);
+        Self { kind, code, hint: error.hint(), message: error.to_string(), cause: None }
     }
 }
 
@@ -163,5 +172,20 @@ impl From<ralph_git::Error> for AppError {
     fn from(error: ralph_git::Error) -> Self {
         let hint = error.hint();
         Self { hint, ..Self::environment(error.to_string()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_an_error_says_what_failed_not_only_how_it_ends() {
+        let code = |error: AppError| error.to_run_error().code;
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let journal = JournalError::File { verb: "write", path: "events.jsonl".into(), source: full };
+        assert_eq!(code(journal.into()), ErrorCode::StorageFailed);
+        assert_eq!(code(AppError::environment("x")), ErrorCode::SandboxInitFailed);
+        assert_eq!(code(AppError::usage("x").code(ErrorCode::CloneFailed)), ErrorCode::CloneFailed);
     }
 }

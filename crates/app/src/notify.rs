@@ -7,7 +7,7 @@ use crate::request::NotifyRequest;
 use crate::settings;
 use ralph_domain::config::{NotifyConfig, NotifyKind, SLACK_VARIABLE};
 use ralph_domain::ports::Notifier;
-use ralph_notify::{Herald, heralds};
+use ralph_notify::ChannelNotifier;
 
 /// Reads one way to tell people: `slack`, `desktop`, `command:LINE` or `none`.
 pub fn parse(text: &str) -> Result<NotifyRequest, String> {
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<NotifyRequest, String> {
 }
 
 /// All who are to be told.
-pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Herald>, AppError> {
+pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<ChannelNotifier>, AppError> {
     if requests.contains(&NotifyRequest::Nobody) {
         return Ok(Vec::new());
     }
@@ -45,12 +45,12 @@ pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Heral
             configs.push((**config).clone());
         }
     }
-    Ok(heralds(&configs, vars))
+    Ok(ralph_notify::notifiers(&configs, vars))
 }
 
 /// The same, as a run takes them.
 pub fn notifiers(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Box<dyn Notifier>>, AppError> {
-    Ok(chosen(env, requests)?.into_iter().map(|herald| Box::new(herald) as Box<dyn Notifier>).collect())
+    Ok(chosen(env, requests)?.into_iter().map(|notifier| Box::new(notifier) as Box<dyn Notifier>).collect())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Batch {
     home: StateHome,
     program: PathBuf,
     jobs: usize,
-    lanes: Vec<BatchRun>,
+    runs: Vec<BatchRun>,
 }
 
 impl Batch {
@@ -62,40 +62,40 @@ impl Batch {
         let logs = home.path().join("many").join(std::process::id().to_string());
         std::fs::create_dir_all(&logs)
             .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
-        let lanes = requests.into_iter().enumerate().map(|(n, request)| BatchRun::new(request, &logs, n));
-        let lanes = lanes.collect();
-        Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), lanes })
+        let runs = requests.into_iter().enumerate().map(|(n, request)| BatchRun::new(request, &logs, n));
+        let runs = runs.collect();
+        Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), runs })
     }
 
     /// The tasks, in the order of their requests.
-    pub fn lanes(&self) -> &[BatchRun] {
-        &self.lanes
+    pub fn runs(&self) -> &[BatchRun] {
+        &self.runs
     }
 
     /// Whether every run has ended.
     pub fn is_over(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.code.is_some())
+        self.runs.iter().all(|run| run.code.is_some())
     }
 
     /// Looks at the running ones and starts the next where there is room. `now` is the time since the beginning.
     pub fn step(&mut self, now: Duration) -> Result<(), AppError> {
-        let running = self.lanes.iter().filter(|lane| lane.child.is_some()).count();
-        let waiting = self.lanes.iter_mut().find(|lane| lane.child.is_none() && lane.code.is_none());
+        let running = self.runs.iter().filter(|run| run.child.is_some()).count();
+        let waiting = self.runs.iter_mut().find(|run| run.child.is_none() && run.code.is_none());
         if let Some(next) = waiting.filter(|_| running < self.jobs) {
             next.start(&self.env, &self.program, now)?;
         }
-        self.lanes.iter_mut().for_each(BatchRun::poll);
+        self.runs.iter_mut().for_each(BatchRun::poll);
         Ok(())
     }
 
     /// Tells every run to end in good order, and starts no further one.
     pub fn cancel(&mut self) {
-        self.lanes.iter_mut().for_each(BatchRun::cancel);
+        self.runs.iter_mut().for_each(BatchRun::cancel);
     }
 
-    /// What is known of the run that a lane's process drives now.
-    pub fn state(&self, lane: &BatchRun) -> Option<RunState> {
-        let pid = lane.child.as_ref()?.id();
+    /// What is known of the run that a run's process drives now.
+    pub fn state(&self, run: &BatchRun) -> Option<RunState> {
+        let pid = run.child.as_ref()?.id();
         let entry = registry::all(&self.home).into_iter().rev().find(|entry| {
             lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
         })?;

@@ -110,7 +110,8 @@ fn ended(status: ExitStatus, home: &StateHome, log: &Log) -> Result<RunId, AppEr
         format!("the process of the run ended before it began ({status}): {last}")
     });
     let _ = std::fs::remove_file(&log.path);
-    Err(AppError { kind, message, cause: None, hint: said("hint") })
+    let code = serde_json::from_value(error["code"].clone()).ok();
+    Err(AppError { kind, code, message, cause: None, hint: said("hint") })
 }
 
 /// What the process of a run prints.

@@ -383,6 +383,7 @@ fn a_secret_in_the_work_never_leaves_the_machine() {
     let done =
         TestEnv::finish(env.ralph_command(&world.repo.dir, &args).env("MY_API_TOKEN", &secret)).exits(3);
     assert!(done.stderr.contains("MY_API_TOKEN") && !done.stderr.contains(&secret), "{}", done.stderr);
+    assert_eq!(done.json()["error"]["code"], "GIT_PUSH_FAILED");
     // Taken out again it is still in the history; once it is renewed, the old one is no secret any more.
     let again = |token: &str| {
         TestEnv::finish(env.ralph_command(&world.repo.dir, &["resume"]).env("MY_API_TOKEN", token))

@@ -146,6 +146,8 @@ fn a_clone_leaves_its_source_alone() {
     let refs = source.git(&["for-each-ref"]);
     let repo = TestRepo::with_task(&env);
     repo.stub(&format!("cat readme.txt\n{WORKER}"), CHECK);
+    let missing = repo.run(&["--clone", "no/such/repo"]).exits(4).json();
+    assert_eq!(missing["error"]["code"], "CLONE_FAILED", "{missing}");
     let run = repo.run(&["--clone", source.dir.to_str().unwrap()]).exits(0).json();
     assert_eq!(source.git(&["for-each-ref"]), refs);
     assert_eq!(source.git(&["status", "--porcelain"]), "");

@@ -20,23 +20,23 @@ case "$*" in
 esac
 "#;
 
-struct Bench {
+struct Fixture {
     env: TestEnv,
     bin: tempfile::TempDir,
 }
 
-impl Bench {
+impl Fixture {
     fn new(machines: &[&str]) -> Self {
         let bin = tempfile::tempdir().unwrap();
         let tool = bin.path().join("sbx");
         std::fs::write(&tool, STAND_IN).unwrap();
         std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::create_dir(bin.path().join("machines")).unwrap();
-        let bench = Self { env: TestEnv::new(RALPH), bin };
+        let fixture = Self { env: TestEnv::new(RALPH), bin };
         for machine in machines {
-            std::fs::write(bench.machine(machine), "").unwrap();
+            std::fs::write(fixture.machine(machine), "").unwrap();
         }
-        bench
+        fixture
     }
 
     fn machine(&self, name: &str) -> PathBuf {
@@ -54,7 +54,7 @@ impl Bench {
 
 #[test]
 fn only_ours_are_listed() {
-    let b = Bench::new(&["ralph-run-one", "somebody-elses"]);
+    let b = Fixture::new(&["ralph-run-one", "somebody-elses"]);
     let list = b.ralph(&["list", "--json"], None).exits(0).json();
     assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["sandboxes"][0]["id"], "ralph-run-one");
@@ -66,7 +66,7 @@ fn only_ours_are_listed() {
 
 #[test]
 fn a_provider_that_does_not_answer_is_named_and_hides_nothing() {
-    let b = Bench::new(&["ralph-run-one"]);
+    let b = Fixture::new(&["ralph-run-one"]);
     let list = b.ralph(&["list", "--json"], Some("unix:///nowhere/docker.sock")).exits(0).json();
     assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["problems"][0]["provider"], "docker");
@@ -75,7 +75,7 @@ fn a_provider_that_does_not_answer_is_named_and_hides_nothing() {
 
 #[test]
 fn one_is_removed_by_its_id_or_its_run_and_all_of_ours_at_once() {
-    let b = Bench::new(&["ralph-run-one", "ralph-run-two", "ralph-run-three", "somebody-elses"]);
+    let b = Fixture::new(&["ralph-run-one", "ralph-run-two", "ralph-run-three", "somebody-elses"]);
     b.ralph(&["rm", "ralph-run-one"], None).exits(0);
     b.ralph(&["rm", "two"], None).exits(0);
     assert!(!b.machine("ralph-run-one").exists() && !b.machine("ralph-run-two").exists());

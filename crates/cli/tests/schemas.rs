@@ -110,6 +110,7 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
         json!({ "agents": [{ "name": "a", "command_argv": ["a"], "x": 1 }] }),
         json!({ "agents": [{ "name": "a", "command_argv": ["a"], "timeout_seconds": 0 }] }),
         json!({ "verifiers": [{ "name": "t", "expect": { "file_exists": {} } }] }),
+        json!({ "verifiers": [{ "name": "t", "expect": { "file_exists": { "path": "a", "paht": "b" } } }] }),
         json!({ "completion": "never" }),
         json!({ "completion_promise": "<x>" }),
         json!({ "stuck_detection": { "treshold": 1 } }),
@@ -128,6 +129,23 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
     ] {
         ConfigFile::parse(&good.to_string()).unwrap();
         valid(&schema, &good);
+    }
+}
+
+#[test]
+fn the_defaults_that_the_schema_names_are_those_of_the_code() {
+    let usual = ConfigFile::default().resolve();
+    let schema = schema("config");
+    let named: Vec<_> = schema["properties"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(_, p)| p.get("default").is_some())
+        .collect();
+    assert!(named.len() > 10, "{named:?}");
+    for (key, property) in named {
+        let file = json!({ key: property["default"] }).to_string();
+        assert_eq!(ConfigFile::parse(&file).unwrap().resolve(), usual, "{file}");
     }
 }
 

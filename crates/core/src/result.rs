@@ -1,7 +1,7 @@
 //! The end of a run as one object, with the typed error that belongs to it.
 
 use crate::driver_parts::Driver;
-use ralph_domain::outcome::{EndReason, ErrorCode, RunError, RunResult};
+use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 use ralph_domain::state::RunState;
 
 impl Driver {
@@ -82,7 +82,9 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
             let need = state.people.needs_human.as_ref();
             let hint =
                 need.map_or_else(|| format!("`ralph resume {run}` goes on"), |n| n.answer(run.as_str()));
-            (ErrorCode::NeedsHuman, hint, true)
+            let publish = need.is_some_and(|need| need.reason == HumanReason::Publish);
+            let code = if publish { ErrorCode::GitPushFailed } else { ErrorCode::NeedsHuman };
+            (code, hint, true)
         }
         EndReason::Error if state.agents.dropped.is_empty() => {
             (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)

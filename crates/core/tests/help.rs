@@ -223,7 +223,7 @@ fn a_critic_may_be_another_agent_in_a_checkout_of_its_own() {
     assert!(
         machine
             .sandbox
-            .beside(std::path::Path::new("/workspace"))
+            .with_root(std::path::Path::new("/workspace"))
             .unwrap()
             .read(std::path::Path::new("vandalised.txt"))
             .unwrap()

@@ -138,11 +138,6 @@ impl GitWorkspace {
         &self.repo
     }
 
-    /// The patch of the last checkpoint that changed something, at most 4 MiB.
-    pub fn last_patch(&self) -> Option<&[u8]> {
-        self.session.as_ref()?.patch.as_ref().map(|p| p.bytes.as_slice())
-    }
-
     /// `refs/ralph/<run>/<name>`.
     pub(crate) fn own_ref(&self, name: &str) -> String {
         format!("refs/ralph/{}/{name}", self.run)

@@ -219,11 +219,6 @@ impl Journal {
         &self.places
     }
 
-    /// Whether there is a sealed copy to compare with.
-    pub fn is_sealed(&self) -> bool {
-        self.seal.is_some()
-    }
-
     /// Appends what happened. Secrets are taken out here, whoever wrote the event. Times never go backwards, even when
     /// the machine's clock does.
     pub fn append(&mut self, body: EventBody, at: Timestamp) -> Result<Event, JournalError> {

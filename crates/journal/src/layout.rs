@@ -42,14 +42,6 @@ impl RalphDir {
     pub fn active(&self) -> PathBuf {
         self.join("active.json")
     }
-    /// What happened, for people.
-    pub fn activity_log(&self) -> PathBuf {
-        self.join("activity.log")
-    }
-    /// What failed, for people and prompts.
-    pub fn errors_log(&self) -> PathBuf {
-        self.join("errors.log")
-    }
     /// Where a run is shown; its record, where that lies in here (an older layout).
     pub fn run(&self, run: &RunId) -> RunDir {
         RunDir(self.0.join("runs").join(run.as_str()))

@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(fs::read_to_string(outside.join("errors.log")).unwrap(), "SECRET");
         assert_eq!(dir.read_text("errors.log", 100), "one\n");
         // A file in it is.
-        fs::remove_file(dir.errors_log()).unwrap();
-        symlink(outside.join("errors.log"), dir.errors_log()).unwrap();
+        fs::remove_file(dir.join("errors.log")).unwrap();
+        symlink(outside.join("errors.log"), dir.join("errors.log")).unwrap();
         assert_eq!(dir.read("errors.log", 100), None);
         dir.append("errors.log", "two\n").unwrap();
         dir.write("state.json", b"{}").unwrap();
@@ -155,7 +155,12 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let dir = RalphDir::of(base.path());
         dir.append("activity.log", "first\n").unwrap();
-        fs::File::options().write(true).open(dir.activity_log()).unwrap().set_len(ROTATE_AT + 1).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(dir.join("activity.log"))
+            .unwrap()
+            .set_len(ROTATE_AT + 1)
+            .unwrap();
         dir.append("activity.log", "second\n").unwrap();
         assert_eq!(dir.read_text("activity.log", 100), "second\n");
         assert!(dir.join("activity.log.1").is_file());

@@ -1,7 +1,7 @@
 //! Any program of the user's: the message as JSON on stdin, and in `RALPH_NOTIFY_*` variables.
 
+use crate::channel::Channel;
 use crate::process;
-use crate::way::Way;
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::notify::heading;
 use ralph_domain::ports::Notification;
@@ -18,7 +18,7 @@ impl Command {
     }
 }
 
-impl Way for Command {
+impl Channel for Command {
     fn send(&self, message: &Notification) -> Result<(), String> {
         let told = [
             ("RALPH_NOTIFY_ID", message.id.clone()),

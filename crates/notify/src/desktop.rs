@@ -1,7 +1,7 @@
 //! A note on this machine's screen, by the program that desktops of free systems have for it.
 
+use crate::channel::Channel;
 use crate::process;
-use crate::way::Way;
 use ralph_domain::notify::{body, heading};
 use ralph_domain::ports::{Notification, Occasion};
 use ralph_domain::vars::Vars;
@@ -16,7 +16,7 @@ impl Desktop {
     }
 }
 
-impl Way for Desktop {
+impl Channel for Desktop {
     fn send(&self, message: &Notification) -> Result<(), String> {
         process::run(&argv(message), &self.vars, "").map_err(|why| match why.contains("cannot be started") {
             true => format!("{why}; Debian's package `libnotify-bin` has it"),

@@ -1,8 +1,8 @@
 //! Mail over a server that the user names.
 
+use crate::channel::{Channel, variable};
 use crate::mail_text::mail;
 use crate::smtp::{Login, Server};
-use crate::way::{Way, variable};
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;
@@ -27,7 +27,7 @@ impl Email {
     }
 }
 
-impl Way for Email {
+impl Channel for Email {
     fn send(&self, message: &Notification) -> Result<(), String> {
         self.server.deliver(&self.from, &self.to, &mail(message, &self.from, &self.to))
     }

@@ -1,7 +1,7 @@
 //! Slack and whatever takes its incoming webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
 
+use crate::channel::{Channel, proxy_settings, variable};
 use crate::http::Post;
-use crate::way::{Way, proxy_settings, variable};
 use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
 use ralph_domain::notify::{body, heading};
 use ralph_domain::ports::Notification;
@@ -24,7 +24,7 @@ impl Slack {
     }
 }
 
-impl Way for Slack {
+impl Channel for Slack {
     fn send(&self, message: &Notification) -> Result<(), String> {
         let text = format!("*{}*\n{}", escaped(&heading(message)), escaped(&body(message)));
         let body = serde_json::json!({ "text": text }).to_string();

@@ -4,9 +4,9 @@
 //! `sent_at` is part of what is signed. `X-Ralph-Delivery` stays the same when the same message comes again.
 #![allow(clippy::disallowed_methods, reason = "a message says when it was sent")]
 
+use crate::channel::{Channel, proxy_settings, variable};
 use crate::hmac::signature;
 use crate::http::Post;
-use crate::way::{Way, proxy_settings, variable};
 use ralph_domain::config::NotifyConfig;
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;
@@ -32,7 +32,7 @@ impl Webhook {
     }
 }
 
-impl Way for Webhook {
+impl Channel for Webhook {
     fn send(&self, message: &Notification) -> Result<(), String> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut value = serde_json::to_value(message).map_err(|e| e.to_string())?;

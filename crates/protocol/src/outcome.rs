@@ -145,11 +145,11 @@ pub enum ErrorCode {
     Stuck,
     /// A person is needed.
     NeedsHuman,
-    /// A managed process failed.
+    /// A managed process failed. No run ends with it: the agent is told and goes on.
     ProcessFailed,
-    /// The browser failed.
+    /// The browser failed. No run ends with it: the agent is told and goes on.
     BrowserFailed,
-    /// The push failed.
+    /// The result could not be pushed, or its pull request not be written.
     GitPushFailed,
     /// Every agent is refused by its provider.
     AuthFailed,

@@ -74,16 +74,49 @@ enum Parts {
     Inline,
 }
 
+fn derived<T: JsonSchema>(contract: Contract, parts: Parts) -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.contract = contract;
+    settings.inline_subschemas = parts == Parts::Inline;
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
 fn of<T: JsonSchema>(name: &'static str, title: &str, description: &str, parts: Parts) -> Published {
-    let make = |contract: Contract| {
-        let mut settings = SchemaSettings::draft2020_12();
-        settings.contract = contract;
-        settings.inline_subschemas = parts == Parts::Inline;
-        settings.into_generator().into_root_schema_for::<T>().to_value()
-    };
-    let written = make(Contract::Serialize);
-    let mut schema = make(Contract::Deserialize);
+    let written = derived::<T>(Contract::Serialize, parts);
+    let mut schema = derived::<T>(Contract::Deserialize, parts);
     drop_nulls(&mut schema, &written);
+    published(name, title, description, schema)
+}
+
+/// The schema of a file that people write: what is not said is left out, never `null`.
+pub fn file<T: JsonSchema>(name: &'static str, title: &str, description: &str) -> Published {
+    let mut schema = derived::<T>(Contract::Deserialize, Parts::Named);
+    for_files(&mut schema);
+    published(name, title, description, schema)
+}
+
+/// Takes `null` from every key, and the defaults that only repeat those of the keys below.
+fn for_files(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::Object(properties)) = map.get_mut("properties") {
+                for (_, property) in properties {
+                    without_null(property);
+                    if let Some(map) = property.as_object_mut()
+                        && map.get("default").is_some_and(Value::is_object)
+                    {
+                        map.remove("default");
+                    }
+                }
+            }
+            map.values_mut().for_each(for_files);
+        }
+        Value::Array(list) => list.iter_mut().for_each(for_files),
+        _ => {}
+    }
+}
+
+fn published(name: &'static str, title: &str, description: &str, mut schema: Value) -> Published {
     tidy(&mut schema);
     name_parts(&mut schema);
     let mut whole = Map::new();

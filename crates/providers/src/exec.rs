@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "the time of a command is measured here")]
 
 use crate::error::ProviderError;
-use crate::http::{Http, patient};
+use crate::http::{VendorClient, never_stop};
 use crate::machine::Machine;
 use crate::{paths, script};
 use base64::Engine as _;
@@ -24,9 +24,9 @@ const STDIN_MAX: u64 = 64 * 1024 * 1024;
 const END: Duration = Duration::from_secs(30);
 
 /// Where and for how long.
-pub(crate) struct Place<'a, M> {
+pub(crate) struct ExecContext<'a, M> {
     pub machine: &'a M,
-    pub http: &'a Http,
+    pub http: &'a VendorClient,
     pub root: &'a Path,
     pub orphan_after: Duration,
 }
@@ -40,11 +40,11 @@ enum Cut {
 }
 
 pub(crate) fn exec<M: Machine>(
-    place: &Place<'_, M>,
+    context: &ExecContext<'_, M>,
     request: &ExecRequest,
     sink: &mut dyn ExecSink,
 ) -> Result<ExecOutcome, SandboxError> {
-    let cwd = paths::inside(place.root, &request.cwd)?;
+    let cwd = paths::inside(context.root, &request.cwd)?;
     let program = request.argv.first().cloned().unwrap_or_default();
     let cannot = |reason: String| SandboxError::CannotStart { program: program.clone(), reason };
     if program.is_empty() {
@@ -66,7 +66,7 @@ pub(crate) fn exec<M: Machine>(
     let mut run = || -> Result<ExecOutcome, ProviderError> {
         let folder = script::folder(&token);
         if let Some(bytes) = &stdin {
-            place.machine.put(place.http, &format!("{folder}/stdin"), bytes, None)?;
+            context.machine.put(context.http, &format!("{folder}/stdin"), bytes, None)?;
         }
         let command = script::Command {
             token: &token,
@@ -75,9 +75,14 @@ pub(crate) fn exec<M: Machine>(
             env: &request.env,
             stdin: stdin.is_some(),
         };
-        place.machine.put(place.http, &format!("{folder}/run"), script::runner(&command).as_bytes(), None)?;
+        context.machine.put(
+            context.http,
+            &format!("{folder}/run"),
+            script::runner(&command).as_bytes(),
+            None,
+        )?;
         let mut running = Running {
-            place,
+            context,
             token: &token,
             started: Instant::now(),
             last_output: Instant::now(),
@@ -89,7 +94,7 @@ pub(crate) fn exec<M: Machine>(
     };
     let ran = run();
     // Whatever happened, nothing of it stays; where even this fails, the watch inside clears up.
-    let _ = place.machine.shell(place.http, &script::clear(&token), &mut patient);
+    let _ = context.machine.shell(context.http, &script::clear(&token), &mut never_stop);
     let outcome = ran?;
     if let ExecEnd::Exited(code @ (126 | 127)) = outcome.end {
         let look = format!(
@@ -97,7 +102,7 @@ pub(crate) fn exec<M: Machine>(
             script::quoted(&cwd),
             script::quoted(&program)
         );
-        match place.machine.shell(place.http, &look, &mut patient)?.code {
+        match context.machine.shell(context.http, &look, &mut never_stop)?.code {
             3 => return Err(cannot(format!("there is no folder `{}`", request.cwd.display()))),
             4 if code == 127 => return Err(cannot("there is no such program".into())),
             4 => return Err(cannot("it is not executable".into())),
@@ -144,7 +149,7 @@ enum Ended {
 }
 
 struct Running<'a, M> {
-    place: &'a Place<'a, M>,
+    context: &'a ExecContext<'a, M>,
     token: &'a str,
     started: Instant,
     last_output: Instant,
@@ -194,7 +199,7 @@ impl<M: Machine> Running<'_, M> {
         let mut script = script::wait(self.token, self.read[0], self.read[1]);
         if !self.launched {
             // The first wait starts it; saying so twice starts it once.
-            script = script::launch(self.token, self.place.orphan_after) + &script;
+            script = script::launch(self.token, self.context.orphan_after) + &script;
         }
         let asked = {
             let mut watch = || match request {
@@ -205,7 +210,7 @@ impl<M: Machine> Running<'_, M> {
                     ControlFlow::Continue(())
                 }
             };
-            self.place.machine.shell(self.place.http, &script, &mut watch)
+            self.context.machine.shell(self.context.http, &script, &mut watch)
         };
         let shell = match asked {
             Ok(shell) => shell,
@@ -214,7 +219,7 @@ impl<M: Machine> Running<'_, M> {
         };
         self.launched = true;
         let news =
-            news(&shell.out).map_err(|reason| self.place.http.garbled("wait for a command", reason))?;
+            news(&shell.out).map_err(|reason| self.context.http.garbled("wait for a command", reason))?;
         let mut all = true;
         for (index, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
             let bytes = &news.bytes[index];
@@ -231,8 +236,8 @@ impl<M: Machine> Running<'_, M> {
     /// Ends it: politely, then for good.
     fn cut(&mut self, grace: Duration, sink: &mut dyn ExecSink) -> Result<Ended, ProviderError> {
         for (signal, time) in [("TERM", grace), ("KILL", END)] {
-            let machine = self.place.machine;
-            machine.shell(self.place.http, &script::signal(self.token, signal), &mut || {
+            let machine = self.context.machine;
+            machine.shell(self.context.http, &script::signal(self.token, signal), &mut || {
                 let _ = sink.poll();
                 ControlFlow::Continue(())
             })?;
@@ -260,9 +265,9 @@ impl<M: Machine> Running<'_, M> {
 
     /// A sign that is refused (the vendor's longest time is reached) does not end the command: it goes on while it can.
     fn keep_alive(&mut self) {
-        if self.last_sign.elapsed() >= self.place.machine.keep_alive_every() {
+        if self.last_sign.elapsed() >= self.context.machine.keep_alive_every() {
             self.last_sign = Instant::now();
-            let _ = self.place.machine.keep_alive(self.place.http);
+            let _ = self.context.machine.keep_alive(self.context.http);
         }
     }
 

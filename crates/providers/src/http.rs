@@ -23,7 +23,7 @@ const ANSWER_MAX: usize = 300 * 1024 * 1024;
 pub(crate) type Watch<'a> = ralph_http::Watch<'a, ()>;
 
 /// Never ends a wait.
-pub(crate) fn patient() -> ControlFlow<()> {
+pub(crate) fn never_stop() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Body {
 
 /// One call.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct VendorRequest {
     /// What it is for, to follow "could not".
     pub what: String,
     pub method: Method,
@@ -50,7 +50,7 @@ pub(crate) struct Call {
     pub tries: u32,
 }
 
-impl Call {
+impl VendorRequest {
     pub fn new(what: impl Into<String>, method: Method, url: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -87,13 +87,13 @@ impl Call {
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct VendorResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl VendorResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -101,7 +101,7 @@ impl Answer {
 
 /// A connection of its own to one vendor.
 #[derive(Debug)]
-pub(crate) struct Http {
+pub(crate) struct VendorClient {
     vendor: &'static str,
     client: Client,
     proxy: ProxySettings,
@@ -110,7 +110,7 @@ pub(crate) struct Http {
     backoff: Duration,
 }
 
-impl Http {
+impl VendorClient {
     pub fn new(
         vendor: &'static str,
         secrets: Vec<String>,
@@ -137,15 +137,15 @@ impl Http {
     }
 
     /// Makes a call and reads its answer as JSON.
-    pub fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ProviderError> {
-        let answer = self.send(call, &mut patient)?;
+    pub fn json<T: DeserializeOwned>(&self, call: &VendorRequest) -> Result<T, ProviderError> {
+        let answer = self.send(call, &mut never_stop)?;
         self.understood(&call.what, &answer.body)
     }
 
-    /// As [`Http::json`]; `None` where there is no such thing.
-    pub fn json_or_none<T: DeserializeOwned>(&self, call: Call) -> Result<Option<T>, ProviderError> {
+    /// As [`VendorClient::json`]; `None` where there is no such thing.
+    pub fn json_or_none<T: DeserializeOwned>(&self, call: VendorRequest) -> Result<Option<T>, ProviderError> {
         let call = call.also(&[404]);
-        let answer = self.send(&call, &mut patient)?;
+        let answer = self.send(&call, &mut never_stop)?;
         if answer.status == 404 { Ok(None) } else { self.understood(&call.what, &answer.body).map(Some) }
     }
 
@@ -162,7 +162,7 @@ impl Http {
     }
 
     /// Makes a call, again where that can help.
-    pub fn send(&self, call: &Call, watch: Watch<'_>) -> Result<Answer, ProviderError> {
+    pub fn send(&self, call: &VendorRequest, watch: Watch<'_>) -> Result<VendorResponse, ProviderError> {
         let request = self.request(call)?;
         let mut tries = 0;
         loop {
@@ -181,7 +181,7 @@ impl Http {
 
     /// Waits before the next try of something that failed.
     pub fn pause_after(&self, error: &ProviderError, tries: u32) -> Result<(), ProviderError> {
-        self.pause(error.wait(self.backoff, tries).min(WAIT_MAX), &mut patient)
+        self.pause(error.wait(self.backoff, tries).min(WAIT_MAX), &mut never_stop)
     }
 
     /// Waits, unless the watch ends it.
@@ -191,23 +191,23 @@ impl Http {
 
     fn attempt(
         &self,
-        call: &Call,
+        call: &VendorRequest,
         request: &Request,
         tries: u32,
         watch: Watch<'_>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<VendorResponse, ProviderError> {
         let (status, headers, body) = self
             .client
             .fetch(request, call.limit, ANSWER_MAX, watch)
             .map_err(|failure| self.failed(call, failure, tries))?;
-        let answer = Answer { status, headers, body };
+        let answer = VendorResponse { status, headers, body };
         if (200..300).contains(&status) || call.also.contains(&status) {
             return Ok(answer);
         }
         Err(self.refused(call, &answer, tries))
     }
 
-    fn request(&self, call: &Call) -> Result<Request, ProviderError> {
+    fn request(&self, call: &VendorRequest) -> Result<Request, ProviderError> {
         let url = Url::parse(&call.url).map_err(|e| self.garbled(&call.what, format!("the address: {e}")))?;
         let unusable =
             |name: &str| self.garbled(&call.what, format!("`{name}` is no usable header: is the key whole?"));
@@ -230,7 +230,7 @@ impl Http {
     }
 
     /// What it means that there is no answer.
-    fn failed(&self, call: &Call, failure: Failure<()>, tries: u32) -> ProviderError {
+    fn failed(&self, call: &VendorRequest, failure: Failure<()>, tries: u32) -> ProviderError {
         let (vendor, what) = (self.vendor, call.what.clone());
         let error = match failure {
             Failure::Stopped(()) => return ProviderError::Cut,
@@ -242,7 +242,7 @@ impl Http {
         ProviderError::Unreachable { vendor, what, server, reason: self.clean(&error.to_string()), tries }
     }
 
-    fn refused(&self, call: &Call, answer: &Answer, tries: u32) -> ProviderError {
+    fn refused(&self, call: &VendorRequest, answer: &VendorResponse, tries: u32) -> ProviderError {
         let hint = match answer.status {
             401 | 403 => "check the key and what it may do",
             402 => "check the account's credit",

@@ -1,7 +1,7 @@
 //! What a vendor has to be able to do; everything else is shared.
 
 use crate::error::ProviderError;
-use crate::http::{Http, Watch, patient};
+use crate::http::{VendorClient, Watch, never_stop};
 use crate::script::quoted;
 use ralph_domain::ports::Preview;
 use std::time::Duration;
@@ -21,20 +21,26 @@ pub(crate) trait Machine: Send + Sync + 'static {
     fn kind(&self) -> &'static str;
     fn id(&self) -> &str;
     /// Runs a short script of `sh` to its end.
-    fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError>;
+    fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError>;
     /// Writes a file, making its folders; `mode` is that of the file it replaces.
-    fn put(&self, http: &Http, path: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), ProviderError>;
+    fn put(
+        &self,
+        http: &VendorClient,
+        path: &str,
+        bytes: &[u8],
+        mode: Option<u32>,
+    ) -> Result<(), ProviderError>;
     /// A file that is there.
-    fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError>;
-    fn start(&self, http: &Http) -> Result<(), ProviderError>;
-    fn stop(&self, http: &Http) -> Result<(), ProviderError>;
-    fn destroy(&self, http: &Http) -> Result<(), ProviderError>;
-    fn preview(&self, http: &Http, port: u16) -> Result<Preview, ProviderError>;
-    fn keep_alive(&self, http: &Http) -> Result<(), ProviderError>;
+    fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError>;
+    fn start(&self, http: &VendorClient) -> Result<(), ProviderError>;
+    fn stop(&self, http: &VendorClient) -> Result<(), ProviderError>;
+    fn destroy(&self, http: &VendorClient) -> Result<(), ProviderError>;
+    fn preview(&self, http: &VendorClient, port: u16) -> Result<Preview, ProviderError>;
+    fn keep_alive(&self, http: &VendorClient) -> Result<(), ProviderError>;
     /// How often a long command says that the machine is still needed.
     fn keep_alive_every(&self) -> Duration;
 
-    fn names(&self, http: &Http, folder: &str) -> Result<Vec<String>, ProviderError> {
+    fn names(&self, http: &VendorClient, folder: &str) -> Result<Vec<String>, ProviderError> {
         let script = format!(
             "cd {} && for f in * .*; do [ -e \"$f\" ] || [ -L \"$f\" ] || continue; case \"$f\" in .|..) ;; *) printf '%s\\n' \"$f\";; esac; done; exit 0",
             quoted(folder)
@@ -42,19 +48,19 @@ pub(crate) trait Machine: Send + Sync + 'static {
         let out = self.done(http, "list a folder", &script)?;
         Ok(out.lines().map(str::to_owned).collect())
     }
-    fn make_dir(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+    fn make_dir(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
         self.done(http, "make a folder", &format!("mkdir -p {} 2>&1", quoted(path))).map(drop)
     }
-    fn delete(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+    fn delete(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
         self.done(http, "remove a file", &format!("rm -f {} 2>&1", quoted(path))).map(drop)
     }
-    fn set_mode(&self, http: &Http, path: &str, mode: u32) -> Result<(), ProviderError> {
+    fn set_mode(&self, http: &VendorClient, path: &str, mode: u32) -> Result<(), ProviderError> {
         self.done(http, "set permissions", &format!("chmod {mode:o} {} 2>&1", quoted(path))).map(drop)
     }
 
     /// Runs a script that has to succeed.
-    fn done(&self, http: &Http, what: &str, script: &str) -> Result<String, ProviderError> {
-        let shell = self.shell(http, script, &mut patient)?;
+    fn done(&self, http: &VendorClient, what: &str, script: &str) -> Result<String, ProviderError> {
+        let shell = self.shell(http, script, &mut never_stop)?;
         if shell.code == 0 {
             return Ok(shell.out);
         }

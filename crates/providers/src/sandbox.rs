@@ -1,8 +1,8 @@
 //! A cloud machine as a [`Sandbox`]: the same for every vendor.
 
 use crate::error::ProviderError;
-use crate::exec::{self, Place};
-use crate::http::{Http, patient};
+use crate::exec::{self, ExecContext};
+use crate::http::{VendorClient, never_stop};
 use crate::machine::Machine;
 use crate::{paths, script};
 use ralph_domain::ports::{
@@ -22,13 +22,13 @@ pub(crate) const ORPHAN_AFTER: Duration = Duration::from_secs(180);
 /// One machine, one connection, one folder.
 pub(crate) struct CloudSandbox<M> {
     machine: Arc<M>,
-    http: Http,
+    http: VendorClient,
     root: PathBuf,
     orphan_after: Duration,
 }
 
 /// What stands at a path.
-enum Found {
+enum PathKind {
     Nothing,
     Folder,
     File { size: u64, mode: u32 },
@@ -37,7 +37,12 @@ enum Found {
 
 impl<M: Machine> CloudSandbox<M> {
     /// The workspace below `home`; it is made where it is missing.
-    pub fn open(machine: M, http: Http, home: &str, orphan_after: Duration) -> Result<Self, ProviderError> {
+    pub fn open(
+        machine: M,
+        http: VendorClient,
+        home: &str,
+        orphan_after: Duration,
+    ) -> Result<Self, ProviderError> {
         let wanted = script::quoted(&format!("{}/workspace", home.trim_end_matches('/')));
         let out = machine.done(
             &http,
@@ -51,19 +56,19 @@ impl<M: Machine> CloudSandbox<M> {
         Ok(Self { machine: Arc::new(machine), http, root, orphan_after })
     }
 
-    fn look(&self, verb: &'static str, path: &Path) -> Result<(String, Found), SandboxError> {
+    fn stat(&self, verb: &'static str, path: &Path) -> Result<(String, PathKind), SandboxError> {
         let whole = paths::inside(&self.root, path)?;
-        let script = script::look(&self.root.to_string_lossy(), &whole);
+        let script = script::stat(&self.root.to_string_lossy(), &whole);
         let out = self.machine.done(&self.http, "look at a file", &script)?;
         let words: Vec<&str> = out.split_whitespace().collect();
         let found = match words.as_slice() {
             ["outside"] => return Err(SandboxError::OutsideWorkspace(path.to_owned())),
-            ["none"] => Found::Nothing,
-            ["dir"] => Found::Folder,
-            ["other"] => Found::Other,
+            ["none"] => PathKind::Nothing,
+            ["dir"] => PathKind::Folder,
+            ["other"] => PathKind::Other,
             ["file", size, mode] => {
                 let size = size.parse().unwrap_or(u64::MAX);
-                Found::File { size, mode: u32::from_str_radix(mode, 8).unwrap_or(0o644) }
+                PathKind::File { size, mode: u32::from_str_radix(mode, 8).unwrap_or(0o644) }
             }
             _ => return Err(refused(verb, path, &format!("the sandbox said `{}`", out.trim()))),
         };
@@ -93,36 +98,36 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
     }
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
-        let place = Place {
+        let context = ExecContext {
             machine: &*self.machine,
             http: &self.http,
             root: &self.root,
             orphan_after: self.orphan_after,
         };
-        exec::exec(&place, request, sink)
+        exec::exec(&context, request, sink)
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
-        match self.look("read", path)? {
-            (_, Found::Nothing) => Ok(None),
-            (_, Found::Folder) => Err(refused("read", path, "it is a folder")),
-            (_, Found::Other) => Err(refused("read", path, "it is not a plain file")),
-            (_, Found::File { size, .. }) if size > READ_MAX => {
+        match self.stat("read", path)? {
+            (_, PathKind::Nothing) => Ok(None),
+            (_, PathKind::Folder) => Err(refused("read", path, "it is a folder")),
+            (_, PathKind::Other) => Err(refused("read", path, "it is not a plain file")),
+            (_, PathKind::File { size, .. }) if size > READ_MAX => {
                 Err(refused("read", path, "it is larger than 256 MiB"))
             }
-            (whole, Found::File { .. }) => {
+            (whole, PathKind::File { .. }) => {
                 self.machine.get(&self.http, &whole).map(Some).map_err(Self::failed("read", path))
             }
         }
     }
 
     fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
-        let (whole, found) = self.look("write", path)?;
+        let (whole, found) = self.stat("write", path)?;
         let old = match found {
-            Found::Nothing => None,
-            Found::File { mode, .. } => Some(mode),
-            Found::Folder => return Err(refused("write", path, "it is a folder")),
-            Found::Other => return Err(refused("write", path, "it is not a plain file")),
+            PathKind::Nothing => None,
+            PathKind::File { mode, .. } => Some(mode),
+            PathKind::Folder => return Err(refused("write", path, "it is a folder")),
+            PathKind::Other => return Err(refused("write", path, "it is not a plain file")),
         };
         let failed = Self::failed("write", path);
         match mode {
@@ -142,12 +147,12 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
         // A link is removed, not what it leads to: only the folder above has to be inside.
         let above = path.parent().unwrap_or(Path::new(""));
         let whole = paths::inside(&self.root, path)?;
-        self.look("remove", above)?;
+        self.stat("remove", above)?;
         let shell = format!(
             "p={}; [ -L \"$p\" ] && exit 5; [ -d \"$p\" ] && exit 6; [ -e \"$p\" ] || exit 7",
             script::quoted(&whole)
         );
-        match self.machine.shell(&self.http, &shell, &mut patient)?.code {
+        match self.machine.shell(&self.http, &shell, &mut never_stop)?.code {
             5 => self
                 .machine
                 .done(&self.http, "remove a link", &format!("rm -f {}", script::quoted(&whole)))
@@ -160,11 +165,11 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
-        match self.look("list", path)? {
+        match self.stat("list", path)? {
             // A missing folder is an empty one, as it is for git.
-            (_, Found::Nothing) => Ok(Vec::new()),
-            (_, Found::File { .. } | Found::Other) => Err(refused("list", path, "it is not a folder")),
-            (whole, Found::Folder) => {
+            (_, PathKind::Nothing) => Ok(Vec::new()),
+            (_, PathKind::File { .. } | PathKind::Other) => Err(refused("list", path, "it is not a folder")),
+            (whole, PathKind::Folder) => {
                 let mut names = self.machine.names(&self.http, &whole).map_err(Self::failed("list", path))?;
                 names.sort();
                 Ok(names)
@@ -172,15 +177,15 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
         }
     }
 
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         self.over(self.root.clone())
     }
 
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let text = root.to_str().filter(|_| root.is_absolute());
         let text = text.ok_or_else(|| refused("open", root, "it is no absolute path"))?;
         let asked = format!("cd {} 2>/dev/null && pwd -P", script::quoted(text));
-        let shell = self.machine.shell(&self.http, &asked, &mut patient)?;
+        let shell = self.machine.shell(&self.http, &asked, &mut never_stop)?;
         if shell.code != 0 {
             return Err(refused("open", root, "it is not a folder"));
         }
@@ -221,9 +226,9 @@ impl<M: Machine> ManagedSandbox for CloudSandbox<M> {
     }
 
     fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {
-        match self.look("make", path)? {
-            (_, Found::Folder) => Ok(()),
-            (whole, Found::Nothing) => {
+        match self.stat("make", path)? {
+            (_, PathKind::Folder) => Ok(()),
+            (whole, PathKind::Nothing) => {
                 self.machine.make_dir(&self.http, &whole).map_err(Self::failed("make", path))
             }
             _ => Err(refused("make", path, "there is a file")),
@@ -231,12 +236,12 @@ impl<M: Machine> ManagedSandbox for CloudSandbox<M> {
     }
 
     fn exists(&self, path: &Path) -> Result<bool, SandboxError> {
-        Ok(!matches!(self.look("look at", path)?.1, Found::Nothing))
+        Ok(!matches!(self.stat("look at", path)?.1, PathKind::Nothing))
     }
 
     fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
-        let (whole, found) = self.look("set the mode of", path)?;
-        if matches!(found, Found::Nothing) {
+        let (whole, found) = self.stat("set the mode of", path)?;
+        if matches!(found, PathKind::Nothing) {
             return Err(refused("set the mode of", path, "there is no such file"));
         }
         self.machine

@@ -159,7 +159,7 @@ pub(crate) fn clear(token: &str) -> String {
 }
 
 /// Says what stands at a path: `outside`, `none`, `dir`, `other`, `file SIZE MODE`.
-pub(crate) fn look(root: &str, path: &str) -> String {
+pub(crate) fn stat(root: &str, path: &str) -> String {
     format!(
         r#"r=$(readlink -f {root}) || {{ echo none; exit 0; }}
 p={path}; q=$p

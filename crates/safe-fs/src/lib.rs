@@ -128,11 +128,6 @@ impl SafeDir {
         Ok(Facts { kind, length: u64::try_from(stat.st_size).unwrap_or(0) })
     }
 
-    /// Whether a regular file is there.
-    pub fn has_file(&self, path: impl AsRef<Path>) -> bool {
-        self.facts(path).is_ok_and(|facts| facts.kind == Kind::File)
-    }
-
     /// What stands in the folder at `path` (`.` for this one), sorted by name, at most `max` entries.
     pub fn entries(&self, path: impl AsRef<Path>, max: usize) -> io::Result<Vec<Entry>> {
         let path = path.as_ref();

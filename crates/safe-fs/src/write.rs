@@ -1,6 +1,6 @@
 //! Writing below a folder: through no link, in place of whatever stands there.
 
-use crate::open::{self, Links};
+use crate::open;
 use crate::{Kind, SafeDir, invalid, kind_of, relative};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -114,17 +114,6 @@ impl SafeDir {
         let (folder, name) = self.parent_of(path.as_ref())?;
         let target = rustix::fs::readlinkat(&folder, &name, Vec::new())?;
         Ok(PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes())))
-    }
-
-    /// Copies a regular file from below another folder, bounded.
-    pub fn copy_from(
-        &self,
-        other: &Self,
-        from: impl AsRef<Path>,
-        to: impl AsRef<Path>,
-        max: u64,
-    ) -> io::Result<()> {
-        self.write(to, &other.read(from, Links::Refused, max)?)
     }
 }
 

@@ -147,7 +147,7 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
         return;
     }
     let published = net.sandbox.egress().unwrap().publish(8123).unwrap();
-    let lane = net.sandbox.lane().unwrap();
+    let connection = net.sandbox.new_connection().unwrap();
     let mut answer = String::new();
     let mut sink = Sink::asking(|| {
         // It is asked again while the server ends.
@@ -166,7 +166,7 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
     });
     let mut request = sh("echo served > page.txt; exec python3 -m http.server --bind 127.0.0.1 8123");
     request.timeout = Some(std::time::Duration::from_secs(30));
-    lane.exec(&request, &mut sink).unwrap();
+    connection.exec(&request, &mut sink).unwrap();
     drop(sink);
     assert!(answer.contains("200 OK") && answer.ends_with("served\n"), "{answer}");
     assert!(net.sandbox.egress().unwrap().reach(8123).is_err(), "the server is gone");
@@ -180,7 +180,7 @@ fn a_server_of_another_command_is_reached_through_the_proxy_and_the_hosts_own_is
         println!("skipped: no python3 for a server");
         return;
     }
-    let lane = net.sandbox.lane().unwrap();
+    let connection = net.sandbox.new_connection().unwrap();
     let ask = |port: u16| {
         let done =
             net.sh(&format!("curl -sS -m 10 --noproxy '' -x $http_proxy http://localhost:{port}/page.txt"));
@@ -198,7 +198,7 @@ fn a_server_of_another_command_is_reached_through_the_proxy_and_the_hosts_own_is
     });
     let mut request = sh("echo served > page.txt; exec python3 -m http.server --bind 127.0.0.1 8124");
     request.timeout = Some(std::time::Duration::from_secs(30));
-    lane.exec(&request, &mut sink).unwrap();
+    connection.exec(&request, &mut sink).unwrap();
     drop(sink);
     assert_eq!(answer, "served\n");
     assert!(of_host.contains("not on the list"), "{of_host}");

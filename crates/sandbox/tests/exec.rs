@@ -195,11 +195,11 @@ fn a_stop_before_the_start_starts_nothing() {
 fn commands_of_sandboxes_beside_take_turns() {
     let b = fresh();
     let other = tempfile::tempdir().unwrap();
-    let beside = b.sandbox.beside(other.path()).unwrap();
-    assert_eq!(beside.kind(), "local");
-    assert_eq!(run(&*beside, &sh("pwd")).stdout.trim(), beside.root().to_str().unwrap());
+    let other_root = b.sandbox.with_root(other.path()).unwrap();
+    assert_eq!(other_root.kind(), "local");
+    assert_eq!(run(&*other_root, &sh("pwd")).stdout.trim(), other_root.root().to_str().unwrap());
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(move || run(&*beside, &sh("echo second")).stdout);
+        let waiting = scope.spawn(move || run(&*other_root, &sh("echo second")).stdout);
         assert_eq!(b.sh("sleep 0.3; echo first").stdout, "first\n");
         assert_eq!(waiting.join().unwrap(), "second\n");
     });

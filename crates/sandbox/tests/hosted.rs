@@ -28,13 +28,13 @@ impl ProviderFactory for Folders {
     }
 }
 
-struct Bench {
+struct Fixture {
     dir: tempfile::TempDir,
     sandbox: HostedSandbox,
     keeper: HostedKeeper,
 }
 
-impl Bench {
+impl Fixture {
     fn new(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (here, there) = (dir.path().join("here"), dir.path().join("there"));
@@ -91,7 +91,7 @@ impl Bench {
 
 #[test]
 fn both_sides_stay_the_same() {
-    let b = Bench::new(&[
+    let b = Fixture::new(&[
         ("a.txt", "one"),
         ("sub/b.txt", "two"),
         (".git/config", "mine"),
@@ -121,7 +121,7 @@ fn both_sides_stay_the_same() {
 
 #[test]
 fn nothing_leaves_the_workspace() {
-    let b = Bench::new(&[("a.txt", "one")]);
+    let b = Fixture::new(&[("a.txt", "one")]);
     let outside = b.dir.path().join("outside");
     fs::create_dir(&outside).unwrap();
     b.says(&format!(
@@ -140,7 +140,7 @@ fn nothing_leaves_the_workspace() {
 
 #[test]
 fn where_both_sides_change_a_file_this_one_stays() {
-    let b = Bench::new(&[("a.txt", "one")]);
+    let b = Fixture::new(&[("a.txt", "one")]);
     b.says("true");
     let here = b.here("a.txt");
     // While the command runs, somebody edits here: the command waits for it.
@@ -158,7 +158,7 @@ fn where_both_sides_change_a_file_this_one_stays() {
 
 #[test]
 fn changes_come_back_while_a_command_goes_on() {
-    let b = Bench::new(&[("a.txt", "one")]);
+    let b = Fixture::new(&[("a.txt", "one")]);
     let wait = format!(
         "echo half > work.txt; i=0; until [ -e {} ] || [ $i -gt 200 ]; do i=$((i+1)); sleep 0.1; done; rm -f a.txt; echo $i",
         b.here("work.txt").display()
@@ -171,7 +171,7 @@ fn changes_come_back_while_a_command_goes_on() {
 
 #[test]
 fn words_that_name_the_workspace_name_the_copy() {
-    let b = Bench::new(&[("docs/prompt.md", "the prompt")]);
+    let b = Fixture::new(&[("docs/prompt.md", "the prompt")]);
     let mut request = sh("cat \"$1\"; case $1 in */here/*) exit 9;; esac");
     request.argv.extend(["sh".to_owned(), b.here("docs/prompt.md").display().to_string()]);
     let done = run(&b.sandbox, &request);
@@ -180,7 +180,7 @@ fn words_that_name_the_workspace_name_the_copy() {
 
 #[test]
 fn a_file_of_the_record_is_brought_to_where_the_copy_shows_it() {
-    let b = Bench::new(&[]);
+    let b = Fixture::new(&[]);
     let prompt = b.dir.path().join("record/r/iterations/1/prompt.md");
     std::fs::create_dir_all(prompt.parent().unwrap()).unwrap();
     std::fs::write(&prompt, "the prompt").unwrap();
@@ -194,33 +194,33 @@ fn a_file_of_the_record_is_brought_to_where_the_copy_shows_it() {
 
 #[test]
 fn a_lost_sandbox_is_made_again() {
-    let b = Bench::new(&[("a.txt", "one")]);
+    let b = Fixture::new(&[("a.txt", "one")]);
     b.says("echo kept > b.txt");
     let there = b.dir.path().join("there");
-    let lost = |b: &Bench| {
+    let lost = |b: &Fixture| {
         fs::remove_dir_all(&there).unwrap();
         b.sh("true").outcome.end
     };
     assert_eq!(lost(&b), ExecEnd::GuardLost, "the command is lost, not the run");
     assert_eq!(b.says("cat a.txt b.txt"), "onekept\n");
     assert_eq!(b.fates(), [SandboxFate::Lost]);
-    // A lane of the old one finds the new one, too.
-    let lane = b.sandbox.lane().unwrap();
+    // A connection of the old one finds the new one, too.
+    let connection = b.sandbox.new_connection().unwrap();
     assert_eq!(lost(&b), ExecEnd::GuardLost);
-    assert_eq!(run(&*lane, &sh("cat b.txt")).stdout, "kept\n");
+    assert_eq!(run(&*connection, &sh("cat b.txt")).stdout, "kept\n");
     b.keeper.dismiss(Dismissal::Safe);
     assert_eq!(b.fates(), [SandboxFate::Lost, SandboxFate::Destroyed]);
 }
 
 #[test]
 fn a_clean_checkout_has_a_fresh_sandbox_that_goes_with_it() {
-    let b = Bench::new(&[("a.txt", "one")]);
+    let b = Fixture::new(&[("a.txt", "one")]);
     b.says("echo x > left-behind");
     let clean = b.dir.path().join("clean");
     fs::create_dir(&clean).unwrap();
     fs::write(clean.join("a.txt"), "clean").unwrap();
-    let beside = b.sandbox.beside(&clean).unwrap();
-    let done = run(&*beside, &sh("cat a.txt; ls -A; echo y > made"));
+    let other_root = b.sandbox.with_root(&clean).unwrap();
+    let done = run(&*other_root, &sh("cat a.txt; ls -A; echo y > made"));
     assert_eq!(done.stdout, "cleana.txt\n", "{}", done.stderr);
     assert!(!clean.join("made").exists(), "nothing of it comes back");
     let names = || {
@@ -230,7 +230,7 @@ fn a_clean_checkout_has_a_fresh_sandbox_that_goes_with_it() {
             .map(|e| e.file_name().into_string().unwrap())
     };
     assert_eq!(names().filter(|name| name.ends_with("-proof")).count(), 1);
-    drop(beside);
+    drop(other_root);
     assert_eq!(names().filter(|name| name.ends_with("-proof")).count(), 0);
     assert_eq!(b.fates(), [SandboxFate::Destroyed]);
     b.keeper.dismiss(Dismissal::Unfinished);

@@ -81,11 +81,11 @@ fn home_is_empty_lives_as_long_as_the_run_and_is_removed_with_it() {
     let first = sandboxed.sh("echo x > ~/mine; ls -A ~; ls -A /tmp | grep -v work");
     assert!(first.stdout.lines().any(|line| line == "mine"), "{}", first.stdout);
     assert_eq!(sandboxed.sh("cat ~/mine").stdout, "x\n");
-    let lane = sandboxed.sandbox.lane().unwrap();
-    assert_eq!(run(&*lane, &sh("cat ~/mine")).stdout, "x\n");
+    let connection = sandboxed.sandbox.new_connection().unwrap();
+    assert_eq!(run(&*connection, &sh("cat ~/mine")).stdout, "x\n");
     let folder = sandboxed.dir.path().join("run");
     assert!(folder.join("home/mine").exists());
-    drop((lane, sandboxed.sandbox));
+    drop((connection, sandboxed.sandbox));
     assert!(!folder.exists());
 }
 
@@ -231,9 +231,9 @@ fn a_checkout_beside_is_fenced_too() {
     let Some(sandboxed) = sandboxed() else { return };
     let other = sandboxed.dir.path().join("other");
     std::fs::create_dir(&other).unwrap();
-    let beside = sandboxed.sandbox.beside(&other).unwrap();
+    let other_root = sandboxed.sandbox.with_root(&other).unwrap();
     let work = sandboxed.work().join("x");
-    let done = run(&*beside, &sh(&format!("echo 1 > here; echo 2 > {}", work.display())));
+    let done = run(&*other_root, &sh(&format!("echo 1 > here; echo 2 > {}", work.display())));
     assert_ne!(code(&done), Some(0));
     assert!(other.join("here").exists() && !work.exists());
 }

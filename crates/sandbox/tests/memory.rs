@@ -69,9 +69,9 @@ fn commands_of_the_test_come_first() {
     let output = run(&s, &words("make all"));
     assert_eq!((output.outcome.end, output.stderr.as_str()), (ExecEnd::Exited(3), "warned\n"));
     assert_eq!(run(&s, &words("cat made")).stdout, "yes");
-    let beside = s.beside(Path::new("/clean")).unwrap();
-    assert_eq!(beside.root(), Path::new("/clean"));
-    assert_eq!(beside.read(Path::new("made")).unwrap(), None);
+    let other_root = s.with_root(Path::new("/clean")).unwrap();
+    assert_eq!(other_root.root(), Path::new("/clean"));
+    assert_eq!(other_root.read(Path::new("made")).unwrap(), None);
 }
 
 fn checkpoint(w: &mut MemoryWorkspace, iteration: u32) -> ralph_domain::ports::Checkpoint {
@@ -119,7 +119,7 @@ fn checkpoints_can_be_repeated() {
     // A clean checkout has what was committed, not what lies around now.
     s.files(|files| files.set("later", ""));
     w.checkout_clean(&to, Path::new("/clean")).unwrap();
-    let clean = s.beside(Path::new("/clean")).unwrap();
+    let clean = s.with_root(Path::new("/clean")).unwrap();
     assert_eq!(clean.list(Path::new("")).unwrap(), ["a", "bin"]);
     assert!(w.checkout_clean(&baseline.start, Path::new("/clean")).is_err(), "not empty");
 }

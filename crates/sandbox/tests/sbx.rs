@@ -69,12 +69,12 @@ case $word in
 esac
 "#;
 
-struct Bench {
+struct Fixture {
     dir: tempfile::TempDir,
     tool: Tool,
 }
 
-fn bench(legacy: bool) -> Bench {
+fn fixture(legacy: bool) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("base");
     std::fs::create_dir_all(base.join("vm")).unwrap();
@@ -86,10 +86,10 @@ fn bench(legacy: bool) -> Bench {
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let tool = if legacy { Tool::DockerSandbox(path) } else { Tool::Sbx(path) };
-    Bench { dir, tool }
+    Fixture { dir, tool }
 }
 
-impl Bench {
+impl Fixture {
     fn options(&self) -> SbxOptions {
         let mut options = SbxOptions::new(self.tool.clone(), &ralph_testkit::vars());
         options.workspace = Some(self.dir.path().join("work"));
@@ -107,7 +107,7 @@ fn spec(word: &str) -> SandboxSpec {
 
 #[test]
 fn a_machine_passes_the_suite() {
-    let b = bench(false);
+    let b = fixture(false);
     let provider = SbxProvider::new(b.options());
     let spec = spec("suite");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -119,7 +119,7 @@ fn a_machine_passes_the_suite() {
 
 #[test]
 fn the_retired_tool_passes_too() {
-    let b = bench(true);
+    let b = fixture(true);
     let provider = SbxProvider::new(b.options());
     let mut spec = spec("legacy");
     spec.allowed_hosts = vec!["example.test".to_owned()];
@@ -131,7 +131,7 @@ fn the_retired_tool_passes_too() {
 
 #[test]
 fn made_once_set_up_and_restarted_on_resume() {
-    let b = bench(false);
+    let b = fixture(false);
     let mut options = b.options();
     options.setup = vec!["echo set-up >> set-up-ran".to_owned()];
     options.setup[0] = format!("echo x >> {}", b.dir.path().join("set-up-ran").display());
@@ -156,7 +156,7 @@ fn made_once_set_up_and_restarted_on_resume() {
 
 #[test]
 fn a_secret_is_in_no_argument() {
-    let b = bench(false);
+    let b = fixture(false);
     let provider = SbxProvider::new(b.options());
     let mut spec = spec("secret");
     spec.env.insert("OF_THE_RUN".to_owned(), "hidden-one".to_owned());
@@ -172,7 +172,7 @@ fn a_secret_is_in_no_argument() {
 
 #[test]
 fn others_are_left_alone() {
-    let b = bench(false);
+    let b = fixture(false);
     let provider = SbxProvider::new(b.options());
     let foreign = b.dir.path().join("base/vm/somebody");
     std::fs::create_dir_all(&foreign).unwrap();
@@ -188,7 +188,7 @@ fn others_are_left_alone() {
 
 #[test]
 fn what_the_tool_complains_about_is_told() {
-    let b = bench(false);
+    let b = fixture(false);
     let mut options = b.options();
     options.workspace = None;
     assert!(

@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A command given as one shell line or as an argument list.
+/// A command: a shell line, or an argument list that is run as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(feature = "schema", schemars(rename = "command"))]
 pub enum CommandLine {
     /// Run by `sh -c`.
-    Shell(String),
+    Shell(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
     /// Run as it is.
-    Argv(Vec<String>),
+    Argv(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] Vec<String>),
 }
 
 impl CommandLine {

@@ -118,7 +118,8 @@ impl Check {
 /// a run. `^` and `$` match at every line, as in `grep`. `(?i)` and `(?s)` switch modes; Unicode classes (`\p{…}`) are not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Pattern(String);
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline, !try_from, !into))]
+pub struct Pattern(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String);
 
 fn compile(text: &str) -> Result<regex_lite::Regex, regex_lite::Error> {
     regex_lite::RegexBuilder::new(text).multi_line(true).build()

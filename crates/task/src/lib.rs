@@ -10,5 +10,8 @@ pub mod config;
 pub mod criterion;
 pub mod dialect;
 pub mod lint;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod spec;
+mod type_words;
 mod yaml;

@@ -1,4 +1,6 @@
-//! How much YAML is read.
+//! How much YAML is read, and words for values of the wrong kind.
+
+use serde_saphyr::Error;
 
 /// Limits of YAML far above any real file, so that a few lines cannot become a gigabyte of values.
 pub(crate) fn yaml_limits() -> serde_saphyr::Options {
@@ -16,4 +18,17 @@ pub(crate) fn yaml_limits() -> serde_saphyr::Options {
     };
     options.alias_limits.max_total_replayed_events = 10_000;
     options
+}
+
+/// What a value should have been, to follow "the value is not"; `None` where something else is wrong.
+pub(crate) fn wanted(error: &Error) -> Option<String> {
+    match error {
+        Error::InvalidScalar { ty, .. } => {
+            Some(crate::type_words::of_number(ty).unwrap_or_else(|| "`true` or `false`".into()))
+        }
+        Error::Unexpected { expected, .. } if expected.contains("scalar") => Some("a single value".into()),
+        Error::Unexpected { expected, .. } if expected.contains("sequence") => Some("a list".into()),
+        Error::Unexpected { expected, .. } if expected.contains("mapping") => Some("keys with values".into()),
+        _ => None,
+    }
 }

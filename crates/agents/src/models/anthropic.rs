@@ -2,7 +2,7 @@
 
 use super::sse::SseEvent;
 use super::wire::{
-    Answer, Asked, Outgoing, StreamReader, WireFault, arguments, as_object, json_of, number, string,
+    Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_object, json_of, number, string,
 };
 use ralph_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
 use ralph_domain::money::Tokens;
@@ -176,12 +176,12 @@ fn image(image: &Image) -> Value {
 }
 
 /// A whole answer.
-pub(crate) fn whole(body: &Value) -> Result<Answer, WireFault> {
+pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     let Some(content) = body.get("content").and_then(Value::as_array) else {
         return Err(WireFault::Garbled("the answer has no `content`".into()));
     };
     let parts: Vec<ReplyPart> = content.iter().filter_map(reply_part).collect();
-    Ok(Answer {
+    Ok(WireReply {
         stop: stop(string(body, "stop_reason")),
         tokens: body.get("usage").map(tokens),
         cost: None,
@@ -311,7 +311,7 @@ impl StreamReader for Reader {
         self.ended
     }
 
-    fn finish(self: Box<Self>) -> Result<Answer, WireFault> {
+    fn finish(self: Box<Self>) -> Result<WireReply, WireFault> {
         if !self.ended && self.stop.is_none() {
             return Err(WireFault::Cut);
         }
@@ -324,7 +324,7 @@ impl StreamReader for Reader {
             }
         }
         let tokens = (!usage.is_empty()).then(|| tokens(&Value::Object(usage)));
-        Ok(Answer {
+        Ok(WireReply {
             parts: blocks.values().filter_map(reply_part).collect(),
             stop: stop(reason.as_deref()),
             tokens,

@@ -5,9 +5,9 @@ use super::failure::Failure;
 use super::provider::Route;
 use super::retry::{self, Again, RETRIES, WAIT_MAX};
 use super::sse::SseParser;
+use super::streamed_text::StreamedText;
 use super::timeouts::{Timeouts, WHOLE, connection_failure};
-use super::told::Told;
-use super::wire::{self, Answer, Asked, WireFault};
+use super::wire::{self, Asked, WireFault, WireReply};
 use ralph_domain::config::{Profile, Wire};
 use ralph_domain::model::{
     ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, ReplyPart,
@@ -80,7 +80,7 @@ impl ModelClient for HttpModelClient {
         let key = route.key(profile, &*self.keys)?;
         let http = self.http()?;
         let call =
-            Call { profile, request, route: &route, key: key.as_ref(), timeouts: Timeouts::of(profile) };
+            ModelCall { profile, request, route: &route, key: key.as_ref(), timeouts: Timeouts::of(profile) };
         call.run(&http, self.backoff, sink)
     }
 }
@@ -100,7 +100,7 @@ impl From<Failure> for Tried {
     }
 }
 
-struct Call<'a> {
+struct ModelCall<'a> {
     profile: &'a Profile,
     request: &'a ModelRequest,
     route: &'a Route,
@@ -109,16 +109,16 @@ struct Call<'a> {
     timeouts: Timeouts,
 }
 
-impl Call<'_> {
+impl ModelCall<'_> {
     fn run(&self, http: &Client, base: Duration, sink: &mut dyn ModelSink) -> Result<ModelReply, ModelError> {
         let retries = self.profile.max_retries.unwrap_or(RETRIES);
-        let mut told = Told::default();
+        let mut streamed = StreamedText::default();
         let mut with_schema = true;
         let mut tries = 0;
         loop {
             tries += 1;
-            told.again();
-            let failure = match self.attempt(http, with_schema, &mut told, sink) {
+            streamed.restart();
+            let failure = match self.attempt(http, with_schema, &mut streamed, sink) {
                 Ok(answer) => return Ok(reply(answer, tries)),
                 Err(Tried::Stopped(cause)) => return Err(self.stopped(cause)),
                 Err(Tried::Failed(failure)) => failure,
@@ -147,9 +147,9 @@ impl Call<'_> {
         &self,
         http: &Client,
         with_schema: bool,
-        told: &mut Told,
+        streamed: &mut StreamedText,
         sink: &mut dyn ModelSink,
-    ) -> Result<Answer, Tried> {
+    ) -> Result<WireReply, Tried> {
         let started = Instant::now();
         let asked = Asked { profile: self.profile, route: self.route, request: self.request, with_schema };
         let out = wire::outgoing(&asked);
@@ -186,13 +186,13 @@ impl Call<'_> {
             .filter(|c| *c > 0.0)
             .map(Usd::from_dollars);
         let mut answer = if events {
-            self.read_events(&mut response, started, told, sink)?
+            self.read_events(&mut response, started, streamed, sink)?
         } else {
             let body = self.read_whole(&mut response, started, sink)?;
             let answer = self.understood(&body)?;
             for part in &answer.parts {
                 if let ReplyPart::Text { text } = part {
-                    told.piece(text, sink);
+                    streamed.push(text, sink);
                 }
             }
             answer
@@ -201,7 +201,7 @@ impl Call<'_> {
         Ok(answer)
     }
 
-    fn understood(&self, body: &[u8]) -> Result<Answer, Tried> {
+    fn understood(&self, body: &[u8]) -> Result<WireReply, Tried> {
         let value = serde_json::from_slice(body).map_err(|e| {
             let seen = ralph_domain::text::one_line(&String::from_utf8_lossy(body), 120);
             self.garbled(&format!("the answer is not JSON ({e}): {seen}"))
@@ -214,9 +214,9 @@ impl Call<'_> {
         &self,
         response: &mut Response<'_>,
         started: Instant,
-        told: &mut Told,
+        streamed: &mut StreamedText,
         sink: &mut dyn ModelSink,
-    ) -> Result<Answer, Tried> {
+    ) -> Result<WireReply, Tried> {
         let mut parser = SseParser::new();
         let mut reader = wire::reader(self.route.wire, self.request.messages.len());
         let mut read = 0;
@@ -232,7 +232,7 @@ impl Call<'_> {
             }
             for event in events.drain(..) {
                 reader
-                    .event(&event, &mut |text| told.piece(text, sink))
+                    .event(&event, &mut |text| streamed.push(text, sink))
                     .map_err(|fault| self.fault(fault))?;
             }
             if over || reader.complete() {
@@ -400,7 +400,7 @@ impl Call<'_> {
     }
 }
 
-fn reply(answer: Answer, tries: u32) -> ModelReply {
-    let Answer { parts, stop, tokens, cost, model } = answer;
+fn reply(answer: WireReply, tries: u32) -> ModelReply {
+    let WireReply { parts, stop, tokens, cost, model } = answer;
     ModelReply { parts, stop, tokens, cost, model, tries }
 }

@@ -1,7 +1,7 @@
 //! Gemini generateContent (`/v1beta/models/MODEL:generateContent`).
 
 use super::sse::SseEvent;
-use super::wire::{Answer, Asked, Outgoing, StreamReader, WireFault, as_object, json_of, number, string};
+use super::wire::{Asked, Outgoing, StreamReader, WireFault, WireReply, as_object, json_of, number, string};
 use ralph_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
 use ralph_domain::money::Tokens;
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ fn inline(image: &Image) -> Value {
 }
 
 /// A whole answer.
-pub(crate) fn whole(body: &Value, turn: usize) -> Result<Answer, WireFault> {
+pub(crate) fn whole(body: &Value, turn: usize) -> Result<WireReply, WireFault> {
     // Without `alt=sse` a stream is an array of its pieces; a proxy may answer a plain call so.
     let pieces = match body {
         Value::Array(list) => list.as_slice(),
@@ -239,7 +239,7 @@ impl StreamReader for Reader {
         false
     }
 
-    fn finish(self: Box<Self>) -> Result<Answer, WireFault> {
+    fn finish(self: Box<Self>) -> Result<WireReply, WireFault> {
         let reason = self.stop.ok_or(WireFault::Cut)?;
         let called = self.calls > 0;
         let stop = match reason.as_str() {
@@ -251,7 +251,7 @@ impl StreamReader for Reader {
             }
             _ => StopReason::Other,
         };
-        Ok(Answer {
+        Ok(WireReply {
             parts: self.parts,
             stop,
             tokens: self.usage.as_ref().map(tokens),

@@ -17,8 +17,8 @@ mod openai_responses;
 pub mod provider;
 mod retry;
 pub mod sse;
+mod streamed_text;
 mod timeouts;
-mod told;
 mod wire;
 
 pub use client::HttpModelClient;

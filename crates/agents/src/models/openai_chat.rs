@@ -2,7 +2,7 @@
 
 use super::sse::SseEvent;
 use super::wire::{
-    Answer, Asked, Outgoing, StreamReader, WireFault, arguments, as_arguments, is_strict, json_of, number,
+    Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_arguments, is_strict, json_of, number,
     result_text, string,
 };
 use ralph_domain::model::{Image, Message, ReplyPart, StopReason, TextPart, ToolCall, ToolResult, UserPart};
@@ -146,7 +146,7 @@ fn image_part(image: &Image) -> Value {
 }
 
 /// A whole answer.
-pub(crate) fn whole(body: &Value) -> Result<Answer, WireFault> {
+pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     let Some(choice) = body.get("choices").and_then(|c| c.get(0)) else {
         return Err(WireFault::Garbled("the answer has no `choices`".into()));
     };
@@ -160,7 +160,7 @@ pub(crate) fn whole(body: &Value) -> Result<Answer, WireFault> {
 
 /// A tool call as far as it has come.
 #[derive(Debug, Default)]
-struct Call {
+struct PartialToolCall {
     id: String,
     name: String,
     arguments: String,
@@ -172,7 +172,7 @@ pub(crate) struct Reader {
     text: String,
     refusal: String,
     carried: Map<String, Value>,
-    calls: BTreeMap<u64, Call>,
+    calls: BTreeMap<u64, PartialToolCall>,
     stop: Option<String>,
     usage: Option<Value>,
     model: Option<String>,
@@ -206,7 +206,7 @@ impl Reader {
             let id = string(call, "id").filter(|id| !id.is_empty());
             let mut index = number(call, &["index"]).unwrap_or(at as u64);
             // Some servers count every call as the first: another id is another call.
-            let taken = |kept: &Call| !kept.id.is_empty() && id.is_some_and(|id| id != kept.id);
+            let taken = |kept: &PartialToolCall| !kept.id.is_empty() && id.is_some_and(|id| id != kept.id);
             if self.calls.get(&index).is_some_and(taken) {
                 let same = self.calls.iter().find(|(_, kept)| id == Some(kept.id.as_str()));
                 let next = self.calls.keys().next_back().map_or(0, |last| last.saturating_add(1));
@@ -263,7 +263,7 @@ impl StreamReader for Reader {
         self.ended
     }
 
-    fn finish(self: Box<Self>) -> Result<Answer, WireFault> {
+    fn finish(self: Box<Self>) -> Result<WireReply, WireFault> {
         // Some servers forget `[DONE]`, others the reason; one of them must be there.
         let empty = self.text.is_empty() && self.calls.is_empty() && self.refusal.is_empty();
         if self.stop.is_none() && (!self.ended || empty) {
@@ -293,7 +293,7 @@ impl StreamReader for Reader {
             Some(_) => StopReason::Other,
         };
         let cost = self.usage.as_ref().and_then(|u| u.get("cost")).and_then(Value::as_f64);
-        Ok(Answer {
+        Ok(WireReply {
             parts,
             stop,
             tokens: self.usage.as_ref().map(tokens),
@@ -357,7 +357,7 @@ fn tokens(usage: &Value) -> Tokens {
 mod tests {
     use super::*;
 
-    fn read(deltas: &[Value]) -> Answer {
+    fn read(deltas: &[Value]) -> WireReply {
         let mut reader = Box::<Reader>::default();
         for delta in deltas {
             let data = json!({ "choices": [{ "delta": delta }] }).to_string();

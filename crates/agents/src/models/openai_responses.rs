@@ -2,7 +2,7 @@
 
 use super::sse::SseEvent;
 use super::wire::{
-    Answer, Asked, Outgoing, StreamReader, WireFault, arguments, as_arguments, is_strict, json_of, number,
+    Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_arguments, is_strict, json_of, number,
     result_text, string,
 };
 use ralph_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
@@ -96,7 +96,7 @@ fn image_part(image: &Image) -> Value {
 }
 
 /// A whole answer.
-pub(crate) fn whole(body: &Value) -> Result<Answer, WireFault> {
+pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     match string(body, "status") {
         Some("failed") => return Err(WireFault::Said(body.clone())),
         Some("in_progress" | "queued") => return Err(WireFault::Cut),
@@ -139,7 +139,7 @@ pub(crate) fn whole(body: &Value) -> Result<Answer, WireFault> {
     };
     let usage = body.get("usage").filter(|u| u.is_object());
     let cost = usage.and_then(|u| u.get("cost")).and_then(Value::as_f64);
-    Ok(Answer {
+    Ok(WireReply {
         parts,
         stop,
         tokens: usage.map(tokens),
@@ -202,7 +202,7 @@ impl StreamReader for Reader {
         self.response.is_some()
     }
 
-    fn finish(self: Box<Self>) -> Result<Answer, WireFault> {
+    fn finish(self: Box<Self>) -> Result<WireReply, WireFault> {
         let mut response = self.response.ok_or(WireFault::Cut)?;
         if !response.is_object() {
             return Err(WireFault::Garbled("the last event has no response".into()));

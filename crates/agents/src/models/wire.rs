@@ -19,7 +19,7 @@ pub(crate) struct Outgoing {
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct WireReply {
     pub parts: Vec<ReplyPart>,
     pub stop: StopReason,
     pub tokens: Option<Tokens>,
@@ -45,7 +45,7 @@ pub(crate) trait StreamReader {
     /// Whether the answer is complete, so that nothing after it matters.
     fn complete(&self) -> bool;
     /// The answer.
-    fn finish(self: Box<Self>) -> Result<Answer, WireFault>;
+    fn finish(self: Box<Self>) -> Result<WireReply, WireFault>;
 }
 
 /// What a request needs beside itself.
@@ -88,7 +88,7 @@ pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
 }
 
 /// A whole answer. `turn` makes ids of calls unique where the wire has none.
-pub(crate) fn whole(wire: Wire, body: &Value, turn: usize) -> Result<Answer, WireFault> {
+pub(crate) fn whole(wire: Wire, body: &Value, turn: usize) -> Result<WireReply, WireFault> {
     if body.get("error").is_some_and(|e| !e.is_null()) {
         return Err(WireFault::Said(body.clone()));
     }

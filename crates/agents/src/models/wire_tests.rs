@@ -1,7 +1,7 @@
 use super::*;
 use ralph_domain::model::{Message, ModelRequest};
 
-fn streamed(wire: Wire, events: &[Value]) -> Result<Answer, WireFault> {
+fn streamed(wire: Wire, events: &[Value]) -> Result<WireReply, WireFault> {
     let mut reader = reader(wire, 3);
     for event in events {
         let name = string(event, "type").unwrap_or_default().to_owned();

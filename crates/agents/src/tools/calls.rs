@@ -1,4 +1,4 @@
-//! The tool calls of one reply: each in a thread with a lane of its own, together where they are independent, while this
+//! The tool calls of one reply: each in a thread with a connection of its own, together where they are independent, while this
 //! thread listens to the engine. Results come back in the order of the calls.
 
 use super::agent::SessionResources;
@@ -39,7 +39,7 @@ pub(crate) struct CallContext<'a> {
     pub(crate) deadline: Deadline,
     pub(crate) halt: Halt,
     /// Lanes that wait for work.
-    pub(crate) lanes: Vec<Box<dyn Sandbox>>,
+    pub(crate) connections: Vec<Box<dyn Sandbox>>,
     /// Calls made so far.
     pub(crate) made: u32,
     /// Processes that commands left behind.
@@ -121,10 +121,10 @@ impl CallContext<'_> {
         sink: &mut dyn SessionSink,
     ) -> Result<Vec<Result<ToolOutcome, String>>, SandboxError> {
         let hands = batch.len().min(TOGETHER);
-        while self.lanes.len() < hands {
-            self.lanes.push(self.sandbox.lane()?);
+        while self.connections.len() < hands {
+            self.connections.push(self.sandbox.new_connection()?);
         }
-        let lanes = self.lanes.split_off(self.lanes.len() - hands);
+        let connections = self.connections.split_off(self.connections.len() - hands);
         let first = self.made;
         self.made += u32::try_from(batch.len()).unwrap_or(0);
         let next = AtomicUsize::new(0);
@@ -135,7 +135,7 @@ impl CallContext<'_> {
         let (resources, request, halt) = (bench.resources, bench.request, &bench.halt);
         let path_rules = PathRules { root: &root, cwd: request.cwd, protected: request.protected };
         let folder = request.folder;
-        let worker = |lane: Box<dyn Sandbox>, news: SyncSender<WorkerEvent>| {
+        let worker = |connection: Box<dyn Sandbox>, news: SyncSender<WorkerEvent>| {
             while let Some((at, call)) = take(batch, &next) {
                 let begun = Instant::now();
                 // Nobody listens any more only where this whole scope is going away.
@@ -144,7 +144,7 @@ impl CallContext<'_> {
                     news.send(WorkerEvent::Printed(stream, bytes.to_vec())).ok();
                 };
                 let context = ToolContext {
-                    sandbox: &*lane,
+                    sandbox: &*connection,
                     path_rules,
                     halt,
                     processes: &resources.processes,
@@ -161,15 +161,15 @@ impl CallContext<'_> {
                 };
                 news.send(WorkerEvent::Ended(at, begun.elapsed(), made)).ok();
             }
-            lane
+            connection
         };
         let worker = &worker;
         let back = std::thread::scope(|scope| {
-            let hands: Vec<_> = lanes
+            let hands: Vec<_> = connections
                 .into_iter()
-                .map(|lane| {
+                .map(|connection| {
                     let news = news.clone();
-                    scope.spawn(move || worker(lane, news))
+                    scope.spawn(move || worker(connection, news))
                 })
                 .collect();
             drop(news);
@@ -194,7 +194,7 @@ impl CallContext<'_> {
             }
             hands.into_iter().filter_map(|hand| hand.join().ok()).collect::<Vec<_>>()
         });
-        self.lanes.extend(back);
+        self.connections.extend(back);
         let lost = || Err("the call was lost".to_owned());
         Ok(ended.into_iter().map(|made| made.unwrap_or_else(lost)).collect())
     }

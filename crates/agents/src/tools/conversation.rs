@@ -69,7 +69,7 @@ pub(super) fn session(
         sandbox,
         deadline,
         halt: Halt::default(),
-        lanes: Vec::new(),
+        connections: Vec::new(),
         made: 0,
         survivors: 0,
     };

@@ -109,10 +109,10 @@ impl Sandbox for Canned {
     fn list(&self, _: &Path) -> Result<Vec<String>, SandboxError> {
         Ok(Vec::new())
     }
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Err(SandboxError::Broken("not in this test".into()))
     }
-    fn beside(&self, _: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, _: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         Err(SandboxError::Broken("not in this test".into()))
     }
 }

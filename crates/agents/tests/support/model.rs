@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub type Answer = Result<ModelReply, ModelError>;
-type Answers = dyn Fn(usize, &Profile, &ModelRequest, &mut dyn ModelSink) -> Answer + Send + Sync;
+pub type ModelResult = Result<ModelReply, ModelError>;
+type Answers = dyn Fn(usize, &Profile, &ModelRequest, &mut dyn ModelSink) -> ModelResult + Send + Sync;
 
 /// A model that is a closure; it remembers what it was asked.
 pub struct Fake {
@@ -35,7 +35,10 @@ pub struct Fake {
 impl Fake {
     /// The closure is given the number of the call, from 0.
     pub fn new(
-        answers: impl Fn(usize, &Profile, &ModelRequest, &mut dyn ModelSink) -> Answer + Send + Sync + 'static,
+        answers: impl Fn(usize, &Profile, &ModelRequest, &mut dyn ModelSink) -> ModelResult
+        + Send
+        + Sync
+        + 'static,
     ) -> Arc<Self> {
         Arc::new(Self { answers: Box::new(answers), asked: Mutex::default() })
     }
@@ -56,7 +59,7 @@ impl Fake {
 }
 
 impl ModelClient for Fake {
-    fn call(&self, profile: &Profile, request: &ModelRequest, sink: &mut dyn ModelSink) -> Answer {
+    fn call(&self, profile: &Profile, request: &ModelRequest, sink: &mut dyn ModelSink) -> ModelResult {
         let n = {
             let mut asked = self.asked.lock().unwrap();
             asked.push((profile.name.clone(), request.clone()));

@@ -7,6 +7,7 @@ use crate::error::AppError;
 use crate::request::{PlaceRequest, RunRequest};
 use crate::{handover, wiring};
 use ralph_domain::config::CloneConfig;
+use ralph_domain::outcome::ErrorCode;
 use ralph_domain::spec::RunSpec;
 use ralph_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
 use ralph_journal::layout::StateHome;
@@ -86,7 +87,8 @@ pub(super) fn make(
     let (run, into) = (&spec.run_id, home.workspace(&spec.run_id));
     // Nobody has worked on one that an earlier process made.
     let _ = std::fs::remove_dir_all(&into);
-    let made = agent_copy::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))?;
+    let made = agent_copy::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))
+        .map_err(not_made)?;
     Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })
 }
 
@@ -105,12 +107,17 @@ fn beside(
     let branch = request.branch.clone().unwrap_or_else(own);
     let PlaceRequest::Clone { from, .. } = &request.place else {
         let base = based_on(origin, request.base.as_deref())?;
-        let (made, branch) = place::add_worktree(&base, run_id, &path, &branch)?;
+        let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
         return Ok(RunWorkspace::new(made.top, Some(branch)));
     };
     let source = from_here(env, &handover::clone_source(env, from));
-    let made = place::clone_part(env.vars(), &source, &path, &branch, &request.extent())?;
+    let made = place::clone_part(env.vars(), &source, &path, &branch, &request.extent()).map_err(not_made)?;
     Ok(RunWorkspace::new(made.top, Some(branch)))
+}
+
+/// The clone, worktree or copy that a run was to work in could not be made.
+fn not_made(error: impl Into<AppError>) -> AppError {
+    error.into().code(ErrorCode::CloneFailed)
 }
 
 /// A relative path is meant from where the program was started.

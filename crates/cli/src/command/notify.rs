@@ -8,7 +8,7 @@ use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{Clock as _, Notification, Notifier as _, Occasion};
-use ralph_notify::Herald;
+use ralph_notify::ChannelNotifier;
 use serde_json::json;
 use std::path::Path;
 
@@ -46,31 +46,32 @@ pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let NotifyCommand::Test(args) = args.command;
     let top = find::top(folder);
     let env = &app.environment().with_dotenv(&top);
-    let heralds = notify::chosen(env, &args.notify)?;
-    if heralds.is_empty() {
+    let notifiers = notify::chosen(env, &args.notify)?;
+    if notifiers.is_empty() {
         return Err(CommandError::environment("no notification is configured").hint(
             "set SLACK_WEBHOOK_URL, or name one under `notify` in your own `~/.config/ralph/config.json` (docs/CONFIG.md)",
         ));
     }
     let redactor = env.redactor(&top);
     let message = test_message();
-    let sent = |herald: &Herald| herald.send(&message).map_err(|why| redactor.text(&why).into_owned());
-    let results: Vec<(Herald, Result<(), String>)> = heralds
+    let sent =
+        |notifier: &ChannelNotifier| notifier.send(&message).map_err(|why| redactor.text(&why).into_owned());
+    let results: Vec<(ChannelNotifier, Result<(), String>)> = notifiers
         .into_iter()
-        .map(|herald| {
-            let result = sent(&herald);
-            (herald, result)
+        .map(|notifier| {
+            let result = sent(&notifier);
+            (notifier, result)
         })
         .collect();
     let all = results.iter().all(|(_, result)| result.is_ok());
     if out.json {
         let rows: Vec<_> = results
             .iter()
-            .map(|(herald, result)| {
+            .map(|(notifier, result)| {
                 json!({
-                    "name": herald.name(),
-                    "kind": herald.kind(),
-                    "on": herald.occasions().collect::<Vec<_>>(),
+                    "name": notifier.name(),
+                    "kind": notifier.kind(),
+                    "on": notifier.occasions().collect::<Vec<_>>(),
                     "ok": result.is_ok(),
                     "why": result.as_ref().err(),
                 })
@@ -83,15 +84,15 @@ pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     Ok(if all { 0 } else { 4 })
 }
 
-fn print(results: &[(Herald, Result<(), String>)], out: &Out) {
+fn print(results: &[(ChannelNotifier, Result<(), String>)], out: &Out) {
     let mut table = Table::new(2);
-    for (herald, result) in results {
-        let on: Vec<&str> = herald.occasions().map(Occasion::as_str).collect();
+    for (notifier, result) in results {
+        let on: Vec<&str> = notifier.occasions().map(Occasion::as_str).collect();
         let (tone, word) = match result {
             Ok(()) => (Tone::Good, "sent".to_owned()),
             Err(why) => (Tone::Bad, format!("failed: {why}")),
         };
-        table.row([Cell::new(herald.name()), Cell::new(on.join(", ")), Cell::toned(tone, word)]);
+        table.row([Cell::new(notifier.name()), Cell::new(on.join(", ")), Cell::toned(tone, word)]);
     }
     for line in table.lines(columns(), out) {
         out.line(line);

@@ -12,8 +12,8 @@ struct Schema {
     text: &'static str,
 }
 
-/// Every schema. Some files are derived from the types (`scripts/generate`), the others are the source; tests hold all of
-/// them against the code.
+/// Every schema. The files are derived from the types (`scripts/generate`), but for `actions`, which is the source itself;
+/// tests hold all of them against the code.
 const SCHEMAS: &[Schema] = &[
     Schema {
         name: "ralph.json",

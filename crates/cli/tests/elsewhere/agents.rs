@@ -2,8 +2,8 @@
 //! that the engine calls itself, whose commands alone go into the sandbox.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
-use crate::bench::Bench;
 use crate::docker::engine;
+use crate::fixture::Fixture;
 use ralph_agents::presets::preset;
 use ralph_testkit::fake_e2b::FakeE2b;
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
@@ -32,22 +32,22 @@ fn claude_works_in_a_container_through_the_proxy_to_a_proven_end() {
     let url = server.base_url("ok", "claude");
     let vars =
         [("DOCKER_HOST", engine.as_str()), ("ANTHROPIC_BASE_URL", &url), ("ANTHROPIC_API_KEY", "scripted")];
-    let bench = Bench::new("docker", &vars, json!({ "image": image }));
+    let fixture = Fixture::new("docker", &vars, json!({ "image": image }));
     let mut agent = serde_json::to_value(preset("claude").unwrap()).unwrap();
     agent["model"] = "claude-sonnet-4-5".into();
-    let repo = bench.repo(agent, "grep -q shell-ran hello.txt && test -z \"$ANTHROPIC_API_KEY\"");
-    let run = bench.ralph(&repo, &["run", "--json"]).exits(0).json();
+    let repo = fixture.repo(agent, "grep -q shell-ran hello.txt && test -z \"$ANTHROPIC_API_KEY\"");
+    let run = fixture.ralph(&repo, &["run", "--json"]).exits(0).json();
     assert_eq!(run["files_changed"], json!(["hello.txt"]), "{run}");
-    let sessions = bench.events_named("session_ended");
+    let sessions = fixture.events_named("session_ended");
     assert_eq!(sessions.len(), 1, "{sessions:?}");
     assert!(sessions[0]["usage"]["tokens"]["input"].as_u64().unwrap() >= 3600, "{sessions:?}");
     assert!(!server.requests("ok", "claude").is_empty());
-    assert_eq!(bench.events_named("sandbox_ready")[0]["provider"], "docker");
-    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+    assert_eq!(fixture.events_named("sandbox_ready")[0]["provider"], "docker");
+    assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
 /// One session of JSON actions: it looks where it is, writes and checks.
-fn thinker(bench: &Bench) -> (ModelServer, TestRepo<'_>) {
+fn thinker(fixture: &Fixture) -> (ModelServer, TestRepo<'_>) {
     let answer = json!({
         "summary": "wrote the part",
         "actions": [
@@ -59,7 +59,7 @@ fn thinker(bench: &Bench) -> (ModelServer, TestRepo<'_>) {
     });
     let server = ModelServer::start().unwrap();
     server.script("work", Script::sessions([vec![Turn::new([Action::text(answer.to_string())])]]));
-    let repo = bench
+    let repo = fixture
         .repo(json!({"name": "thinker", "kind": "actions", "profile": "scripted"}), "grep -q done part.txt");
     let base = server.base_url("work", "actions");
     repo.write(
@@ -76,9 +76,9 @@ fn thinker(bench: &Bench) -> (ModelServer, TestRepo<'_>) {
 fn actions_run_in_a_container_and_the_key_stays_out() {
     let Some(engine) = engine() else { return };
     let vars = [("DOCKER_HOST", engine.as_str()), ("THINKING_KEY", "scripted")];
-    let bench = Bench::new("docker", &vars, json!({"image": "ralph-test:local"}));
-    let (_server, repo) = thinker(&bench);
-    let run = bench.ralph(&repo, &["run", "--json"]).exits(0).json();
+    let fixture = Fixture::new("docker", &vars, json!({"image": "ralph-test:local"}));
+    let (_server, repo) = thinker(&fixture);
+    let run = fixture.ralph(&repo, &["run", "--json"]).exits(0).json();
     assert_eq!(run["files_changed"], json!(["part.txt", "where.txt"]), "{run}");
     assert_eq!(run["iterations"], 1);
 }
@@ -93,15 +93,15 @@ fn actions_run_in_a_cloud_and_their_machines_are_paid_for() {
         ("E2B_API_KEY", cloud.key()),
         ("THINKING_KEY", "scripted"),
     ];
-    let bench = Bench::new("e2b", &vars, json!({}));
-    let (_server, repo) = thinker(&bench);
-    let done = bench.ralph(&repo, &["run", "--json"]).exits(0);
+    let fixture = Fixture::new("e2b", &vars, json!({}));
+    let (_server, repo) = thinker(&fixture);
+    let done = fixture.ralph(&repo, &["run", "--json"]).exits(0);
     let run = done.json();
     assert_eq!(run["files_changed"], json!(["part.txt", "where.txt"]), "{run}");
     let place = repo.git(&["show", &format!("{}:where.txt", run["branch"].as_str().unwrap())]);
-    assert!(!place.starts_with(&bench.workspace().display().to_string()), "it ran in the machine: {place}");
+    assert!(!place.starts_with(&fixture.workspace().display().to_string()), "it ran in the machine: {place}");
     assert!(run["compute_usd"].as_f64().unwrap() > 0.0, "{run}");
     assert!(done.stderr.contains("compute ~$"), "{}", done.stderr);
-    let id = bench.events_named("sandbox_ready")[0]["id"].as_str().unwrap().to_owned();
+    let id = fixture.events_named("sandbox_ready")[0]["id"].as_str().unwrap().to_owned();
     assert!(!id.is_empty());
 }

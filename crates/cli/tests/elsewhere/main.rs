@@ -4,9 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 mod agents;
-mod bench;
 mod clouds;
 mod docker;
+mod fixture;
 mod isolation;
 mod sbx;
 mod stories;

@@ -1,7 +1,7 @@
 //! MicroVMs, with a stand-in for their tool that knows its words and runs commands here.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
-use crate::bench::Bench;
+use crate::fixture::Fixture;
 use crate::stories;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
@@ -37,23 +37,23 @@ case $word in
 esac
 "#;
 
-fn bench() -> (tempfile::TempDir, Bench) {
+fn fixture() -> (tempfile::TempDir, Fixture) {
     let bin = tempfile::tempdir().unwrap();
     let tool = bin.path().join("sbx");
     std::fs::write(&tool, STAND_IN).unwrap();
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap_or_default());
-    (bin, Bench::new("sbx", &[("PATH", &path)], json!({})))
+    (bin, Fixture::new("sbx", &[("PATH", &path)], json!({})))
 }
 
 #[test]
 fn a_micro_vm_works_to_a_proven_end() {
-    let (_bin, bench) = bench();
-    stories::to_a_proven_end(&bench);
+    let (_bin, fixture) = fixture();
+    stories::to_a_proven_end(&fixture);
 }
 
 #[test]
 fn a_killed_run_goes_on_in_its_micro_vm() {
-    let (_bin, bench) = bench();
-    stories::killed_and_resumed(&bench, std::path::Path::new(".ralph/waiting"));
+    let (_bin, fixture) = fixture();
+    stories::killed_and_resumed(&fixture, std::path::Path::new(".ralph/waiting"));
 }

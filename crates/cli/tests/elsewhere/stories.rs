@@ -1,6 +1,6 @@
 //! What must hold of every provider.
 
-use crate::bench::Bench;
+use crate::fixture::Fixture;
 use ralph_testkit::TestEnv;
 use serde_json::json;
 use std::path::Path;
@@ -12,9 +12,9 @@ const WORK: &str = "echo done > part.txt; mkdir -p 'süb dir' built; echo x > 's
 const CHECK: &str = "grep -q done part.txt && test -x part.txt && test -L link && test ! -e readme.txt && test -e 'süb dir/-a b.txt'";
 
 /// From the task to a proven result, and nothing is left of the sandbox.
-pub fn to_a_proven_end(bench: &Bench) {
-    let repo = bench.repo(Bench::shell_agent(WORK), CHECK);
-    let done = bench.ralph(&repo, &["run", "--json"]).exits(0);
+pub fn to_a_proven_end(fixture: &Fixture) {
+    let repo = fixture.repo(Fixture::shell_agent(WORK), CHECK);
+    let done = fixture.ralph(&repo, &["run", "--json"]).exits(0);
     let run = done.json();
     assert_eq!(
         run["files_changed"],
@@ -26,74 +26,74 @@ pub fn to_a_proven_end(bench: &Bench) {
     assert_eq!(repo.git(&["show", &format!("{branch}:part.txt")]), "done");
     assert!(repo.git(&["ls-tree", branch, "part.txt"]).starts_with("100755"), "the mode came along");
     assert!(repo.git(&["ls-tree", branch, "link"]).starts_with("120000"), "the link came along");
-    let notes = std::fs::read_to_string(bench.workspace().join(".ralph/notes.md")).unwrap();
+    let notes = std::fs::read_to_string(fixture.workspace().join(".ralph/notes.md")).unwrap();
     assert!(notes.ends_with("noted\n"), "{notes}");
-    let ready = bench.events_named("sandbox_ready");
+    let ready = fixture.events_named("sandbox_ready");
     assert_eq!(ready.len(), 2, "one to work in, one for the proof: {ready:?}");
-    assert_eq!(ready[0]["provider"], bench.provider);
-    let fates: Vec<_> = bench.events_named("sandbox_gone").iter().map(|e| e["fate"].clone()).collect();
+    assert_eq!(ready[0]["provider"], fixture.provider);
+    let fates: Vec<_> = fixture.events_named("sandbox_gone").iter().map(|e| e["fate"].clone()).collect();
     assert_eq!(fates, ["destroyed", "destroyed"]);
-    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+    assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
     assert_eq!(run["sandboxes"], serde_json::Value::Null, "{run}");
 }
 
 /// The first session waits, with `marker` as its sign; the second one works.
 fn waits_once(marker: &str) -> serde_json::Value {
-    Bench::shell_agent(&format!("if [ ! -e {marker} ]; then : > {marker}; exec sleep 300; fi; {WORK}"))
+    Fixture::shell_agent(&format!("if [ ! -e {marker} ]; then : > {marker}; exec sleep 300; fi; {WORK}"))
 }
 
 /// The engine is killed in the middle of a session, and the run goes on with the same sandbox.
-pub fn killed_and_resumed(bench: &Bench, marker: &Path) {
-    let repo = bench.repo(waits_once(&marker.display().to_string()), CHECK);
-    let mut child = bench.spawn(&repo, &["run", "--json"]);
-    Bench::await_file(&seen(bench, marker));
+pub fn killed_and_resumed(fixture: &Fixture, marker: &Path) {
+    let repo = fixture.repo(waits_once(&marker.display().to_string()), CHECK);
+    let mut child = fixture.spawn(&repo, &["run", "--json"]);
+    Fixture::await_file(&seen(fixture, marker));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(bench.sandboxes(&repo).len(), 1);
-    let run = bench.runs().pop().unwrap();
-    let status = bench.ralph(&repo, &["status", "--json", &run]);
+    assert_eq!(fixture.sandboxes(&repo).len(), 1);
+    let run = fixture.runs().pop().unwrap();
+    let status = fixture.ralph(&repo, &["status", "--json", &run]);
     assert!(status.stdout.contains(&run), "{status:?}");
-    let done = bench.ralph(&repo, &["resume", "--json", &run]).exits(0).json();
+    let done = fixture.ralph(&repo, &["resume", "--json", &run]).exits(0).json();
     assert_eq!(done["iterations"], 1, "an interrupted session is no iteration: {done}");
-    let ready = bench.events_named("sandbox_ready");
+    let ready = fixture.events_named("sandbox_ready");
     assert_eq!(ready[0]["id"], ready[1]["id"], "it was found again");
-    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+    assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
 /// The sandbox is destroyed in the middle of a session: the run goes on in another one.
-pub fn destroyed_in_the_middle(bench: &Bench, marker: &Path) {
-    let repo = bench.repo(waits_once(&marker.display().to_string()), CHECK);
-    let child = bench.spawn(&repo, &["run", "--json"]);
-    Bench::await_file(&seen(bench, marker));
-    let run = bench.runs().pop().unwrap();
-    bench.ralph(&repo, &["sandbox", "rm", "--force", &run]).exits(0);
+pub fn destroyed_in_the_middle(fixture: &Fixture, marker: &Path) {
+    let repo = fixture.repo(waits_once(&marker.display().to_string()), CHECK);
+    let child = fixture.spawn(&repo, &["run", "--json"]);
+    Fixture::await_file(&seen(fixture, marker));
+    let run = fixture.runs().pop().unwrap();
+    fixture.ralph(&repo, &["sandbox", "rm", "--force", &run]).exits(0);
     let done = TestEnv::wait(child).exits(0).json();
     assert_eq!(done["iterations"], 1, "{done}");
-    let ends: Vec<_> = bench.events_named("session_ended").iter().map(|e| e["end"].clone()).collect();
+    let ends: Vec<_> = fixture.events_named("session_ended").iter().map(|e| e["end"].clone()).collect();
     assert_eq!(ends.len(), 2, "{ends:?}");
-    let fates: Vec<_> = bench.events_named("sandbox_gone").iter().map(|e| e["fate"].clone()).collect();
+    let fates: Vec<_> = fixture.events_named("sandbox_gone").iter().map(|e| e["fate"].clone()).collect();
     assert_eq!(fates, ["lost", "destroyed", "destroyed"]);
-    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+    assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
 /// A run that is cancelled keeps its sandbox, at rest, until somebody removes it.
-pub fn cancelled_and_kept(bench: &Bench, marker: &Path) {
-    let repo = bench.repo(waits_once(&marker.display().to_string()), CHECK);
-    let child = bench.spawn(&repo, &["run", "--json"]);
-    Bench::await_file(&seen(bench, marker));
-    let run = bench.runs().pop().unwrap();
-    bench.ralph(&repo, &["cancel", &run]).exits(0);
+pub fn cancelled_and_kept(fixture: &Fixture, marker: &Path) {
+    let repo = fixture.repo(waits_once(&marker.display().to_string()), CHECK);
+    let child = fixture.spawn(&repo, &["run", "--json"]);
+    Fixture::await_file(&seen(fixture, marker));
+    let run = fixture.runs().pop().unwrap();
+    fixture.ralph(&repo, &["cancel", &run]).exits(0);
     let done = TestEnv::wait(child);
     assert_eq!(done.json()["reason"], "cancelled", "{done:?}");
-    let kept = bench.sandboxes(&repo);
+    let kept = fixture.sandboxes(&repo);
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(done.json()["sandboxes"], json!([kept[0]["id"]]));
-    assert_eq!(bench.events_named("sandbox_gone")[0]["fate"], "stopped");
-    bench.ralph(&repo, &["sandbox", "rm", &run]).exits(0);
-    assert_eq!(bench.sandboxes(&repo), Vec::<serde_json::Value>::new());
+    assert_eq!(fixture.events_named("sandbox_gone")[0]["fate"], "stopped");
+    fixture.ralph(&repo, &["sandbox", "rm", &run]).exits(0);
+    assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
 /// A marker below `.ralph` stands in the workspace.
-fn seen(bench: &Bench, marker: &Path) -> std::path::PathBuf {
-    if marker.is_absolute() { marker.to_owned() } else { bench.workspace().join(marker) }
+fn seen(fixture: &Fixture, marker: &Path) -> std::path::PathBuf {
+    if marker.is_absolute() { marker.to_owned() } else { fixture.workspace().join(marker) }
 }

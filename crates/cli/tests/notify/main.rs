@@ -5,7 +5,7 @@
 mod receivers;
 
 use ralph_testkit::{TestEnv, TestRepo};
-use receivers::{Door, Post, Received, Web, base64_lite, certificate};
+use receivers::{Post, Received, SmtpSettings, Web, base64_lite, certificate};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -177,8 +177,8 @@ fn receivers_that_are_dead_or_silent_do_not_break_a_run() {
     assert!(log.contains("dead could not notify anyone of success"), "{log}");
 }
 
-fn door() -> Door {
-    Door { method: "PLAIN", user: "me", password: "open sesame", tls: None, implicit: false }
+fn settings() -> SmtpSettings {
+    SmtpSettings { method: "PLAIN", user: "me", password: "open sesame", tls: None, implicit: false }
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn mail_goes_through_a_server_that_wants_a_login() {
         let repo = TestRepo::with_task(&env);
         repo.write("PROMPT.md", "# Größe prüfen\n\nWrite `part.txt`.\n");
         repo.stub(WORK, "test -f part.txt");
-        let post = Post::start(Door { method, ..door() });
+        let post = Post::start(SmtpSettings { method, ..settings() });
         let mail = json!({"kind": "email", "host": "127.0.0.1", "port": post.port, "tls": "none", "user": "me",
             "password_env": "MAIL_PASSWORD", "from": "ralph@example.org", "to": ["a@example.org", "b@example.org"]});
         user_config(&env, &json!([mail]));
@@ -215,7 +215,7 @@ fn mail_is_protected_and_the_certificate_counts() {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
         let (cert, config) = certificate(&env.path("tmp"));
-        let post = Post::start(Door { tls: Some(config), implicit, ..door() });
+        let post = Post::start(SmtpSettings { tls: Some(config), implicit, ..settings() });
         let mail = |tls: &str| {
             json!([{"kind": "email", "host": "127.0.0.1", "port": post.port, "tls": tls, "user": "me",
                 "password_env": "MAIL_PASSWORD", "from": "ralph@example.org", "to": ["a@example.org"]}])

@@ -90,7 +90,7 @@ pub struct Post {
 
 /// What a mail server insists on.
 #[derive(Clone)]
-pub struct Door {
+pub struct SmtpSettings {
     /// `PLAIN` or `LOGIN`.
     pub method: &'static str,
     pub user: &'static str,
@@ -102,14 +102,14 @@ pub struct Door {
 }
 
 impl Post {
-    pub fn start(door: Door) -> Self {
+    pub fn start(settings: SmtpSettings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mails: Arc<Mutex<Vec<Mail>>> = Arc::default();
         let kept = mails.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                if let Some(mail) = serve(stream, &door) {
+                if let Some(mail) = serve(stream, &settings) {
                     kept.lock().unwrap().push(mail);
                 }
             }
@@ -147,12 +147,12 @@ fn hear(wire: &mut dyn Wire) -> Option<String> {
     Some(String::from_utf8(line).unwrap().trim_end().to_owned())
 }
 
-fn serve(stream: TcpStream, door: &Door) -> Option<Mail> {
-    let mut wire: Box<dyn Wire> = match &door.tls {
-        Some(config) if door.implicit => protected(stream.try_clone().unwrap(), config),
+fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
+    let mut wire: Box<dyn Wire> = match &settings.tls {
+        Some(config) if settings.implicit => protected(stream.try_clone().unwrap(), config),
         _ => Box::new(stream.try_clone().unwrap()),
     };
-    let mut safe = door.tls.is_none() || door.implicit;
+    let mut safe = settings.tls.is_none() || settings.implicit;
     let mut logged_in = false;
     let mut mail = Mail::default();
     let answer = |wire: &mut dyn Wire, line: &str| {
@@ -163,16 +163,16 @@ fn serve(stream: TcpStream, door: &Door) -> Option<Mail> {
         let line = hear(&mut wire)?;
         mail.said.push(line.clone());
         let reply = match line.split(' ').next().unwrap() {
-            "EHLO" if safe => &format!("250-mail.test\r\n250-AUTH {}\r\n250 8BITMIME", door.method),
+            "EHLO" if safe => &format!("250-mail.test\r\n250-AUTH {}\r\n250 8BITMIME", settings.method),
             "EHLO" => "250-mail.test\r\n250 STARTTLS",
             "STARTTLS" => {
                 answer(&mut wire, "220 go on")?;
-                wire = protected(stream.try_clone().unwrap(), door.tls.as_ref()?);
+                wire = protected(stream.try_clone().unwrap(), settings.tls.as_ref()?);
                 safe = true;
                 continue;
             }
             "AUTH" => {
-                let login = match door.method {
+                let login = match settings.method {
                     "PLAIN" => decode(line.rsplit(' ').next().unwrap()),
                     _ => {
                         answer(&mut wire, "334 VXNlcm5hbWU6")?;
@@ -181,7 +181,7 @@ fn serve(stream: TcpStream, door: &Door) -> Option<Mail> {
                         format!("\0{name}\0{}", decode(&hear(&mut wire)?))
                     }
                 };
-                logged_in = safe && login == format!("\0{}\0{}", door.user, door.password);
+                logged_in = safe && login == format!("\0{}\0{}", settings.user, settings.password);
                 if logged_in { "235 welcome" } else { "535 wrong login" }
             }
             "MAIL" if !logged_in => "530 log in first",

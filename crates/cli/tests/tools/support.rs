@@ -146,11 +146,11 @@ impl Played {
     }
 }
 
-type Answer = dyn Fn(usize, &Profile, &ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync;
+type ReplyFn = dyn Fn(usize, &Profile, &ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync;
 
 /// A model that answers as a function of the turn says, and remembers what it was asked.
 pub struct Script {
-    answer: Box<Answer>,
+    answer: Box<ReplyFn>,
     pub asked: Mutex<Vec<ModelRequest>>,
 }
 

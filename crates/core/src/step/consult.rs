@@ -167,7 +167,7 @@ impl Driver {
         std::fs::create_dir_all(&folder)
             .map_err(|e| ralph_journal::JournalError::file("make the folder", &folder, e))?;
         self.workspace.checkout_clean(&commit, &folder)?;
-        let sandbox = self.sandbox.beside(&folder)?;
+        let sandbox = self.sandbox.with_root(&folder)?;
         let prompt_file = self.ctx.run.path().join("critic-prompt.md");
         let run = state.spec.run_id.clone();
         let model = state.model_for(agent.name());

@@ -315,7 +315,7 @@ impl Driver {
         for why in self.redefined(subject, folder)? {
             found.fail(why);
         }
-        let sandbox = self.sandbox.beside(folder)?;
+        let sandbox = self.sandbox.with_root(folder)?;
         // Elsewhere the variables of this machine do not count.
         let env = match sandbox.capabilities().surroundings {
             Surroundings::Host => {

@@ -187,7 +187,7 @@ impl Machine {
                 spare: None,
             },
             proof_dir: self.temp.path().join("proof"),
-            sandbox: self.sandbox.beside(Path::new("/workspace")).unwrap(),
+            sandbox: self.sandbox.with_root(Path::new("/workspace")).unwrap(),
             workspace: Box::new(MemoryWorkspace::new(&self.sandbox)),
             agents: agents.collect(),
             custom_checks: self.custom.lock().unwrap().take().unwrap_or_default(),

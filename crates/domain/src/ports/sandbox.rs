@@ -27,19 +27,19 @@ pub trait Sandbox: Send {
     fn remove(&self, path: &Path) -> Result<(), SandboxError>;
     /// Names in a folder, sorted.
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError>;
-    /// The same sandbox with a way of its own to run commands, so that one more can run beside those of `self`: for
+    /// A connection of its own to the same sandbox, so that one more can run beside those of `self`: for
     /// processes in the background and for several commands at once. What runs there ends when it is dropped, at the
     /// latest with this process.
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// The same kind of sandbox over another folder, for clean checkouts.
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// Where this process and sandboxed commands can meet; `None` where commands see the machine as it is.
     fn exchange(&self) -> Option<Exchange> {
         None
     }
     /// An address on this machine that leads to `port` of whichever command listens there, as long as the sandbox lives;
     /// `None` where a port in there is one of this machine anyway.
-    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
+    fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
         let _ = port;
         Ok(None)
     }

@@ -126,7 +126,7 @@ impl App {
 
     fn installation(&self, http: &ApiClient) -> Result<u64> {
         #[derive(Deserialize)]
-        struct Found {
+        struct Installation {
             id: u64,
         }
         if let Some(id) = *self.installation.borrow() {
@@ -142,7 +142,7 @@ impl App {
                 format!("install the App on the repo; {}", errors::NEEDED),
             ));
         }
-        let id = answer.json::<Found>(&what)?.id;
+        let id = answer.json::<Installation>(&what)?.id;
         *self.installation.borrow_mut() = Some(id);
         Ok(id)
     }
@@ -190,11 +190,11 @@ impl App {
     /// The name its comments stand under.
     pub fn login(&self, http: &ApiClient) -> Result<Option<String>> {
         #[derive(Deserialize)]
-        struct Found {
+        struct AppInfo {
             slug: Option<String>,
         }
         let ask = ApiRequest::get("ask who the GitHub App is", format!("{}/app", self.api_url));
-        let found: Found = http.json(&ask, &Itself(self))?;
+        let found: AppInfo = http.json(&ask, &Itself(self))?;
         Ok(found.slug.map(|slug| format!("{slug}[bot]")))
     }
 }

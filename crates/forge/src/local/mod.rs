@@ -137,7 +137,7 @@ impl LocalForge {
         self.seen(new)
     }
 
-    fn review_files(&self, number: u64) -> Result<Vec<store::Found<ReviewFile>>> {
+    fn review_files(&self, number: u64) -> Result<Vec<store::StoredFile<ReviewFile>>> {
         let folder = self.root.join("prs").join(number.to_string()).join("reviews");
         let mut found = store::list::<ReviewFile>(&folder)?;
         found.sort_by_key(|one| (one.value.at.or(one.at), one.id));

@@ -19,7 +19,7 @@ const FILE_MAX: u64 = 8 * 1024 * 1024;
 pub(crate) struct Held(#[expect(dead_code, reason = "dropping it lets go")] Flock<File>);
 
 /// One file of a folder of files.
-pub(crate) struct Found<T> {
+pub(crate) struct StoredFile<T> {
     /// Its number, or one made of its name.
     pub id: u64,
     /// When it was written last.
@@ -94,14 +94,14 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// The numbered and named files of a folder, oldest first as far as their names have numbers.
-pub(crate) fn list<T: DeserializeOwned>(folder: &Path) -> Result<Vec<Found<T>>> {
+pub(crate) fn list<T: DeserializeOwned>(folder: &Path) -> Result<Vec<StoredFile<T>>> {
     let mut found = Vec::new();
     for path in files(folder)? {
         let at =
             fs::metadata(&path).and_then(|m| m.modified()).ok().and_then(|t| Timestamp::try_from(t).ok());
         // Gone since it was listed: not there.
         if let Some(value) = read(&path)? {
-            found.push(Found { id: id_of(&path), at, value });
+            found.push(StoredFile { id: id_of(&path), at, value });
         }
     }
     found.sort_by_key(|one| one.id);

@@ -4,7 +4,7 @@
 use super::wire::{self, Entry, Folder, PreviewUrl, Ran, SandboxDto};
 use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, patient};
+use crate::http::{VendorClient, VendorRequest, Watch, never_stop};
 use crate::machine::{Machine, SHORT, Shell};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,25 +29,25 @@ impl DaytonaMachine {
     }
 
     /// Where the vendor's image wants work to be done.
-    pub fn home(&self, http: &Http) -> Result<String, ProviderError> {
+    pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
         let folder: Folder = http.json(&self.toolbox("look at a sandbox", Method::GET, "/work-dir"))?;
         Ok(folder.dir)
     }
 
-    fn api(&self, what: &str, method: Method, rest: &str) -> Call {
+    fn api(&self, what: &str, method: Method, rest: &str) -> VendorRequest {
         wire::call(&self.options, what, method, &format!("/sandbox/{}{rest}", percent_encoded(&self.id)))
     }
 
-    fn toolbox(&self, what: &str, method: Method, rest: &str) -> Call {
+    fn toolbox(&self, what: &str, method: Method, rest: &str) -> VendorRequest {
         wire::call(&self.options, what, method, &format!("{}{rest}", self.toolbox))
     }
 
-    fn look(&self, http: &Http) -> Result<SandboxDto, ProviderError> {
+    fn fetch(&self, http: &VendorClient) -> Result<SandboxDto, ProviderError> {
         http.json(&self.api("look at a sandbox", Method::GET, ""))
     }
 
     /// Waits until it runs, starting it where it rests.
-    pub fn start_from(&self, http: &Http, mut now: SandboxDto) -> Result<(), ProviderError> {
+    pub fn start_from(&self, http: &VendorClient, mut now: SandboxDto) -> Result<(), ProviderError> {
         let end = Instant::now() + self.options.start_limit;
         loop {
             match now.state() {
@@ -62,28 +62,28 @@ impl DaytonaMachine {
                 _ => {}
             }
             self.tick(http, end, "start a sandbox")?;
-            now = self.look(http)?;
+            now = self.fetch(http)?;
         }
     }
 
-    fn tick(&self, http: &Http, end: Instant, what: &str) -> Result<(), ProviderError> {
+    fn tick(&self, http: &VendorClient, end: Instant, what: &str) -> Result<(), ProviderError> {
         if Instant::now() >= end {
             let limit = self.options.start_limit;
             return Err(ProviderError::TimedOut { vendor: VENDOR, what: what.into(), limit });
         }
-        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut patient)
+        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut never_stop)
     }
 }
 
 /// Removes a sandbox; no error where it is gone.
-pub(crate) fn destroy(http: &Http, options: &DaytonaOptions, id: &str) -> Result<(), ProviderError> {
+pub(crate) fn destroy(http: &VendorClient, options: &DaytonaOptions, id: &str) -> Result<(), ProviderError> {
     let call = wire::call(
         options,
         "destroy a sandbox",
         Method::DELETE,
         &format!("/sandbox/{}", percent_encoded(id)),
     );
-    http.send(&call.also(&[404]), &mut patient).map(drop)
+    http.send(&call.also(&[404]), &mut never_stop).map(drop)
 }
 
 impl Machine for DaytonaMachine {
@@ -95,7 +95,7 @@ impl Machine for DaytonaMachine {
         &self.id
     }
 
-    fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
+    fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
         // Older daemons split the command into words themselves and know no escapes, newer ones hand it to a shell: coded, it
         // is the same for both. Both streams come back as one text, so what the shell complains about is left out.
         let coded = STANDARD.encode(script);
@@ -109,7 +109,13 @@ impl Machine for DaytonaMachine {
         Ok(Shell { code: ran.exit_code, out: ran.result })
     }
 
-    fn put(&self, http: &Http, path: &str, bytes: &[u8], _: Option<u32>) -> Result<(), ProviderError> {
+    fn put(
+        &self,
+        http: &VendorClient,
+        path: &str,
+        bytes: &[u8],
+        _: Option<u32>,
+    ) -> Result<(), ProviderError> {
         let boundary = format!("ralph-{}", random_word());
         let mut body = Vec::with_capacity(bytes.len() + 512);
         let mut part = |head: &str, content: &[u8]| {
@@ -126,54 +132,54 @@ impl Machine for DaytonaMachine {
             .toolbox("write a file", Method::POST, "/files/bulk-upload")
             .bytes(format!("multipart/form-data; boundary={boundary}"), body)
             .limit(Duration::from_secs(300));
-        http.send(&call, &mut patient).map(drop)
+        http.send(&call, &mut never_stop).map(drop)
     }
 
-    fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError> {
+    fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError> {
         let rest = format!("/files/download?path={}", percent_encoded(path));
         let call = self.toolbox("read a file", Method::GET, &rest).limit(Duration::from_secs(300));
-        Ok(http.send(&call, &mut patient)?.body)
+        Ok(http.send(&call, &mut never_stop)?.body)
     }
 
-    fn names(&self, http: &Http, folder: &str) -> Result<Vec<String>, ProviderError> {
+    fn names(&self, http: &VendorClient, folder: &str) -> Result<Vec<String>, ProviderError> {
         let rest = format!("/files?path={}", percent_encoded(folder));
         let entries: Vec<Entry> = http.json(&self.toolbox("list a folder", Method::GET, &rest))?;
         Ok(entries.into_iter().map(|entry| entry.name).collect())
     }
 
-    fn make_dir(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+    fn make_dir(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
         let rest = format!("/files/folder?path={}&mode=0755", percent_encoded(path));
-        http.send(&self.toolbox("make a folder", Method::POST, &rest), &mut patient).map(drop)
+        http.send(&self.toolbox("make a folder", Method::POST, &rest), &mut never_stop).map(drop)
     }
 
-    fn delete(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+    fn delete(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
         let rest = format!("/files?path={}", percent_encoded(path));
         let call = self.toolbox("remove a file", Method::DELETE, &rest).also(&[404]);
-        http.send(&call, &mut patient).map(drop)
+        http.send(&call, &mut never_stop).map(drop)
     }
 
-    fn set_mode(&self, http: &Http, path: &str, mode: u32) -> Result<(), ProviderError> {
+    fn set_mode(&self, http: &VendorClient, path: &str, mode: u32) -> Result<(), ProviderError> {
         let rest = format!("/files/permissions?path={}&mode={mode:04o}", percent_encoded(path));
-        http.send(&self.toolbox("set permissions", Method::POST, &rest), &mut patient).map(drop)
+        http.send(&self.toolbox("set permissions", Method::POST, &rest), &mut never_stop).map(drop)
     }
 
-    fn start(&self, http: &Http) -> Result<(), ProviderError> {
-        let now = self.look(http)?;
+    fn start(&self, http: &VendorClient) -> Result<(), ProviderError> {
+        let now = self.fetch(http)?;
         self.start_from(http, now)
     }
 
-    fn stop(&self, http: &Http) -> Result<(), ProviderError> {
+    fn stop(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let end = Instant::now() + self.options.start_limit;
         let mut asked = false;
         loop {
-            let now = self.look(http)?;
+            let now = self.fetch(http)?;
             match now.state() {
                 "stopped" | "archived" | "archiving" => return Ok(()),
                 "error" | "build_failed" | "destroyed" => return Err(now.unusable()),
                 "started" if !asked => {
                     asked = true;
                     let call = self.api("stop a sandbox", Method::POST, "/stop");
-                    http.send(&call, &mut patient)?;
+                    http.send(&call, &mut never_stop)?;
                     continue;
                 }
                 _ => {}
@@ -182,11 +188,11 @@ impl Machine for DaytonaMachine {
         }
     }
 
-    fn destroy(&self, http: &Http) -> Result<(), ProviderError> {
+    fn destroy(&self, http: &VendorClient) -> Result<(), ProviderError> {
         destroy(http, &self.options, &self.id)
     }
 
-    fn preview(&self, http: &Http, port: u16) -> Result<Preview, ProviderError> {
+    fn preview(&self, http: &VendorClient, port: u16) -> Result<Preview, ProviderError> {
         let call = self.api("open a port", Method::GET, &format!("/ports/{port}/preview-url"));
         let found: PreviewUrl = http.json(&call)?;
         let headers =
@@ -195,9 +201,9 @@ impl Machine for DaytonaMachine {
         Ok(Preview { url: found.url, headers: BTreeMap::from(headers) })
     }
 
-    fn keep_alive(&self, http: &Http) -> Result<(), ProviderError> {
+    fn keep_alive(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let call = self.api("keep a sandbox alive", Method::POST, "/last-activity");
-        http.send(&call.json(json!({ "activityType": "toolbox" })), &mut patient).map(drop)
+        http.send(&call.json(json!({ "activityType": "toolbox" })), &mut never_stop).map(drop)
     }
 
     /// Calls to the toolbox count as activity already; this is for vendors' proxies that forget.

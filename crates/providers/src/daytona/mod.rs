@@ -5,7 +5,7 @@ mod machine;
 mod wire;
 
 use crate::error::ProviderError;
-use crate::http::{Call, Http, patient};
+use crate::http::{VendorClient, VendorRequest, never_stop};
 use crate::price::Prices;
 use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
 use machine::DaytonaMachine;
@@ -101,23 +101,28 @@ impl Daytona {
         Self { options }
     }
 
-    fn http(&self) -> Result<Http, ProviderError> {
-        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff, self.options.proxy.clone())
+    fn http(&self) -> Result<VendorClient, ProviderError> {
+        VendorClient::new(
+            VENDOR,
+            vec![self.options.key.clone()],
+            self.options.backoff,
+            self.options.proxy.clone(),
+        )
     }
 
-    fn call(&self, what: &str, method: Method, path: &str) -> Call {
+    fn call(&self, what: &str, method: Method, path: &str) -> VendorRequest {
         wire::call(&self.options, what, method, path)
     }
 
     /// A sandbox of ours by its id or name.
-    fn find(&self, http: &Http, id: &str) -> Result<Option<SandboxDto>, ProviderError> {
+    fn find(&self, http: &VendorClient, id: &str) -> Result<Option<SandboxDto>, ProviderError> {
         let path = format!("/sandbox/{}", percent_encoded(id));
         let found: Option<SandboxDto> =
             http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
         Ok(found.filter(|found| found.is_ours() && !found.is_gone()))
     }
 
-    fn all(&self, http: &Http, labels: &serde_json::Value) -> Result<Vec<SandboxDto>, ProviderError> {
+    fn all(&self, http: &VendorClient, labels: &serde_json::Value) -> Result<Vec<SandboxDto>, ProviderError> {
         let filter = percent_encoded(&labels.to_string());
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
@@ -137,7 +142,7 @@ impl Daytona {
     }
 
     /// The run's own: by name at once, by label where it was made under another name.
-    fn of_run(&self, http: &Http, run: &RunId) -> Result<Option<SandboxDto>, ProviderError> {
+    fn of_run(&self, http: &VendorClient, run: &RunId) -> Result<Option<SandboxDto>, ProviderError> {
         let is_its =
             |found: &SandboxDto| found.labels.get(LABEL_RUN).map(String::as_str) == Some(run.as_str());
         if let Some(found) = self.find(http, &wire::name(run))?.filter(is_its) {
@@ -148,7 +153,7 @@ impl Daytona {
     }
 
     /// Makes one. A try that failed may have made it all the same, so each begins with a look.
-    fn make(&self, http: &Http, spec: &SandboxSpec) -> Result<SandboxDto, ProviderError> {
+    fn make(&self, http: &VendorClient, spec: &SandboxSpec) -> Result<SandboxDto, ProviderError> {
         let volumes = spec.volumes.iter().map(|(name, path)| Ok((self.volume(http, name)?, path.clone())));
         let volumes = volumes.collect::<Result<Vec<_>, ProviderError>>()?;
         let body = wire::create(spec, &self.options, &volumes)?;
@@ -171,7 +176,7 @@ impl Daytona {
     }
 
     /// The id of a volume, which is made where it is missing.
-    fn volume(&self, http: &Http, name: &str) -> Result<String, ProviderError> {
+    fn volume(&self, http: &VendorClient, name: &str) -> Result<String, ProviderError> {
         let path = format!("/volumes/by-name/{}", percent_encoded(name));
         let look = || self.call("look for a volume", Method::GET, &path);
         let mut volume: Option<Volume> = http.json_or_none(look())?;
@@ -192,7 +197,7 @@ impl Daytona {
                 }
                 _ => {}
             }
-            http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut patient)?;
+            http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut never_stop)?;
             volume = http.json_or_none(look())?;
         }
         let limit = Duration::from_secs(120);
@@ -200,7 +205,7 @@ impl Daytona {
     }
 
     /// A started sandbox, ready for commands.
-    fn open(&self, http: Http, found: SandboxDto) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
+    fn open(&self, http: VendorClient, found: SandboxDto) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
         let machine = DaytonaMachine::new(self.options.clone(), &found);
         machine.start_from(&http, found)?;
         let home = machine.home(&http)?;

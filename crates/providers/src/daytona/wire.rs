@@ -2,7 +2,7 @@
 
 use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::Call;
+use crate::http::VendorRequest;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, SandboxInfo, SandboxSpec};
 use ralph_http::Method;
@@ -99,13 +99,13 @@ pub(crate) struct PreviewUrl {
 }
 
 /// A call with the key.
-pub(crate) fn call(options: &DaytonaOptions, what: &str, method: Method, path: &str) -> Call {
+pub(crate) fn call(options: &DaytonaOptions, what: &str, method: Method, path: &str) -> VendorRequest {
     let url = if path.starts_with("http") {
         path.to_owned()
     } else {
         format!("{}{path}", options.api_url.trim_end_matches('/'))
     };
-    let call = Call::new(what, method, url)
+    let call = VendorRequest::new(what, method, url)
         .header("authorization", format!("Bearer {}", options.key))
         .header("x-daytona-source", "ralph");
     match &options.organization {

@@ -4,7 +4,7 @@ use super::connect;
 use super::wire::{self, Access, Known};
 use super::{E2bOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, patient};
+use crate::http::{VendorClient, VendorRequest, Watch, never_stop};
 use crate::machine::{Machine, SHORT, Shell};
 use ralph_domain::ports::Preview;
 use ralph_domain::text::percent_encoded;
@@ -38,20 +38,20 @@ impl E2bMachine {
     }
 
     /// The user's home.
-    pub fn home(&self, http: &Http) -> Result<String, ProviderError> {
+    pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
         let out = self.done(http, "look at a sandbox", "printf %s \"$HOME\"")?;
         if out.starts_with('/') { Ok(out) } else { Err(http.garbled("look at a sandbox", "it has no home")) }
     }
 
-    fn api(&self, what: &str, method: Method, rest: &str) -> Call {
+    fn api(&self, what: &str, method: Method, rest: &str) -> VendorRequest {
         wire::call(&self.options, what, method, &format!("/sandboxes/{}{rest}", percent_encoded(&self.id)))
     }
 
-    fn envd(&self, what: &str, method: Method, path: &str) -> Call {
+    fn envd(&self, what: &str, method: Method, path: &str) -> VendorRequest {
         let access = self.access();
         let domain = access.domain.filter(|d| !d.is_empty()).unwrap_or_else(|| self.options.domain.clone());
         let base = self.options.sandbox_url.clone().unwrap_or_else(|| format!("https://sandbox.{domain}"));
-        let call = Call::new(what, method, format!("{}{path}", base.trim_end_matches('/')))
+        let call = VendorRequest::new(what, method, format!("{}{path}", base.trim_end_matches('/')))
             .header("e2b-sandbox-id", self.id.clone())
             .header("e2b-sandbox-port", ENVD)
             .header("authorization", USER);
@@ -64,7 +64,7 @@ impl E2bMachine {
     /// A call of the file service; `also` are statuses that are an answer.
     fn filesystem(
         &self,
-        http: &Http,
+        http: &VendorClient,
         what: &str,
         method: &str,
         body: Value,
@@ -75,14 +75,14 @@ impl E2bMachine {
             .header("connect-protocol-version", "1")
             .json(body)
             .also(also);
-        let answer = http.send(&call, &mut patient)?;
+        let answer = http.send(&call, &mut never_stop)?;
         http.understood(what, &answer.body)
     }
 }
 
 /// Wakes a sandbox where it sleeps and moves its end on; `None` where it is gone.
 pub(crate) fn connect(
-    http: &Http,
+    http: &VendorClient,
     options: &E2bOptions,
     id: &str,
     lifetime: Duration,
@@ -97,14 +97,14 @@ pub(crate) fn connect(
 }
 
 /// Removes a sandbox; no error where it is gone.
-pub(crate) fn destroy(http: &Http, options: &E2bOptions, id: &str) -> Result<(), ProviderError> {
+pub(crate) fn destroy(http: &VendorClient, options: &E2bOptions, id: &str) -> Result<(), ProviderError> {
     let call = wire::call(
         options,
         "destroy a sandbox",
         Method::DELETE,
         &format!("/sandboxes/{}", percent_encoded(id)),
     );
-    http.send(&call.also(&[404]), &mut patient).map(drop)
+    http.send(&call.also(&[404]), &mut never_stop).map(drop)
 }
 
 impl Machine for E2bMachine {
@@ -116,7 +116,7 @@ impl Machine for E2bMachine {
         &self.id
     }
 
-    fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
+    fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
         let body = json!({ "process": { "cmd": "/bin/sh", "args": ["-c", script] }, "stdin": false });
         let call = self
             .envd("run a command", Method::POST, "/process.Process/Start")
@@ -130,7 +130,13 @@ impl Machine for E2bMachine {
         Ok(Shell { code: ended.code, out: String::from_utf8_lossy(&ended.stdout).into_owned() })
     }
 
-    fn put(&self, http: &Http, path: &str, bytes: &[u8], _: Option<u32>) -> Result<(), ProviderError> {
+    fn put(
+        &self,
+        http: &VendorClient,
+        path: &str,
+        bytes: &[u8],
+        _: Option<u32>,
+    ) -> Result<(), ProviderError> {
         let boundary = format!("ralph-{}", random_word());
         let mut body = format!(
             "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
@@ -147,32 +153,32 @@ impl Machine for E2bMachine {
             )
             .bytes(format!("multipart/form-data; boundary={boundary}"), body)
             .limit(Duration::from_secs(300));
-        http.send(&call, &mut patient).map(drop)
+        http.send(&call, &mut never_stop).map(drop)
     }
 
-    fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError> {
+    fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError> {
         let path = format!("/files?path={}&username=user", percent_encoded(path));
         let call = self.envd("read a file", Method::GET, &path).limit(Duration::from_secs(300));
-        Ok(http.send(&call, &mut patient)?.body)
+        Ok(http.send(&call, &mut never_stop)?.body)
     }
 
-    fn names(&self, http: &Http, folder: &str) -> Result<Vec<String>, ProviderError> {
+    fn names(&self, http: &VendorClient, folder: &str) -> Result<Vec<String>, ProviderError> {
         let listed =
             self.filesystem(http, "list a folder", "ListDir", json!({ "path": folder, "depth": 1 }), &[])?;
         let entries = listed["entries"].as_array().into_iter().flatten();
         Ok(entries.filter_map(|entry| entry["name"].as_str()).map(str::to_owned).collect())
     }
 
-    fn make_dir(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+    fn make_dir(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
         // 409: it is there already.
         self.filesystem(http, "make a folder", "MakeDir", json!({ "path": path }), &[409]).map(drop)
     }
 
-    fn delete(&self, http: &Http, path: &str) -> Result<(), ProviderError> {
+    fn delete(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
         self.filesystem(http, "remove a file", "Remove", json!({ "path": path }), &[404]).map(drop)
     }
 
-    fn start(&self, http: &Http) -> Result<(), ProviderError> {
+    fn start(&self, http: &VendorClient) -> Result<(), ProviderError> {
         match connect(http, &self.options, &self.id, self.lifetime)? {
             Some(access) => {
                 *self.access.lock().unwrap_or_else(PoisonError::into_inner) = access;
@@ -190,24 +196,24 @@ impl Machine for E2bMachine {
         }
     }
 
-    fn stop(&self, http: &Http) -> Result<(), ProviderError> {
+    fn stop(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let look = || http.json::<Known>(&self.api("look at a sandbox", Method::GET, ""));
         if look()?.state == "paused" {
             return Ok(());
         }
         let call = self.api("pause a sandbox", Method::POST, "/pause").json(json!({ "memory": false }));
-        match http.send(&call.limit(Duration::from_secs(180)), &mut patient) {
+        match http.send(&call.limit(Duration::from_secs(180)), &mut never_stop) {
             // A pause whose answer was lost is refused the second time.
             Err(error) if error.status() == Some(409) && look()?.state == "paused" => Ok(()),
             other => other.map(drop),
         }
     }
 
-    fn destroy(&self, http: &Http) -> Result<(), ProviderError> {
+    fn destroy(&self, http: &VendorClient) -> Result<(), ProviderError> {
         destroy(http, &self.options, &self.id)
     }
 
-    fn preview(&self, _: &Http, port: u16) -> Result<Preview, ProviderError> {
+    fn preview(&self, _: &VendorClient, port: u16) -> Result<Preview, ProviderError> {
         let access = self.access();
         let domain = access.domain.filter(|d| !d.is_empty()).unwrap_or_else(|| self.options.domain.clone());
         let headers = access.traffic_access_token.map(|token| ("e2b-traffic-access-token".to_owned(), token));
@@ -217,9 +223,9 @@ impl Machine for E2bMachine {
         })
     }
 
-    fn keep_alive(&self, http: &Http) -> Result<(), ProviderError> {
+    fn keep_alive(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let call = self.api("keep a sandbox alive", Method::POST, "/timeout");
-        http.send(&call.json(json!({ "timeout": self.lifetime.as_secs() })), &mut patient).map(drop)
+        http.send(&call.json(json!({ "timeout": self.lifetime.as_secs() })), &mut never_stop).map(drop)
     }
 
     fn keep_alive_every(&self) -> Duration {

@@ -6,7 +6,7 @@ mod machine;
 mod wire;
 
 use crate::error::ProviderError;
-use crate::http::{Call, Http};
+use crate::http::{VendorClient, VendorRequest};
 use crate::price::Prices;
 use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
 use machine::E2bMachine;
@@ -107,21 +107,26 @@ impl E2b {
         Self { options }
     }
 
-    fn http(&self) -> Result<Http, ProviderError> {
-        Http::new(VENDOR, vec![self.options.key.clone()], self.options.backoff, self.options.proxy.clone())
+    fn http(&self) -> Result<VendorClient, ProviderError> {
+        VendorClient::new(
+            VENDOR,
+            vec![self.options.key.clone()],
+            self.options.backoff,
+            self.options.proxy.clone(),
+        )
     }
 
-    fn call(&self, what: &str, method: Method, path: &str) -> Call {
+    fn call(&self, what: &str, method: Method, path: &str) -> VendorRequest {
         wire::call(&self.options, what, method, path)
     }
 
-    fn find(&self, http: &Http, id: &str) -> Result<Option<Known>, ProviderError> {
+    fn find(&self, http: &VendorClient, id: &str) -> Result<Option<Known>, ProviderError> {
         let path = format!("/sandboxes/{}", percent_encoded(id));
         let found: Option<Known> = http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
         Ok(found.filter(Known::is_ours))
     }
 
-    fn all(&self, http: &Http, filter: &[(&str, &str)]) -> Result<Vec<Known>, ProviderError> {
+    fn all(&self, http: &VendorClient, filter: &[(&str, &str)]) -> Result<Vec<Known>, ProviderError> {
         // A query within a query: names and values are escaped, then the whole once more.
         let pairs: Vec<String> =
             filter.iter().map(|(k, v)| format!("{}={}", percent_encoded(k), percent_encoded(v))).collect();
@@ -134,7 +139,7 @@ impl E2b {
                 path.push_str(&format!("&nextToken={}", percent_encoded(next)));
             }
             let call = self.call("list sandboxes", Method::GET, &path);
-            let answer = http.send(&call, &mut crate::http::patient)?;
+            let answer = http.send(&call, &mut crate::http::never_stop)?;
             let page: Vec<Known> = http.understood(&call.what, &answer.body)?;
             found.extend(page.into_iter().filter(Known::is_ours));
             next = answer.header("x-next-token").filter(|token| !token.is_empty()).map(str::to_owned);
@@ -145,13 +150,18 @@ impl E2b {
         Ok(found)
     }
 
-    fn of_run(&self, http: &Http, run: &RunId) -> Result<Option<Known>, ProviderError> {
+    fn of_run(&self, http: &VendorClient, run: &RunId) -> Result<Option<Known>, ProviderError> {
         let all = self.all(http, &[(LABEL_OURS, "true"), (LABEL_RUN, run.as_str())])?;
         Ok(all.into_iter().find(|found| found.run().as_ref() == Some(run)))
     }
 
     /// Makes one, or wakes the one that is there. A try that failed may have made it all the same, so each begins with a look.
-    fn make(&self, http: &Http, spec: &SandboxSpec, lifetime: Duration) -> Result<Access, ProviderError> {
+    fn make(
+        &self,
+        http: &VendorClient,
+        spec: &SandboxSpec,
+        lifetime: Duration,
+    ) -> Result<Access, ProviderError> {
         for (name, _) in &spec.volumes {
             self.volume(http, name)?;
         }
@@ -174,18 +184,18 @@ impl E2b {
     }
 
     /// Makes a volume where it is missing.
-    fn volume(&self, http: &Http, name: &str) -> Result<(), ProviderError> {
+    fn volume(&self, http: &VendorClient, name: &str) -> Result<(), ProviderError> {
         let all: Vec<wire::Volume> = http.json(&self.call("list volumes", Method::GET, "/volumes"))?;
         if all.iter().any(|volume| volume.name == name) {
             return Ok(());
         }
         let call = self.call("make a volume", Method::POST, "/volumes").json(json!({ "name": name }));
-        http.send(&call, &mut crate::http::patient).map(drop)
+        http.send(&call, &mut crate::http::never_stop).map(drop)
     }
 
     fn open(
         &self,
-        mut http: Http,
+        mut http: VendorClient,
         access: Access,
         lifetime: Duration,
     ) -> Result<Box<dyn ManagedSandbox>, ProviderError> {

@@ -2,7 +2,7 @@
 
 use super::{E2bOptions, VENDOR};
 use crate::error::ProviderError;
-use crate::http::Call;
+use crate::http::VendorRequest;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, Resources, SandboxInfo, SandboxSpec};
 use ralph_http::Method;
@@ -64,9 +64,9 @@ pub(crate) struct Volume {
 }
 
 /// A call with the key.
-pub(crate) fn call(options: &E2bOptions, what: &str, method: Method, path: &str) -> Call {
+pub(crate) fn call(options: &E2bOptions, what: &str, method: Method, path: &str) -> VendorRequest {
     let url = format!("{}{path}", options.api_url.trim_end_matches('/'));
-    Call::new(what, method, url).header("x-api-key", options.key.clone())
+    VendorRequest::new(what, method, url).header("x-api-key", options.key.clone())
 }
 
 /// The body that makes a sandbox. Its ports are not public: who asks them needs the token that a preview carries.

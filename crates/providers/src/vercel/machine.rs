@@ -1,10 +1,10 @@
 //! One sandbox of Vercel and its present session.
 #![allow(clippy::disallowed_methods, reason = "waits for a machine have a deadline")]
 
-use super::wire::{self, Found, Route, Updated};
+use super::wire::{self, Route, SandboxWithSession, Updated};
 use super::{VENDOR, VercelOptions, tar};
 use crate::error::ProviderError;
-use crate::http::{Call, Http, Watch, patient};
+use crate::http::{VendorClient, VendorRequest, Watch, never_stop};
 use crate::machine::{Machine, SHORT, Shell};
 use ralph_domain::ports::Preview;
 use ralph_domain::text::percent_encoded;
@@ -28,7 +28,7 @@ struct Now {
 }
 
 /// Looks at a sandbox; with `resume` a stopped one begins its next session.
-pub(crate) fn look(options: &VercelOptions, name: &str, resume: bool) -> Call {
+pub(crate) fn get_sandbox(options: &VercelOptions, name: &str, resume: bool) -> VendorRequest {
     let path = format!(
         "/v2/sandboxes/{}?projectId={}&resume={resume}",
         percent_encoded(name),
@@ -38,13 +38,13 @@ pub(crate) fn look(options: &VercelOptions, name: &str, resume: bool) -> Call {
 }
 
 /// Removes a sandbox; no error where it is gone.
-pub(crate) fn destroy(http: &Http, options: &VercelOptions, name: &str) -> Result<(), ProviderError> {
+pub(crate) fn destroy(http: &VendorClient, options: &VercelOptions, name: &str) -> Result<(), ProviderError> {
     let path = format!(
         "/v2/sandboxes/{}?projectId={}&deleteOrphanSnapshots=true",
         percent_encoded(name),
         percent_encoded(&options.project)
     );
-    http.send(&wire::call(options, "destroy a sandbox", Method::DELETE, &path).also(&[404]), &mut patient)
+    http.send(&wire::call(options, "destroy a sandbox", Method::DELETE, &path).also(&[404]), &mut never_stop)
         .map(drop)
 }
 
@@ -57,7 +57,7 @@ impl VercelMachine {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, what: &str, rest: &str) -> Call {
+    fn session(&self, what: &str, rest: &str) -> VendorRequest {
         let session = self.now().session.clone();
         wire::call(
             &self.options,
@@ -68,7 +68,7 @@ impl VercelMachine {
     }
 
     /// Waits until the session runs; its folder.
-    pub fn ready(&self, http: &Http, mut found: Found) -> Result<String, ProviderError> {
+    pub fn ready(&self, http: &VendorClient, mut found: SandboxWithSession) -> Result<String, ProviderError> {
         let end = Instant::now() + self.options.start_limit;
         loop {
             match found.session.status.as_str() {
@@ -82,16 +82,16 @@ impl VercelMachine {
                 }
                 _ => self.tick(http, end, "start a sandbox")?,
             }
-            found = http.json(&look(&self.options, &self.name, true))?;
+            found = http.json(&get_sandbox(&self.options, &self.name, true))?;
         }
     }
 
-    fn tick(&self, http: &Http, end: Instant, what: &str) -> Result<(), ProviderError> {
+    fn tick(&self, http: &VendorClient, end: Instant, what: &str) -> Result<(), ProviderError> {
         if Instant::now() >= end {
             let limit = self.options.start_limit;
             return Err(ProviderError::TimedOut { vendor: VENDOR, what: what.into(), limit });
         }
-        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut patient)
+        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut never_stop)
     }
 }
 
@@ -104,7 +104,7 @@ impl Machine for VercelMachine {
         &self.name
     }
 
-    fn shell(&self, http: &Http, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
+    fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
         let body = json!({ "command": "sh", "args": ["-c", script], "env": {}, "sudo": false, "wait": true, "logs": true,
             "timeout": SHORT.as_millis() as u64 });
         let call = self.session("run a command", "/cmd").json(body).limit(SHORT + Duration::from_secs(15));
@@ -112,7 +112,13 @@ impl Machine for VercelMachine {
         ran(&answer.body).map_err(|reason| http.garbled(&call.what, reason))
     }
 
-    fn put(&self, http: &Http, path: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), ProviderError> {
+    fn put(
+        &self,
+        http: &VendorClient,
+        path: &str,
+        bytes: &[u8],
+        mode: Option<u32>,
+    ) -> Result<(), ProviderError> {
         let archive = tar::gzipped(path, bytes, mode.unwrap_or(0o644))
             .map_err(|e| http.garbled("write a file", e.to_string()))?;
         let call = self
@@ -120,46 +126,46 @@ impl Machine for VercelMachine {
             .header("x-cwd", "/")
             .bytes("application/gzip", archive)
             .limit(Duration::from_secs(300));
-        http.send(&call, &mut patient).map(drop)
+        http.send(&call, &mut never_stop).map(drop)
     }
 
-    fn get(&self, http: &Http, path: &str) -> Result<Vec<u8>, ProviderError> {
+    fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError> {
         let call = self
             .session("read a file", "/fs/read")
             .json(json!({ "path": path }))
             .limit(Duration::from_secs(300));
-        Ok(http.send(&call, &mut patient)?.body)
+        Ok(http.send(&call, &mut never_stop)?.body)
     }
 
-    fn start(&self, http: &Http) -> Result<(), ProviderError> {
-        let found = http.json(&look(&self.options, &self.name, true))?;
+    fn start(&self, http: &VendorClient) -> Result<(), ProviderError> {
+        let found = http.json(&get_sandbox(&self.options, &self.name, true))?;
         self.ready(http, found).map(drop)
     }
 
-    fn stop(&self, http: &Http) -> Result<(), ProviderError> {
+    fn stop(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let end = Instant::now() + self.options.start_limit;
         let mut asked = false;
         loop {
-            let found: Found = http.json(&look(&self.options, &self.name, false))?;
+            let found: SandboxWithSession = http.json(&get_sandbox(&self.options, &self.name, false))?;
             match found.session.status.as_str() {
                 "stopped" | "failed" | "aborted" => return Ok(()),
                 "running" if !asked => {
                     asked = true;
                     let path = format!("/v2/sandboxes/sessions/{}/stop", percent_encoded(&found.session.id));
                     let call = wire::call(&self.options, "stop a sandbox", Method::POST, &path);
-                    http.send(&call.limit(Duration::from_secs(180)), &mut patient)?;
+                    http.send(&call.limit(Duration::from_secs(180)), &mut never_stop)?;
                 }
                 _ => self.tick(http, end, "stop a sandbox")?,
             }
         }
     }
 
-    fn destroy(&self, http: &Http) -> Result<(), ProviderError> {
+    fn destroy(&self, http: &VendorClient) -> Result<(), ProviderError> {
         destroy(http, &self.options, &self.name)
     }
 
     /// A port that was not declared is added, which the vendor allows for few.
-    fn preview(&self, http: &Http, port: u16) -> Result<Preview, ProviderError> {
+    fn preview(&self, http: &VendorClient, port: u16) -> Result<Preview, ProviderError> {
         let (known, mut ports) = {
             let now = self.now();
             let known = now.routes.iter().find(|route| route.port == port).map(|route| route.url.clone());
@@ -186,12 +192,12 @@ impl Machine for VercelMachine {
     }
 
     /// Adds as much as passes until the next sign.
-    fn keep_alive(&self, http: &Http) -> Result<(), ProviderError> {
+    fn keep_alive(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let duration = self.keep_alive_every().as_millis() as u64;
         // Twice would only be longer.
         let call =
             self.session("keep a sandbox alive", "/extend-timeout").json(json!({ "duration": duration }));
-        http.send(&call, &mut patient).map(drop)
+        http.send(&call, &mut never_stop).map(drop)
     }
 
     fn keep_alive_every(&self) -> Duration {

@@ -9,7 +9,7 @@ mod wire;
 pub use options::VercelOptions;
 
 use crate::error::ProviderError;
-use crate::http::{Call, Http, patient};
+use crate::http::{VendorClient, VendorRequest, never_stop};
 use crate::sandbox::CloudSandbox;
 use machine::VercelMachine;
 use ralph_domain::money::Usd;
@@ -21,7 +21,7 @@ use ralph_domain::text::percent_encoded;
 use ralph_http::Method;
 use serde_json::json;
 use std::time::Duration;
-use wire::{Found, Page, SandboxDto};
+use wire::{Page, SandboxDto, SandboxWithSession};
 
 pub(crate) const VENDOR: &str = "vercel";
 /// How many pages of a list are read.
@@ -39,29 +39,40 @@ impl Vercel {
         Self { options }
     }
 
-    fn http(&self) -> Result<Http, ProviderError> {
-        Http::new(VENDOR, vec![self.options.token.clone()], self.options.backoff, self.options.proxy.clone())
+    fn http(&self) -> Result<VendorClient, ProviderError> {
+        VendorClient::new(
+            VENDOR,
+            vec![self.options.token.clone()],
+            self.options.backoff,
+            self.options.proxy.clone(),
+        )
     }
 
-    fn call(&self, what: &str, method: Method, path: &str) -> Call {
+    fn call(&self, what: &str, method: Method, path: &str) -> VendorRequest {
         wire::call(&self.options, what, method, path)
     }
 
     /// A sandbox of ours by its name.
-    fn find(&self, http: &Http, name: &str, resume: bool) -> Result<Option<Found>, ProviderError> {
-        let found: Option<Found> = http.json_or_none(machine::look(&self.options, name, resume))?;
+    fn find(
+        &self,
+        http: &VendorClient,
+        name: &str,
+        resume: bool,
+    ) -> Result<Option<SandboxWithSession>, ProviderError> {
+        let found: Option<SandboxWithSession> =
+            http.json_or_none(machine::get_sandbox(&self.options, name, resume))?;
         Ok(found.filter(|found| found.sandbox.is_ours()))
     }
 
     /// Makes one, or wakes the one that is there. A try that failed may have made it all the same, so each begins with a look.
-    fn make(&self, http: &Http, spec: &SandboxSpec) -> Result<Found, ProviderError> {
+    fn make(&self, http: &VendorClient, spec: &SandboxSpec) -> Result<SandboxWithSession, ProviderError> {
         for (name, _) in &spec.volumes {
             let call = self.call(
                 "make a drive",
                 Method::POST,
                 &format!("/v2/sandboxes/drives/{}", percent_encoded(name)),
             );
-            http.send(&call.json(json!({ "projectId": self.options.project })), &mut patient)?;
+            http.send(&call.json(json!({ "projectId": self.options.project })), &mut never_stop)?;
         }
         let (path, body) = wire::create(spec, &self.options)?;
         let name = wire::name(&spec.run);
@@ -83,7 +94,11 @@ impl Vercel {
         }
     }
 
-    fn open(&self, http: Http, found: Found) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
+    fn open(
+        &self,
+        http: VendorClient,
+        found: SandboxWithSession,
+    ) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
         let name = found.sandbox.name.clone();
         let machine = VercelMachine::new(self.options.clone(), name);
         let home = machine.ready(&http, found)?;

@@ -2,7 +2,7 @@
 
 use super::{VENDOR, VercelOptions};
 use crate::error::ProviderError;
-use crate::http::Call;
+use crate::http::VendorRequest;
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, Resources, SandboxInfo, SandboxSpec};
@@ -55,7 +55,7 @@ pub(crate) struct Route {
 
 /// A sandbox with its session.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct SandboxWithSession {
     pub sandbox: SandboxDto,
     pub session: Session,
     #[serde(default)]
@@ -80,14 +80,14 @@ pub(crate) struct Pagination {
 }
 
 /// A call with the token, for the team.
-pub(crate) fn call(options: &VercelOptions, what: &str, method: Method, path: &str) -> Call {
+pub(crate) fn call(options: &VercelOptions, what: &str, method: Method, path: &str) -> VendorRequest {
     let mark = if path.contains('?') { '&' } else { '?' };
     let url = format!(
         "{}{path}{mark}teamId={}",
         options.api_url.trim_end_matches('/'),
         percent_encoded(&options.team)
     );
-    Call::new(what, method, url).header("authorization", format!("Bearer {}", options.token))
+    VendorRequest::new(what, method, url).header("authorization", format!("Bearer {}", options.token))
 }
 
 /// The name of a run's sandbox.

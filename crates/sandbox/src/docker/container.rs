@@ -2,7 +2,7 @@
 
 use super::body::LABEL_ROOT;
 use super::engine::Engine;
-use super::exec::Place;
+use super::exec::ExecTarget;
 use crate::shell::Shell as _;
 use crate::shell::files::Files;
 use ralph_domain::ports::{
@@ -34,13 +34,13 @@ impl DockerSandbox {
         Some(Self { engine: Arc::clone(engine), name, root, busy: Arc::new(AtomicU32::new(0)) })
     }
 
-    pub(super) fn place(&self) -> Place<'_> {
-        Place { engine: &self.engine, name: &self.name, root: &self.root, busy: &self.busy }
+    pub(super) fn exec_target(&self) -> ExecTarget<'_> {
+        ExecTarget { engine: &self.engine, name: &self.name, root: &self.root, busy: &self.busy }
     }
 
     fn files<R>(&self, work: impl FnOnce(Files<'_>) -> R) -> R {
-        let place = self.place();
-        work(Files { shell: &place, root: &self.root })
+        let target = self.exec_target();
+        work(Files { shell: &target, root: &self.root })
     }
 }
 
@@ -72,7 +72,7 @@ impl Sandbox for DockerSandbox {
         &self.root
     }
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
-        self.place().exec(request, sink)
+        self.exec_target().exec(request, sink)
     }
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
         self.files(|files| files.read(path))
@@ -86,15 +86,15 @@ impl Sandbox for DockerSandbox {
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
         self.files(|files| files.list(path))
     }
-    /// A container runs as many commands at once as it is given; the lane shares the count of them.
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    /// A container runs as many commands at once as it is given; the connection shares the count of them.
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.clone()))
     }
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let failed = |reason: String| SandboxError::File { verb: "open", path: root.to_owned(), reason };
         let text = root.to_str().filter(|text| text.starts_with('/'));
         let text = text.ok_or_else(|| failed("it is not a full path".to_owned()))?;
-        let answer = self.place().script("cd \"$1\" && pwd -P", &[text], b"")?;
+        let answer = self.exec_target().script("cd \"$1\" && pwd -P", &[text], b"")?;
         let real = String::from_utf8_lossy(&answer.stdout).trim_end_matches('\n').to_owned();
         if answer.code != 0 || real.is_empty() {
             return Err(failed(format!("it is not a folder inside the container: {}", answer.complaint())));

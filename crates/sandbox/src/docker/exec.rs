@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::frames::Frames;
 use super::http::Connection;
 use crate::shell::tree::{self, Whose};
-use crate::shell::{Answer, HELPER, MARK, Shell, new_mark, wrap};
+use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, Stream};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
@@ -30,7 +30,7 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
 /// A container in which commands run.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct ExecTarget<'a> {
     pub(super) engine: &'a Engine,
     pub(super) name: &'a str,
     pub(super) root: &'a Path,
@@ -57,7 +57,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-impl Place<'_> {
+impl ExecTarget<'_> {
     /// Runs `request` to its end; nothing it started is alive afterwards.
     pub(super) fn exec(
         &self,
@@ -150,8 +150,8 @@ impl Place<'_> {
     }
 }
 
-impl Shell for Place<'_> {
-    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+impl Shell for ExecTarget<'_> {
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError> {
         let mut argv = ["sh", "-c", script, "sh"].map(String::from).to_vec();
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         let stdin = if stdin.is_empty() { Stdin::Empty } else { Stdin::Bytes(stdin.to_vec()) };
@@ -175,7 +175,7 @@ impl Shell for Place<'_> {
         }
         running.close();
         let code = self.engine.exec_state(&running.id)?.code;
-        Ok(Answer { code, stdout: kept.stdout, stderr: kept.stderr })
+        Ok(ScriptOutput { code, stdout: kept.stdout, stderr: kept.stderr })
     }
 }
 

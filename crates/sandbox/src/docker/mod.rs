@@ -106,7 +106,7 @@ impl DockerProvider {
     fn await_forwarder(&self, sandbox: &DockerSandbox) -> Result<(), SandboxError> {
         const LISTENS: &str = r#"i=0; while [ $i -lt 100 ]; do grep -qi "0100007F:$1 " /proc/net/tcp && exit 0; i=$((i+1)); sleep 0.1; done; exit 1"#;
         let Some(proxy) = &self.options.proxy else { return Ok(()) };
-        let answer = sandbox.place().script(LISTENS, &[&format!("{:04X}", proxy.port)], b"")?;
+        let answer = sandbox.exec_target().script(LISTENS, &[&format!("{:04X}", proxy.port)], b"")?;
         if answer.code == 0 {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl SandboxProvider for DockerProvider {
         }
         if was_running {
             // Whatever a crashed process left running belongs to nobody now.
-            sandbox.place().kill(Whose::All)?;
+            sandbox.exec_target().kill(Whose::All)?;
         }
         Ok(Box::new(sandbox))
     }
@@ -185,7 +185,7 @@ impl SandboxProvider for DockerProvider {
             Some((sandbox, _)) => {
                 sandbox.start()?;
                 // While a container is being removed, its processes are dead before the engine says so.
-                sandbox.place().script("exit 0", &[], b"")?;
+                sandbox.exec_target().script("exit 0", &[], b"")?;
                 Ok(Some(Box::new(sandbox)))
             }
         }

@@ -101,7 +101,7 @@ impl FolderSandbox {
     }
 
     /// Another folder of the same run.
-    pub(super) fn beside(&self, folder: &Path) -> Result<Self, SandboxError> {
+    pub(super) fn with_root(&self, folder: &Path) -> Result<Self, SandboxError> {
         let run = part_of(&self.run_sandboxes.options.spec.run, folder);
         let folder_sandbox = Self::new(&self.run_sandboxes, folder, run, true)?;
         {
@@ -177,7 +177,7 @@ impl FolderSandbox {
         let generation = now.generation;
         match (own, &now.sandbox) {
             (Some(own), _) if own.generation == generation => Ok(own),
-            (_, Some(sandbox)) => Ok(Connection { generation, sandbox: sandbox.lane()? }),
+            (_, Some(sandbox)) => Ok(Connection { generation, sandbox: sandbox.new_connection()? }),
             (_, None) => Err(SandboxError::Broken("there is no sandbox".to_owned())),
         }
     }

@@ -148,14 +148,14 @@ impl HostedSandbox {
         let folder_sandbox = &self.folder_sandbox;
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                let mut lane = None;
+                let mut last = None;
                 while stopped.recv_timeout(folder_sandbox.pull_every())
                     == Err(mpsc::RecvTimeoutError::Timeout)
                 {
-                    let Ok(connection) = folder_sandbox.connect(lane.take()) else { break };
+                    let Ok(connection) = folder_sandbox.connect(last.take()) else { break };
                     let Ok(notices) = mirror.pull(&*connection.sandbox) else { break };
                     notices.into_iter().for_each(|notice| folder_sandbox.notice(notice));
-                    lane = Some(connection);
+                    last = Some(connection);
                 }
             });
             let done = work();
@@ -259,17 +259,17 @@ impl Sandbox for HostedSandbox {
         files::list(self.folder_sandbox.host(), path)
     }
 
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.handle()))
     }
 
     /// Another folder gets a sandbox of its own, fresh from the image: nothing that an agent installed or changed is in it.
     /// It goes with its last user.
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         if root == self.root || root == self.folder_sandbox.host() {
             return Ok(Box::new(self.handle()));
         }
-        let folder_sandbox = self.folder_sandbox.beside(root)?;
+        let folder_sandbox = self.folder_sandbox.with_root(root)?;
         Ok(Box::new(Self::open(&Arc::new(folder_sandbox))?))
     }
 }

@@ -81,8 +81,8 @@ impl LocalOptions {
 
 /// Runs commands on this machine, under a guard, in one folder.
 ///
-/// Sandboxes made with [`Sandbox::beside`] share the guard, unless they stand in a sandbox; it runs one command at a
-/// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::lane`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
+/// Sandboxes made with [`Sandbox::with_root`] share the guard, unless they stand in a sandbox; it runs one command at a
+/// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::new_connection`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
     root: PathBuf,
@@ -94,7 +94,7 @@ struct Shared {
     options: LocalOptions,
     /// What a command inherits, before the request's own variables.
     env: Vec<(OsString, OsString)>,
-    /// The standing sandbox; lanes share it.
+    /// The standing sandbox; connections share it.
     isolation: Option<Arc<Runtime>>,
     slot: Mutex<Slot>,
     freed: Condvar,
@@ -251,18 +251,18 @@ impl Sandbox for LocalSandbox {
         files::list(&self.root, path)
     }
 
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.own_lane()?))
     }
 
     /// In a sandbox it is a sandbox of its own: what commands here left in their home is not there.
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let root = real_folder(root)?;
         if self.shared.isolation.is_none() {
             return Ok(Box::new(Self { root, shared: Arc::clone(&self.shared) }));
         }
         let mut options = self.shared.duplicate()?;
-        options.isolation = options.isolation.beside();
+        options.isolation = options.isolation.with_new_folder();
         let isolation = Runtime::start(&options)?.map(Arc::new);
         let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
         Ok(Box::new(Self {
@@ -275,7 +275,7 @@ impl Sandbox for LocalSandbox {
         self.shared.isolation.as_ref().map(|isolation| isolation.exchange())
     }
 
-    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
+    fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
         let Some(isolation) = &self.shared.isolation else { return Ok(None) };
         let published = isolation.publish(port);
         let address = published

@@ -165,17 +165,17 @@ impl Sandbox for LocalManaged {
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
         self.sandbox.list(path)
     }
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
-        self.sandbox.lane()
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.new_connection()
     }
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
-        self.sandbox.beside(root)
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.with_root(root)
     }
     fn exchange(&self) -> Option<Exchange> {
         self.sandbox.exchange()
     }
-    fn shown_at(&self, port: u16) -> Result<Option<String>, SandboxError> {
-        self.sandbox.shown_at(port)
+    fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        self.sandbox.host_address(port)
     }
 }
 
@@ -193,7 +193,7 @@ impl ManagedSandbox for LocalManaged {
         remove_all(&self.folder)
     }
     fn preview(&self, port: u16) -> Result<Preview, SandboxError> {
-        let url = self.sandbox.shown_at(port)?.unwrap_or_else(|| format!("http://127.0.0.1:{port}"));
+        let url = self.sandbox.host_address(port)?.unwrap_or_else(|| format!("http://127.0.0.1:{port}"));
         Ok(Preview { url, headers: BTreeMap::new() })
     }
     fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {

@@ -1,6 +1,6 @@
 //! A sandbox and a workspace without processes and files, for tests of the engine.
 //!
-//! Folders are maps of files; several live side by side under their root paths ([`Sandbox::beside`]), and
+//! Folders are maps of files; several live side by side under their root paths ([`Sandbox::with_root`]), and
 //! [`MemoryWorkspace`] keeps the history of one of them. Clones of a sandbox and workspaces over it see the same state,
 //! as processes that share a disk would.
 
@@ -188,11 +188,11 @@ impl Sandbox for MemorySandbox {
         Ok(self.files(|files| files.list(&name)))
     }
 
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.clone()))
     }
 
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         lock(&self.state).folders.entry(root.to_owned()).or_default();
         Ok(Box::new(Self { root: root.to_owned(), ..self.clone() }))
     }

@@ -153,11 +153,11 @@ impl Sandbox for MemoryManaged {
         })?;
         Ok(names.into_iter().collect())
     }
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
-        self.sandbox.lane()
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.new_connection()
     }
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
-        self.sandbox.beside(root)
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.with_root(root)
     }
 }
 

@@ -4,7 +4,7 @@ use super::tool::{Host, Tool};
 use crate::paths;
 use crate::shell::files::Files;
 use crate::shell::tree::{self, Whose};
-use crate::shell::{Answer, HELPER, MARK, Shell, new_mark, wrap};
+use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
     StopCause, Stream, Surroundings, WriteMode,
@@ -54,7 +54,7 @@ impl SbxSandbox {
         script: &str,
         args: &[&str],
         stdin: &[u8],
-    ) -> Result<Answer, SandboxError> {
+    ) -> Result<ScriptOutput, SandboxError> {
         let mut words = self.exec_words(&[], user, !stdin.is_empty());
         // The name stands last; what belongs to the tool stands before it.
         let name = words.pop().unwrap_or_default();
@@ -80,7 +80,7 @@ impl SbxSandbox {
 }
 
 impl Shell for SbxSandbox {
-    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError> {
         self.script_as(None, script, args, stdin)
     }
 }
@@ -89,7 +89,7 @@ impl Shell for SbxSandbox {
 struct AsRoot<'a>(&'a SbxSandbox);
 
 impl Shell for AsRoot<'_> {
-    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError> {
         self.0.script_as(Some("root"), script, args, stdin)
     }
 }
@@ -177,13 +177,13 @@ impl Sandbox for SbxSandbox {
         self.files(|files| files.list(path))
     }
 
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         let local = self.host.local.own_lane()?;
         let host = Arc::new(Host { tool: self.host.tool.clone(), local });
         Ok(Box::new(Self { host, ..self.clone() }))
     }
 
-    fn beside(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         // Only the workspace is shared with this machine, so only a folder in it can be another root.
         let inside =
             root.strip_prefix(&self.root).map_err(|_| SandboxError::OutsideWorkspace(root.to_owned()))?;

@@ -1,7 +1,7 @@
 //! The command-line tool that keeps the microVMs: `sbx`, or the retired `docker sandbox`.
 
 use super::SbxOptions;
-use crate::shell::Answer;
+use crate::shell::ScriptOutput;
 use crate::{LocalOptions, LocalSandbox};
 use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, Stdin, StopCause, Stream,
@@ -73,7 +73,7 @@ impl Host {
     }
 
     /// One call to its end.
-    pub(super) fn call(&self, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError> {
+    pub(super) fn call(&self, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError> {
         let mut argv = self.tool.words();
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         let mut request = ExecRequest::new(argv);
@@ -85,7 +85,7 @@ impl Host {
         let outcome = self.local.exec(&request, &mut kept)?;
         match outcome.end {
             _ if kept.too_long => Err(broken(&self.tool, args, "it printed more than 256 MiB")),
-            ExecEnd::Exited(code) => Ok(Answer { code, stdout: kept.stdout, stderr: kept.stderr }),
+            ExecEnd::Exited(code) => Ok(ScriptOutput { code, stdout: kept.stdout, stderr: kept.stderr }),
             other => Err(broken(&self.tool, args, &format!("it ended with {other:?}"))),
         }
     }

@@ -3,7 +3,7 @@
 //! Paths are checked twice: by their text here, and inside after every link was followed. A command could change a link
 //! between the two, but then it reaches only what it reaches anyway: the wall is the sandbox, the workspace is manners.
 
-use super::{Answer, Shell};
+use super::{ScriptOutput, Shell};
 use ralph_domain::ports::{SandboxError, WriteMode};
 use std::path::Path;
 
@@ -74,7 +74,7 @@ impl Files<'_> {
         script: &str,
         args: &[&str],
         stdin: &[u8],
-    ) -> Result<Answer, SandboxError> {
+    ) -> Result<ScriptOutput, SandboxError> {
         let text = inside(path)?;
         self.ask_at(verb, path, &text, script, args, stdin)
     }
@@ -87,7 +87,7 @@ impl Files<'_> {
         script: &str,
         args: &[&str],
         stdin: &[u8],
-    ) -> Result<Answer, SandboxError> {
+    ) -> Result<ScriptOutput, SandboxError> {
         let root = self.root.to_str().ok_or_else(|| SandboxError::OutsideWorkspace(self.root.to_owned()))?;
         let mut all = vec![root, text];
         all.extend(args);

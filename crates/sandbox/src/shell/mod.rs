@@ -19,18 +19,18 @@ pub(crate) const HELPER: &str = "helper;";
 /// A way to run a small script inside.
 pub(crate) trait Shell {
     /// Runs `sh -c script sh args…` with these bytes on standard input, marked as [`HELPER`].
-    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<Answer, SandboxError>;
+    fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError>;
 }
 
 /// What a small script said.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ScriptOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
 }
 
-impl Answer {
+impl ScriptOutput {
     /// What it complained about, in one short line.
     pub(crate) fn complaint(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 /// One agent: who works and how it is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "agent", transform = crate::schema::agent_aliases))]
 pub struct AgentConfig {
     /// Unique name, used in logs, commits and changelogs.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[A-Za-z0-9._-]+$")))]
     pub name: AgentName,
     /// What kind of agent it is.
     #[serde(default)]
@@ -25,6 +28,7 @@ pub struct AgentConfig {
     pub output_format: OutputFormat,
     /// Longest session.
     #[serde(default = "default_timeout", alias = "timeout")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub timeout_seconds: u64,
     /// Longest silence within a session; 0 switches it off.
     #[serde(default = "default_idle")]
@@ -55,15 +59,18 @@ pub struct AgentConfig {
     pub fallback_profile: Option<String>,
     /// Kind `tools`: tokens after which a session is ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("default" = MAX_TOKENS_PER_ITERATION)))]
     pub max_tokens_per_iteration: Option<u64>,
     /// Kinds `actions` and `tools`: replaces the built-in system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Kind `actions`: further calls that may fix an answer which breaks the contract.
     #[serde(default = "default_repairs", skip_serializing_if = "is_usual_repairs")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = default_repairs())))]
     pub max_repairs: u32,
     /// Kind `tools`: offer only the tools that the calling program brings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub disable_default_tools: bool,
 }
 
@@ -127,7 +134,9 @@ impl AgentConfig {
 
 /// Kinds of agent that exist so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum AgentKind {
     /// An installed command.
     #[default]
@@ -149,7 +158,9 @@ impl AgentKind {
 
 /// How the prompt reaches a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum PromptMode {
     /// On standard input.
     #[default]
@@ -162,7 +173,9 @@ pub enum PromptMode {
 
 /// How a command's output is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum OutputFormat {
     /// All of stdout is the answer.
     #[default]
@@ -190,7 +203,9 @@ impl OutputFormat {
 
 /// Signs of a rate limit in the error output of a failed session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct RateLimitDetection {
     /// Plain texts, compared without regard to case; only ever looked for in structured errors and in stderr of a failed exit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -202,7 +217,9 @@ pub struct RateLimitDetection {
 
 /// How the next agent is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum AgentSelection {
     /// In turn, skipping those that cool down.
     #[default]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 /// What becomes of the proven work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Publish {
     /// It stays where it is.
     None,
@@ -18,7 +20,9 @@ pub enum Publish {
 
 /// How the pull request looks, as a file writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct PrConfig {
     /// It stays a draft at the end, too.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +43,9 @@ pub struct PrConfig {
 
 /// What happens where other open pull requests touch the same files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Overlap {
     /// Nobody looks.
     Off,

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The doctor: reads the record of a run and says what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct DoctorConfig {
     /// Reads the run every so many iterations, too; 0 only when it circles or when asked.
     pub every: u32,
@@ -19,7 +21,9 @@ pub struct DoctorConfig {
 
 /// What happens to the doctor's suggestions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Apply {
     /// They wait for a person (`ralph diagnose --apply`).
     #[default]
@@ -30,7 +34,9 @@ pub enum Apply {
 
 /// The critic: one short look at the last changes when the score is high.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct CriticConfig {
     /// Switches it off.
     pub disabled: bool,
@@ -54,7 +60,9 @@ impl Default for CriticConfig {
 
 /// A place in the pipeline of roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema::role_aliases))]
 pub struct RoleConfig {
     /// What this session is for.
     pub role: Role,

@@ -41,13 +41,16 @@ use serde::{Deserialize, Serialize};
 
 /// One configuration file, exactly as written. Every key is optional.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::config_aliases))]
 pub struct ConfigFile {
     /// Editor hint; ignored.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// Format version; only 1 exists.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
     pub version: Option<u32>,
     /// Who may work, in the order of their definition.
     #[serde(alias = "modals", skip_serializing_if = "Option::is_none")]
@@ -57,8 +60,9 @@ pub struct ConfigFile {
     pub agent_priority: Option<Vec<AgentName>>,
     /// How the next agent is chosen.
     #[serde(alias = "modal_selection", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "round_robin")))]
     pub agent_selection: Option<AgentSelection>,
-    /// Commands that can judge the work.
+    /// Checks that can judge the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verifiers: Option<Vec<VerifierConfig>>,
     /// Which of them must pass; default `["tests"]` where one of that name exists, else all.
@@ -66,9 +70,11 @@ pub struct ConfigFile {
     pub required_verifiers: Option<Vec<String>>,
     /// The word inside `<promise>…</promise>`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[^<>\\n]*\\S[^<>\\n]*$"), extend("default" = "COMPLETE")))]
     pub completion_promise: Option<String>,
     /// What starts the final checks.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "promise")))]
     pub completion: Option<Completion>,
     /// Commit each iteration on the current branch too, not only on `refs/ralph/<run>/work`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,21 +93,26 @@ pub struct ConfigFile {
     pub commit_email: Option<String>,
     /// Most iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("default" = 30)))]
     pub max_iterations: Option<u32>,
     /// Most working time, in minutes; waits do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "default" = 120)))]
     pub max_wall_time_minutes: Option<f64>,
     /// Most money, in USD.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = 10)))]
     pub max_cost_usd_estimate: Option<Usd>,
     /// Most tokens in all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens_total: Option<u64>,
     /// Gutters in a row, without progress between, that end the run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = 3)))]
     pub max_consecutive_gutter: Option<u32>,
     /// Longest wait for rate limits, in minutes, summed over the run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_limit_wait_minutes: Option<f64>,
     /// The run ends at this instant, whatever it is doing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,14 +131,16 @@ pub struct ConfigFile {
     pub stuck_detection: Option<StuckConfig>,
     /// `loop_score` from which a run counts as circling.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "default" = 0.7)))]
     pub gutter_score: Option<f64>,
     /// What follows when every mitigation is used up.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "pause")))]
     pub on_stuck: Option<OnStuck>,
-    /// The doctor.
+    /// The doctor, who reads the record of a run that gets nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doctor: Option<DoctorConfig>,
-    /// The critic.
+    /// The critic, who looks at the last changes once per gutter when the score is high.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critic: Option<CriticConfig>,
     /// The pipeline of roles that agents take in turn, with `agent_selection` `roles`.
@@ -135,6 +148,7 @@ pub struct ConfigFile {
     pub roles: Option<Vec<RoleConfig>>,
     /// How strongly the agent is sandboxed. `none` counts only from a flag or the user's own config.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "auto")))]
     pub isolation: Option<Isolation>,
     /// Where commands run, where that is not this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,36 +158,44 @@ pub struct ConfigFile {
     pub allowed_hosts: Option<Vec<String>>,
     /// Variables of the user's that commands may see. Only the user's own config or a flag adds any.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(inner(regex(pattern = "^[A-Za-z0-9_]+$"))))]
     pub pass_env: Option<Vec<String>>,
     /// Cooldown after a rate limit that names no reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = 900)))]
     pub default_cooldown_seconds: Option<u64>,
-    /// What becomes of the work: `none`, `push` or `pr`.
+    /// What becomes of the proven work: it stays here, its branch is pushed, or it becomes a pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publish: Option<Publish>,
-    /// How the pull request looks.
+    /// How the pull request looks. Templates know the names of `docs/TASKS.md`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pr: Option<PrConfig>,
     /// The git remote that names the code host.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "origin")))]
     pub remote: Option<String>,
     /// Folder of a local forge, used in place of the remote's host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_forge: Option<String>,
     /// What happens where other open pull requests touch the same files.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "warn")))]
     pub overlap: Option<Overlap>,
     /// End only when the checks of the pull request are green.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub wait_for_checks: Option<bool>,
     /// Longest wait for the checks of the pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = 60)))]
     pub ci_timeout_minutes: Option<f64>,
     /// Longest wait for an approval of the pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = 72)))]
     pub review_timeout_hours: Option<f64>,
     /// First wait between two looks at the code host; later ones are longer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub poll_seconds: Option<f64>,
     /// The message of each iteration's commit, a template.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,39 +8,48 @@ pub const DEFAULT_PROFILE: &str = "default-cheap";
 
 /// A named model. It holds no key, only the name of the variable that does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "profile"))]
 pub struct Profile {
     /// Its name; filled in from the key it stands under.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub name: String,
     /// Provider and model as LiteLLM writes them: `zai/glm-4.7`, `anthropic/claude-sonnet-5`, `openai/gpt-5.5`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub litellm_model: String,
     /// Most tokens of one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_output_tokens: Option<u64>,
     /// Sampling temperature; left to the provider where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 2)))]
     pub temperature: Option<f64>,
-    /// What it is good for (`cheap`, `doctor`, …).
+    /// What it is good for (`cheap`, `doctor`, …); the doctor takes the first profile with the tag `doctor`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The server, where it is not the provider's own: a LiteLLM proxy, OpenRouter, a local server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^https?://[^@?# ]*$")))]
     pub base_url: Option<String>,
     /// The variable that holds the key; the provider's usual one where absent, none where empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([A-Z_][A-Z0-9_]*)?$")))]
     pub api_key_env: Option<String>,
     /// The wire to speak, where it does not follow from the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// Prices, where the built-in table does not know them or is wrong.
+    /// Prices in USD per million tokens, where the built-in table does not know them or is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceConfig>,
-    /// Time-outs, where the usual ones do not fit.
+    /// Time-outs in seconds, where the usual ones do not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<TimeoutConfig>,
     /// Further tries after a failure that may pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 20), extend("default" = 4)))]
     pub max_retries: Option<u32>,
 }
 
@@ -65,7 +74,9 @@ impl Profile {
 
 /// The wires that are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Wire {
     /// Anthropic Messages.
     Anthropic,
@@ -91,32 +102,43 @@ impl Wire {
 
 /// Prices in USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "prices"))]
 pub struct PriceConfig {
     /// Fresh input.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub input: f64,
     /// Output.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub output: f64,
     /// Input read from a cache; as fresh input where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub cache_read: Option<f64>,
     /// Input written to a cache; as fresh input where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub cache_write: Option<f64>,
 }
 
 /// Time-outs of a call, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "timeouts"))]
 pub struct TimeoutConfig {
     /// Until the connection stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3600), extend("default" = 10)))]
     pub connect: Option<u64>,
     /// Until the first byte of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3600), extend("default" = 120)))]
     pub first_byte: Option<u64>,
     /// Longest silence within the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3600), extend("default" = 60)))]
     pub stall: Option<u64>,
 }
 

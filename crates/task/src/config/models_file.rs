@@ -25,12 +25,13 @@ pub const MODELS_KEYS: &[&str] = &["profiles", "default", "fallback", "prices_fi
 
 /// One `models.yaml`, exactly as written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelsFile {
-    /// Profiles by name.
+    /// Profiles by name. One of the same name in a lower layer is replaced as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<BTreeMap<String, Profile>>,
-    /// The profile of agents that name none.
+    /// The profile of agents that name none; or a model as `PROVIDER/MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// The profile that takes over where the first cannot answer.
@@ -173,6 +174,9 @@ fn explain(error: &Error, text: &str) -> ConfigError {
             let key = key.as_deref().unwrap_or("a key");
             (format!("`{key}` is given twice"), "remove one of them".to_owned())
         }
+        other if let Some(wanted) = crate::yaml::wanted(other) => {
+            (format!("the value is not {wanted}"), format!("give {wanted}; `docs/MODELS.md` shows every key"))
+        }
         other => {
             let said = other.to_string();
             let said =
@@ -234,6 +238,17 @@ mod tests {
             "prices: {input: -1, output: 0}",
         ] {
             assert_eq!(bad(key).0, 4, "{key}: {:?}", bad(key));
+        }
+        for (key, wanted) in [
+            ("max_retries: -1", "a whole number from 0 to 4294967295"),
+            ("max_output_tokens: lots", "a whole number of at least 0"),
+            ("temperature: warm", "a number"),
+            ("temperature: [1]", "a single value"),
+            ("tags: cheap", "a list"),
+        ] {
+            let (line, message, hint) = bad(key);
+            assert_eq!((line, message), (4, format!("the value is not {wanted}")), "{key}");
+            assert!(hint.starts_with(&format!("give {wanted};")), "{hint}");
         }
         let secret = concat!("sk", "-ant-secret");
         let (line, message, hint) = bad(&format!("api_key_env: {secret}"));

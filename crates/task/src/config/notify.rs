@@ -11,54 +11,61 @@ pub const SLACK_VARIABLE: &str = "SLACK_WEBHOOK_URL";
 
 /// One way to tell people.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct NotifyConfig {
-    /// Which way.
+    /// Which channel.
     pub kind: NotifyKind,
     /// What it is called in messages; default: its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it tells of; default: `needs_human`, `success`, `failure`.
+    /// What it tells of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = ["needs_human", "success", "failure"])))]
     pub on: Option<Vec<Occasion>>,
-    /// Where to: of `slack` and `webhook`.
+    /// `slack`, `webhook`: the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^https?://")))]
     pub url: Option<String>,
-    /// The environment variable that holds the address.
+    /// `slack`, `webhook`: the environment variable that holds the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url_env: Option<String>,
-    /// The environment variable that holds the key of the signature: of `webhook`.
+    /// `webhook`: the environment variable that holds the key of the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<String>,
-    /// The mail server: of `email`, as are all that follow but the last.
+    /// `email`: the mail server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Its port; default: the usual one of `tls`.
+    /// `email`: its port; default: the usual one of `tls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// How the connection is protected.
+    /// `email`: how the connection is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "starttls")))]
     pub tls: Option<MailTls>,
-    /// Who logs in, where the server asks.
+    /// `email`: who logs in, where the server asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The environment variable that holds the password.
+    /// `email`: the environment variable that holds the password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_env: Option<String>,
-    /// The sender's address.
+    /// `email`: the sender's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Who gets the mail.
+    /// `email`: who gets the mail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// The program: of `command`. It is given the message as JSON on stdin and as `RALPH_NOTIFY_*` variables.
+    /// `command`: the program. It gets the message as JSON on stdin and in `RALPH_NOTIFY_*` variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command_argv: Vec<String>,
 }
 
 /// The ways to tell people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum NotifyKind {
     /// A Slack-compatible webhook.
     #[default]
@@ -88,7 +95,9 @@ impl NotifyKind {
 
 /// How the connection to a mail server is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum MailTls {
     /// Not at all: for a server on this machine. No password is sent over it to another one.
     None,

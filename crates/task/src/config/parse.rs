@@ -303,11 +303,9 @@ fn explain(error: &serde_json::Error) -> ConfigError {
 /// A message of serde with the names of Rust's number types as people say them.
 fn in_plain_types(message: String) -> String {
     let Some((before, kind)) = message.rsplit_once(", expected ") else { return message };
-    match kind {
-        "u8" | "u16" | "u32" | "u64" | "usize" => format!("{before}, expected a whole number of at least 0"),
-        "i32" | "i64" => format!("{before}, expected a whole number"),
-        "f32" | "f64" => format!("{before}, expected a number"),
-        _ => message,
+    match crate::type_words::of_number(kind) {
+        Some(words) => format!("{before}, expected {words}"),
+        None => message,
     }
 }
 

@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 
 /// A command that must pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "verifier", transform = crate::schema::verifier_aliases))]
 pub struct VerifierConfig {
     /// Unique name.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[A-Za-z0-9._-]+$")))]
     pub name: String,
     /// The command; empty for a check of a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,7 +30,9 @@ pub struct VerifierConfig {
 
 /// What a check must find.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Expect {
     /// The command's output matches.
     Output {
@@ -37,13 +42,16 @@ pub enum Expect {
     /// The file exists; no command is run.
     FileExists {
         /// Which.
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         path: String,
     },
     /// A closure of the program that uses the library says so; no command is run.
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Custom,
     /// The file exists and its content matches; no command is run.
     FileContains {
         /// Which.
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         path: String,
         /// The regular expression.
         pattern: Pattern,
@@ -83,7 +91,9 @@ impl VerifierConfig {
 
 /// When a verifier runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum RunWhen {
     /// When the tree differs from the one it last judged.
     #[default]
@@ -96,7 +106,9 @@ pub enum RunWhen {
 
 /// What starts the final checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Completion {
     /// The promise, then the required verifiers.
     #[default]
@@ -109,7 +121,9 @@ pub enum Completion {
 
 /// What follows when a run circles and every mitigation is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum OnStuck {
     /// Wait for a person (exit 3).
     #[default]
@@ -120,7 +134,9 @@ pub enum OnStuck {
 
 /// How strongly the agent is isolated from the rest of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Isolation {
     /// The strongest that works here.
     #[default]

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 /// Who makes the sandbox of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema::provider_aliases))]
 pub enum ProviderName {
     /// None: commands run on this machine, in its sandbox.
     #[default]
@@ -61,12 +63,15 @@ impl ProviderName {
 
 /// The key `sandbox`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct SandboxConfig {
     /// Who makes it; this machine where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "local")))]
     pub provider: Option<ProviderName>,
-    /// The image; the provider's own default where absent.
+    /// The image, in the provider's words; its own default where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// A snapshot to start from, where the provider has such.
@@ -74,18 +79,23 @@ pub struct SandboxConfig {
     pub snapshot: Option<String>,
     /// Processors.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub vcpu: Option<f64>,
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub memory_gib: Option<f64>,
     /// Disk.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub disk_gib: Option<f64>,
-    /// Volumes for shared caches: name and place inside.
+    /// Volumes for shared caches: name and place inside. Counts only from the user's own config.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(transform = crate::schema::absolute_values))]
     pub volumes: BTreeMap<String, String>,
-    /// Whether it stays when the run has ended.
+    /// Leave it as it is when the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub keep: Option<bool>,
     /// What it costs per hour, over the provider's list.
     #[serde(skip_serializing_if = "Option::is_none")]

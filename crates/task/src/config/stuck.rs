@@ -10,7 +10,9 @@ pub const WINDOW: usize = 12;
 
 /// Stuck detection as the library names it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct StuckConfig {
     /// Iterations that make a pattern.
     #[serde(default = "default_threshold")]
@@ -18,7 +20,7 @@ pub struct StuckConfig {
     /// Switches the detection off.
     #[serde(default)]
     pub disabled: bool,
-    /// Iterations that the rules look back; at most [`WINDOW`].
+    /// Iterations that the rules look back, at most 12.
     #[serde(default = "default_window")]
     pub window: u32,
     /// Iterations among which a repeated failure is counted.
@@ -27,13 +29,14 @@ pub struct StuckConfig {
     /// Fewer changed lines than this are next to nothing.
     #[serde(default = "default_min_lines")]
     pub min_lines: u64,
-    /// Money that two or more iterations without any change may cost together.
+    /// USD that two or more iterations without any change may cost together.
     #[serde(default = "default_cost")]
     pub cost_without_change_usd: Usd,
     /// From this share of common words on, two final messages tell the same plan.
     #[serde(default = "default_similarity")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub plan_similarity: f64,
-    /// What each signal adds to the `loop_score`.
+    /// What each signal adds to the `loop_score`, from 0 (not weighed) to 1.
     #[serde(default)]
     pub weights: StuckWeights,
 }
@@ -91,37 +94,54 @@ impl StuckConfig {
 
 /// What each signal adds to the `loop_score`, from 0 (not weighed) to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct StuckWeights {
     /// The same failure again and again.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub repeated_failure: f64,
     /// No or nearly no change.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub stagnation: f64,
     /// A file that flips between two contents.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub thrash: f64,
     /// Trees, files or failures that come back in a circle.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub cycle: f64,
     /// Nothing of substance for a while.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub idle: f64,
     /// Only blanks and comments change, in the same files.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub hollow: f64,
     /// The same places are edited while the same failure stays.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub churn: f64,
     /// The run's own lines are rewritten again and again.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub rework: f64,
     /// Tests do not get better.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub plateau: f64,
     /// Fewer and fewer tests pass.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub decline: f64,
     /// The same plan with the same result.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub same_plan: f64,
     /// Sessions that end without an answer, or refuse.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub empty: f64,
     /// Tool uses are denied, and nothing is done.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub denied: f64,
     /// Money without any change.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub cost_burn: f64,
     /// A session that circles within itself.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub session_loop: f64,
 }
 

@@ -54,19 +54,26 @@ pub fn split(text: &str) -> Result<FrontmatterSplit, SplitError> {
 
 /// What the frontmatter may say.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["test_command", "max_iterations", "max_wall_time_minutes"], "anyOf" = [{"required": ["max_cost_usd_estimate"]}, {"required": ["max_tokens_total"]}])))]
 pub struct Frontmatter {
-    /// Stable id of the task.
+    /// Stable id of the task: part of paths and of the branch.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"), length(max = 64))
+    )]
     pub task_id: Option<String>,
-    /// What is cloned.
+    /// What is cloned; without it the run works on the folder it is started in.
     pub repo_url: Option<String>,
-    /// What the work starts from.
+    /// What the work starts from; may be another branch of ralph.
     pub base_branch: Option<String>,
     /// First part of the run's branch; default `ralph/<task_id>/`.
     pub target_branch_prefix: Option<String>,
     /// Last part of the run's branch; default: from the title.
     pub target_branch_slug: Option<String>,
     /// Where the agent works.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = super::ralph_task_md::PROVIDERS)))]
     pub sandbox_provider: Option<String>,
     /// Image of the sandbox.
     pub sandbox_image: Option<String>,
@@ -74,19 +81,23 @@ pub struct Frontmatter {
     pub sandbox_resources: Option<Resources>,
     /// Model profile to work with.
     pub model_profile_default: Option<String>,
-    /// Model profile to switch to.
+    /// Model profile to switch to when the run is stuck.
     pub model_profile_fallback: Option<String>,
     /// Most iterations.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_iterations: Option<u32>,
-    /// Most working time.
+    /// Most working time; waits do not count.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_wall_time_minutes: Option<f64>,
     /// Most money.
     pub max_cost_usd_estimate: Option<Usd>,
-    /// Most tokens.
+    /// Most tokens in all.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_tokens_total: Option<u64>,
-    /// Gutters in a row that end the run.
+    /// Gutters in a row, without progress between, that end the run.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_consecutive_gutter: Option<u32>,
-    /// The one gate of the whole task.
+    /// The one command that must pass at the end.
     pub test_command: Option<CommandLine>,
     /// Further commands that must pass.
     pub verify_commands: Option<Vec<CommandLine>>,
@@ -96,27 +107,34 @@ pub struct Frontmatter {
 
 /// Size of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct Resources {
     /// Processors.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub vcpu: Option<f64>,
     /// Memory.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub memory_gib: Option<f64>,
     /// Disk.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub disk_gib: Option<f64>,
 }
 
 /// The pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct PrSection {
     /// Opened as a draft.
     pub draft: Option<bool>,
     /// Its labels.
     pub labels: Option<Vec<String>>,
-    /// Its title.
+    /// Its title, a template.
     pub title_template: Option<String>,
-    /// Its text.
+    /// Its text, a template.
     pub body_template: Option<String>,
 }
 
@@ -232,12 +250,10 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
             "the frontmatter repeats or nests more than any task needs".into(),
             "write the values out, without anchors and aliases".into(),
         ),
-        Error::InvalidScalar { ty, .. } => {
-            let wanted = match *ty {
-                "boolean" => "`true` or `false`",
-                ty if ty.starts_with(['u', 'i']) => "a whole number",
-                _ => "a number",
-            };
+        other
+            if key.is_some()
+                && let Some(wanted) = crate::yaml::wanted(other) =>
+        {
             ("wrong-type", format!("{subject}the value is not {wanted}"), format!("give {wanted}"))
         }
         other => {
@@ -377,7 +393,7 @@ mod tests {
     fn wrong_values_are_named_with_their_key() {
         let error = refused("max_iterations: many");
         assert_eq!((error.rule, error.line, error.column), ("wrong-type", 2, 17));
-        assert_eq!(error.message, "`max_iterations`: the value is not a whole number");
+        assert_eq!(error.message, "`max_iterations`: the value is not a whole number from 0 to 4294967295");
         assert!(refused("test_command: true").fix.contains("npm test"));
         assert_eq!(refused("pr: {draft: maybe}").fix, "give `true` or `false`");
         assert!(refused("max_cost_usd_estimate: -3").message.contains("at least 0"));

@@ -1,17 +1,7 @@
-//! The order of a plan's stories: which is next, and whether their dependencies can be met at all.
+//! The order of a plan's stories: whether their dependencies can be met at all.
 
 use super::prd_tasks::Story;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The story to work on next: the most urgent one (smallest `priority`, then first in the file) that does not pass yet
-/// and whose dependencies all pass. A story without a priority comes last.
-pub fn select_story(stories: &[Story]) -> Option<&Story> {
-    let passing: BTreeSet<&str> = stories.iter().filter(|s| s.passes).map(|s| s.id.as_str()).collect();
-    stories
-        .iter()
-        .filter(|s| !s.passes && s.depends_on.iter().all(|id| passing.contains(id.as_str())))
-        .min_by_key(|s| s.priority.unwrap_or(i64::MAX))
-}
+use std::collections::BTreeMap;
 
 /// Circles in the dependencies, each as the ids on the way round: the first is named again at the end. Every circle
 /// that a walk from the first story on meets is named once.
@@ -69,28 +59,6 @@ mod tests {
             depends_on: needs.iter().map(|s| (*s).to_owned()).collect(),
             ..Story::default()
         }
-    }
-
-    fn next(stories: &[Story]) -> Option<&str> {
-        select_story(stories).map(|s| s.id.as_str())
-    }
-
-    #[test]
-    fn the_most_urgent_free_story_is_next() {
-        let mut stories = vec![
-            story("a", 3, false, &[]),
-            story("b", 1, false, &["c"]),
-            story("c", 2, false, &[]),
-            story("d", 2, false, &[]),
-        ];
-        assert_eq!(next(&stories), Some("c"), "b waits for c; c stands before d");
-        stories[2].passes = true;
-        assert_eq!(next(&stories), Some("b"));
-        stories[1].passes = true;
-        stories[3].priority = None;
-        assert_eq!(next(&stories), Some("a"));
-        stories.iter_mut().for_each(|s| s.passes = true);
-        assert_eq!(next(&stories), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 /// `tasks.json` as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TasksJson {
     /// Editor hint; ignored.
@@ -25,38 +26,46 @@ pub struct TasksJson {
     /// The branch of the run.
     #[serde(default)]
     pub branch_name: String,
-    /// What the plan is about.
+    /// What the plan is about, in a sentence.
     #[serde(default)]
     pub description: String,
-    /// Commands that must pass, whatever the story.
+    /// Commands that must pass, whatever the story. Agents may not change them.
     #[serde(default)]
     pub verify_commands: Vec<CommandLine>,
-    /// The stories.
+    /// The stories; each is what one session can finish.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub user_stories: Vec<Story>,
 }
 
 /// One story: what a single iteration can finish.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema::story_needs))]
 pub struct Story {
     /// Unique, for example `US-001`.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"), length(max = 64))
+    )]
     pub id: String,
     /// In a few words.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub title: String,
     /// In a few sentences.
     #[serde(default)]
     pub description: String,
-    /// What must be true when it is done.
+    /// What must be true when it is done. Agents may move them to another story, not remove them.
     #[serde(default)]
     pub acceptance_criteria: Vec<String>,
     /// Smaller comes first; without one, last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    /// Whether the agent says that it is done.
+    /// Whether the agent says that it is done. A claim: the engine checks it.
     #[serde(default)]
     pub passes: bool,
-    /// What later iterations should know.
+    /// What later sessions should know.
     #[serde(default)]
     pub notes: String,
     /// Ids of stories that must pass before.

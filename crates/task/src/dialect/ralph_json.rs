@@ -15,17 +15,20 @@ use std::collections::BTreeMap;
 
 /// The file as written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RalphJson {
     /// Editor hint; ignored.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Format version: 2.
+    /// Format version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = 2)))]
     pub version: Option<u32>,
-    /// What to do.
+    /// What to do; the first line is the title.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub task: String,
-    /// The ticket that templates name.
+    /// The ticket that templates name as `{{ticket_id}}`; also the id of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<String>,
     /// Where the code is.
@@ -34,16 +37,17 @@ pub struct RalphJson {
     /// Branch, author and pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSection>,
-    /// What makes it done.
+    /// What makes it done. At least one, unless the configuration has verifiers.
     #[serde(default)]
     pub acceptance_criteria: Vec<Entry>,
     /// Most iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_iterations: Option<u32>,
-    /// Tokens and money.
+    /// Tokens, money and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetSection>,
-    /// Files shown to the agent.
+    /// Files shown to the agent, relative to the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_files: Vec<String>,
     /// Standing rules for every session.
@@ -59,7 +63,9 @@ pub struct RalphJson {
 
 /// Where the code is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct Repository {
     /// What is cloned.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,16 +73,18 @@ pub struct Repository {
     /// What the work starts from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Folder that the agent is kept to.
+    /// Folder that the agent is kept to, relative to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
 }
 
 /// Branch, author and pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct GitSection {
-    /// The branch of the run, a template.
+    /// The branch of the run, a template: `feature/ralph-{{ticket_id}}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature_branch: Option<String>,
     /// Author name of commits.
@@ -98,28 +106,38 @@ pub struct GitSection {
 
 /// Tokens and money.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct BudgetSection {
     /// Most tokens in all.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_tokens: Option<u64>,
     /// Most money.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<Usd>,
-    /// Most working time.
+    /// Most working time; waits do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_wall_time_minutes: Option<f64>,
 }
 
-/// One acceptance criterion as written.
+/// One acceptance criterion: a condition and how it is checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "criterion", transform = crate::schema::criterion_kinds))]
 pub struct Entry {
-    /// Which kind of check: one of [`KINDS`].
+    /// How it is checked.
     #[serde(rename = "type")]
     pub kind: String,
     /// An id of its own; default `C1`, `C2`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"), length(max = 64))
+    )]
     pub id: Option<String>,
     /// In words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,11 +145,12 @@ pub struct Entry {
     /// For `command_succeeds` and `command_output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
-    /// For `file_exists` and `file_contains`.
+    /// For `file_exists` and `file_contains`, relative to the working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// For `file_contains` and `command_output`.
+    /// For `file_contains` and `command_output`: a regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub pattern: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! How a command ends before its time, and that nothing of it is left.
 
-use super::bench::{Keep, eq, wrong};
-use super::{Bench, Check, Fault, Need};
+use super::fixture::{Keep, eq, wrong};
+use super::{Check, Fault, Fixture, Need};
 use ralph_domain::ports::{ExecEnd, StopCause};
 use std::time::Duration;
 
@@ -18,49 +18,49 @@ pub(super) const CHECKS: &[Check] = &[
 const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM HUP INT; echo $$ > pid; while :; do sleep 1; done' & \
     while [ ! -s pid ]; do sleep 0.05; done; echo ready; ";
 
-fn streaming(bench: &Bench<'_>) -> Result<(), Fault> {
+fn streaming(fixture: &Fixture<'_>) -> Result<(), Fault> {
     // Were the output held back to the end, the sink could not stop it.
-    let request = bench.sh("echo first; sleep 1000")?;
+    let request = fixture.sh("echo first; sleep 1000")?;
     let mut sink = Keep { stop_at: Some("first\n"), ..Keep::default() };
-    let outcome = bench.sandbox().exec(&request, &mut sink)?;
+    let outcome = fixture.sandbox().exec(&request, &mut sink)?;
     eq("the end", outcome.end, ExecEnd::Stopped(StopCause::Cancelled))
 }
 
-fn stop(bench: &Bench<'_>) -> Result<(), Fault> {
-    let mut request = bench.sh(&format!("{STUBBORN} sleep 1000"))?;
+fn stop(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let mut request = fixture.sh(&format!("{STUBBORN} sleep 1000"))?;
     request.grace = Duration::from_millis(200);
     let mut sink = Keep { stop_at: Some("ready\n"), ..Keep::default() };
-    let outcome = bench.sandbox().exec(&request, &mut sink)?;
+    let outcome = fixture.sandbox().exec(&request, &mut sink)?;
     eq("the end", outcome.end, ExecEnd::Stopped(StopCause::Cancelled))?;
-    bench.gone("pid")
+    fixture.gone("pid")
 }
 
-fn time_out(bench: &Bench<'_>) -> Result<(), Fault> {
-    let mut request = bench.sh(&format!("{STUBBORN} sleep 1000"))?;
+fn time_out(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let mut request = fixture.sh(&format!("{STUBBORN} sleep 1000"))?;
     request.timeout = Some(Duration::from_secs(5));
     request.grace = Duration::from_millis(200);
-    let done = bench.exec(&request)?;
+    let done = fixture.exec(&request)?;
     eq("the end", done.outcome.end, ExecEnd::TimedOut)?;
-    bench.gone("pid")
+    fixture.gone("pid")
 }
 
-fn silence(bench: &Bench<'_>) -> Result<(), Fault> {
-    let mut request = bench.sh("sleep 1000")?;
+fn silence(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let mut request = fixture.sh("sleep 1000")?;
     request.idle_timeout = Some(Duration::from_secs(1));
     request.grace = Duration::from_millis(200);
-    eq("the end", bench.exec(&request)?.outcome.end, ExecEnd::IdleTimedOut)
+    eq("the end", fixture.exec(&request)?.outcome.end, ExecEnd::IdleTimedOut)
 }
 
-fn survivors(bench: &Bench<'_>) -> Result<(), Fault> {
-    let mut request = bench.sh(&format!("{STUBBORN} exit 5"))?;
+fn survivors(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let mut request = fixture.sh(&format!("{STUBBORN} exit 5"))?;
     request.grace = Duration::from_millis(200);
-    let done = bench.exec(&request)?;
+    let done = fixture.exec(&request)?;
     eq("the end", done.outcome.end, ExecEnd::Exited(5))?;
-    bench.gone("pid")
+    fixture.gone("pid")
 }
 
-fn asked(bench: &Bench<'_>) -> Result<(), Fault> {
-    let done = bench.exec(&bench.sh("sleep 2")?)?;
+fn asked(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let done = fixture.exec(&fixture.sh("sleep 2")?)?;
     eq("the end", done.outcome.end, ExecEnd::Exited(0))?;
     // Every 250 ms at the latest: eight times; half of it leaves room for a loaded machine.
     if done.sink.polls >= 4 { Ok(()) } else { wrong(format!("asked {} times in 2 s", done.sink.polls)) }

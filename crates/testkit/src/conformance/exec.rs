@@ -1,7 +1,7 @@
 //! What a command gets and what comes back.
 
-use super::bench::{eq, wrong};
-use super::{Bench, Check, Fault, Need};
+use super::fixture::{eq, wrong};
+use super::{Check, Fault, Fixture, Need};
 use ralph_domain::ports::{ExecEnd, ExecRequest, Stdin};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -17,82 +17,82 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "exec: a folder outside is refused", needs: &[], run: folder_outside },
 ];
 
-fn exit_code(bench: &Bench<'_>) -> Result<(), Fault> {
+fn exit_code(fixture: &Fixture<'_>) -> Result<(), Fault> {
     for code in [0, 1, 7, 126, 127, 255] {
-        let done = bench.exec(&bench.sh(&format!("exit {code}"))?)?;
+        let done = fixture.exec(&fixture.sh(&format!("exit {code}"))?)?;
         eq("the end", done.outcome.end, ExecEnd::Exited(code))?;
     }
-    let done = bench.exec(&bench.sh("kill -TERM $$")?)?;
+    let done = fixture.exec(&fixture.sh("kill -TERM $$")?)?;
     eq("the code of a command that a signal ended", done.outcome.end.code(), Some(143))
 }
 
-fn output(bench: &Bench<'_>) -> Result<(), Fault> {
-    let text = bench.run("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; printf 'ü∆'")?;
+fn output(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let text = fixture.run("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; printf 'ü∆'")?;
     let mut wanted: String = (0..3000).map(|i| format!("line {i}\n")).collect();
     wanted.push_str("ü∆");
     eq("length", text.len(), wanted.len())?;
     eq("output", text, wanted)?;
-    let done = bench.exec(&bench.sh("head -c 5000000 /dev/zero")?)?;
+    let done = fixture.exec(&fixture.sh("head -c 5000000 /dev/zero")?)?;
     eq("bytes", done.sink.stdout.len(), 5_000_000)?;
-    let done = bench.exec(&bench.sh("printf '\\000\\001\\377\\n\\r'")?)?;
+    let done = fixture.exec(&fixture.sh("printf '\\000\\001\\377\\n\\r'")?)?;
     eq("binary output", done.sink.stdout, b"\0\x01\xff\n\r".to_vec())
 }
 
-fn streams(bench: &Bench<'_>) -> Result<(), Fault> {
-    let done = bench.exec(&bench.sh("printf out; printf err >&2; printf put")?)?;
+fn streams(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let done = fixture.exec(&fixture.sh("printf out; printf err >&2; printf put")?)?;
     eq("stdout", done.stdout(), "output".to_owned())?;
     eq("stderr", done.stderr(), "err".to_owned())
 }
 
-fn arguments(bench: &Bench<'_>) -> Result<(), Fault> {
+fn arguments(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let odd = ["", "a b", "$HOME", "`id`", "'", "\"", "\\", "*", "-n", "ü\n∆", "--", ";true", "%s"];
-    let mut request = bench.sh("for a; do printf '[%s]' \"$a\"; done")?;
+    let mut request = fixture.sh("for a; do printf '[%s]' \"$a\"; done")?;
     request.argv.push("sh".to_owned());
     request.argv.extend(odd.map(String::from));
     let wanted: String = odd.iter().map(|a| format!("[{a}]")).collect();
-    eq("arguments", bench.exec(&request)?.stdout(), wanted)
+    eq("arguments", fixture.exec(&request)?.stdout(), wanted)
 }
 
-fn folder(bench: &Bench<'_>) -> Result<(), Fault> {
-    let root = bench.run("cd .. && pwd -P")?;
-    eq("the root", root.trim_end(), &bench.sandbox().root().display().to_string())?;
-    bench.run("mkdir -p 'sub dir/ü'")?;
-    let mut request = bench.sh("pwd -P")?;
+fn folder(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let root = fixture.run("cd .. && pwd -P")?;
+    eq("the root", root.trim_end(), &fixture.sandbox().root().display().to_string())?;
+    fixture.run("mkdir -p 'sub dir/ü'")?;
+    let mut request = fixture.sh("pwd -P")?;
     request.cwd = request.cwd.join("sub dir/ü");
-    let wanted = bench.sandbox().root().join(&request.cwd);
-    eq("the folder", bench.exec(&request)?.stdout().trim_end(), &wanted.display().to_string())
+    let wanted = fixture.sandbox().root().join(&request.cwd);
+    eq("the folder", fixture.exec(&request)?.stdout().trim_end(), &wanted.display().to_string())
 }
 
-fn variables(bench: &Bench<'_>) -> Result<(), Fault> {
-    let mut request = bench.sh("printf '%s|%s|%s' \"$A_ONE\" \"$B_TWO\" \"${PATH:+path}\"")?;
+fn variables(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let mut request = fixture.sh("printf '%s|%s|%s' \"$A_ONE\" \"$B_TWO\" \"${PATH:+path}\"")?;
     request.env = vec![
         ("A_ONE".to_owned(), "x y $HOME 'q' \"d\" `z`".to_owned()),
         ("B_TWO".to_owned(), "ü\nline".to_owned()),
     ];
-    eq("variables", bench.exec(&request)?.stdout(), "x y $HOME 'q' \"d\" `z`|ü\nline|path".to_owned())?;
-    eq("they are gone afterwards", bench.run("echo \"${A_ONE-none}\"")?.trim(), "none")
+    eq("variables", fixture.exec(&request)?.stdout(), "x y $HOME 'q' \"d\" `z`|ü\nline|path".to_owned())?;
+    eq("they are gone afterwards", fixture.run("echo \"${A_ONE-none}\"")?.trim(), "none")
 }
 
-fn empty_stdin(bench: &Bench<'_>) -> Result<(), Fault> {
-    eq("bytes on stdin", bench.run("wc -c")?.trim(), "0")
+fn empty_stdin(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    eq("bytes on stdin", fixture.run("wc -c")?.trim(), "0")
 }
 
-fn stdin(bench: &Bench<'_>) -> Result<(), Fault> {
-    let mut request = bench.sh("cat")?;
+fn stdin(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let mut request = fixture.sh("cat")?;
     request.stdin = Stdin::Bytes(b"one\n\0\xff two".to_vec());
-    eq("stdin", bench.exec(&request)?.sink.stdout, b"one\n\0\xff two".to_vec())?;
-    let mut request = bench.sh("wc -c")?;
+    eq("stdin", fixture.exec(&request)?.sink.stdout, b"one\n\0\xff two".to_vec())?;
+    let mut request = fixture.sh("wc -c")?;
     request.stdin = Stdin::Bytes(vec![b'x'; 3_000_000]);
-    eq("bytes on stdin", bench.exec(&request)?.stdout().trim(), "3000000")?;
+    eq("bytes on stdin", fixture.exec(&request)?.stdout().trim(), "3000000")?;
     // Not read at all: no harm.
-    let mut request = bench.sh("exit 3")?;
+    let mut request = fixture.sh("exit 3")?;
     request.stdin = Stdin::Bytes(vec![b'x'; 3_000_000]);
-    eq("the end", bench.exec(&request)?.outcome.end, ExecEnd::Exited(3))
+    eq("the end", fixture.exec(&request)?.outcome.end, ExecEnd::Exited(3))
 }
 
-fn missing_program(bench: &Bench<'_>) -> Result<(), Fault> {
+fn missing_program(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let request = ExecRequest::new(vec!["ralph-no-such-program".to_owned(), "x".to_owned()]);
-    match bench.exec(&request) {
+    match fixture.exec(&request) {
         // A backend that only has a shell tells it as a shell does.
         Err(Fault::Wrong(text)) if text.contains("ralph-no-such-program") => Ok(()),
         Ok(done) if done.outcome.end == ExecEnd::Exited(127) => Ok(()),
@@ -101,11 +101,11 @@ fn missing_program(bench: &Bench<'_>) -> Result<(), Fault> {
     }
 }
 
-fn folder_outside(bench: &Bench<'_>) -> Result<(), Fault> {
+fn folder_outside(fixture: &Fixture<'_>) -> Result<(), Fault> {
     for outside in ["..", "/etc", "a/../.."] {
-        let mut request = bench.sh("echo ran")?;
+        let mut request = fixture.sh("echo ran")?;
         request.cwd = outside.into();
-        if bench.exec(&request).is_ok() {
+        if fixture.exec(&request).is_ok() {
             return wrong(format!("a command ran in `{outside}`"));
         }
     }

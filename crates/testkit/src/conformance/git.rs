@@ -1,7 +1,7 @@
 //! Git inside, and a secret that stays in the environment.
 
-use super::bench::{Done, eq, wrong};
-use super::{Bench, Check, Fault};
+use super::fixture::{Done, eq, wrong};
+use super::{Check, Fault, Fixture};
 use ralph_domain::ports::{ExecEnd, WriteMode::Replace};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -31,42 +31,42 @@ while read -r line; do
 done
 "#;
 
-fn has_git(bench: &Bench<'_>) -> Result<(), Fault> {
-    match bench.exec(&bench.sh("git --version")?)?.outcome.end {
+fn has_git(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    match fixture.exec(&fixture.sh("git --version")?)?.outcome.end {
         ExecEnd::Exited(0) => Ok(()),
         _ => Err(Fault::Skip("there is no git inside".to_owned())),
     }
 }
 
-fn round(bench: &Bench<'_>) -> Result<(), Fault> {
-    has_git(bench)?;
-    bench.run(CLONE)?;
-    eq("clone", bench.sandbox().read(&bench.path("work/file"))?, Some(b"one\n".to_vec()))?;
-    bench.sandbox().write(&bench.path("work/file"), b"one\ntwo\n", Replace)?;
-    bench.sandbox().write(&bench.path("work/new"), b"n\n", Replace)?;
-    eq("status", bench.run("git -C work status --porcelain")?.as_str(), " M file\n?? new\n")?;
-    let diff = bench.run("git -C work diff")?;
+fn round(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    has_git(fixture)?;
+    fixture.run(CLONE)?;
+    eq("clone", fixture.sandbox().read(&fixture.path("work/file"))?, Some(b"one\n".to_vec()))?;
+    fixture.sandbox().write(&fixture.path("work/file"), b"one\ntwo\n", Replace)?;
+    fixture.sandbox().write(&fixture.path("work/new"), b"n\n", Replace)?;
+    eq("status", fixture.run("git -C work status --porcelain")?.as_str(), " M file\n?? new\n")?;
+    let diff = fixture.run("git -C work diff")?;
     if !diff.contains("\n+two\n") {
         return wrong(format!("diff: {diff}"));
     }
-    bench.run(
+    fixture.run(
         "set -e; cd work; git checkout -q -b side; git add -A; \
          git -c user.name=A -c user.email=a@example.com commit -qm two; git push -q origin side",
     )?;
-    let there = bench.run("git -C origin.git log --format=%s side")?;
+    let there = fixture.run("git -C origin.git log --format=%s side")?;
     eq("what was pushed", there.as_str(), "two\none\n")
 }
 
-fn secret(bench: &Bench<'_>) -> Result<(), Fault> {
-    has_git(bench)?;
+fn secret(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    has_git(fixture)?;
     let password = ["conformance", "pass", "word"].join("-");
-    bench.run(CLONE)?;
-    bench.sandbox().write(&bench.path("bin/git-remote-vault"), VAULT.as_bytes(), Replace)?;
-    bench.sandbox().write(&bench.path("wanted"), password.as_bytes(), Replace)?;
-    bench.run("chmod +x bin/git-remote-vault; git -C work remote add vault \"vault::$PWD/origin.git\"")?;
+    fixture.run(CLONE)?;
+    fixture.sandbox().write(&fixture.path("bin/git-remote-vault"), VAULT.as_bytes(), Replace)?;
+    fixture.sandbox().write(&fixture.path("wanted"), password.as_bytes(), Replace)?;
+    fixture.run("chmod +x bin/git-remote-vault; git -C work remote add vault \"vault::$PWD/origin.git\"")?;
     let push = |password: &str| -> Result<Done, Fault> {
         let mut request =
-            bench.sh("PATH=\"$PWD/bin:$PATH\"; export PATH VAULT_WANTS=\"$PWD/wanted\"; cd work; \
+            fixture.sh("PATH=\"$PWD/bin:$PATH\"; export PATH VAULT_WANTS=\"$PWD/wanted\"; cd work; \
              git push -q vault main:refs/heads/pushed & child=$!; \
              cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; wait $child")?;
         // The helper is a line of configuration in the environment; the password is a variable that only it reads.
@@ -79,7 +79,7 @@ fn secret(bench: &Bench<'_>) -> Result<(), Fault> {
         ] {
             request.env.push((name.to_owned(), value.to_owned()));
         }
-        bench.exec(&request)
+        fixture.exec(&request)
     };
     if push("not-the-one")?.outcome.end.success() {
         return wrong("a wrong password was taken");
@@ -91,8 +91,8 @@ fn secret(bench: &Bench<'_>) -> Result<(), Fault> {
     if done.stdout().contains(&password) || done.stderr().contains(&password) {
         return wrong("the password stands in an argument or in the output");
     }
-    eq("what was pushed", bench.run("git -C origin.git log --format=%s pushed")?.as_str(), "one\n")?;
-    bench.run("rm wanted")?;
-    let found = bench.run(&format!("grep -rl {password} . || true"))?;
+    eq("what was pushed", fixture.run("git -C origin.git log --format=%s pushed")?.as_str(), "one\n")?;
+    fixture.run("rm wanted")?;
+    let found = fixture.run(&format!("grep -rl {password} . || true"))?;
     eq("files with the password", found.as_str(), "")
 }

@@ -1,7 +1,7 @@
 //! Start, stop, find again, preview, destroy. These come last: they end the sandbox.
 
-use super::bench::{eq, wrong};
-use super::{Bench, Check, Fault, Need};
+use super::fixture::{eq, wrong};
+use super::{Check, Fault, Fixture, Need};
 use ralph_domain::ports::{Preview, WriteMode::Replace};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -23,30 +23,30 @@ pub(super) const CHECKS: &[Check] = &[
 const SERVE: &str = "if command -v python3 >/dev/null; then exec python3 -m http.server $PORT; \
     elif busybox httpd --help 2>&1 | grep -q Usage; then exec busybox httpd -f -p $PORT; else exit 44; fi";
 
-fn preview(bench: &Bench<'_>) -> Result<(), Fault> {
-    let managed = bench.managed()?;
-    bench.sandbox().write(&bench.path("hello.txt"), b"hello from inside\n", Replace)?;
-    let address = managed.preview(bench.port())?;
+fn preview(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let managed = fixture.managed()?;
+    fixture.sandbox().write(&fixture.path("hello.txt"), b"hello from inside\n", Replace)?;
+    let address = managed.preview(fixture.port())?;
     if !address.url.starts_with("http://") && !address.url.starts_with("https://") {
         return wrong(format!("`{}` is not an address", address.url));
     }
     let Some(host) = plain_host(&address) else {
         return Err(Fault::Skip(format!("`{}` was not asked: it is not on this machine", address.url)));
     };
-    let mut request = bench.sh(SERVE)?;
-    let lane = bench.sandbox().lane()?;
+    let mut request = fixture.sh(SERVE)?;
+    let connection = fixture.sandbox().new_connection()?;
     request.timeout = Some(Duration::from_secs(30));
-    request.env = vec![("PORT".to_owned(), bench.port().to_string())];
-    let (told, mut sink) = super::lanes::stopper();
-    let running = std::thread::spawn(move || lane.exec(&request, &mut sink));
+    request.env = vec![("PORT".to_owned(), fixture.port().to_string())];
+    let (told, mut sink) = super::connections::stopper();
+    let running = std::thread::spawn(move || connection.exec(&request, &mut sink));
     let mut answer = String::new();
     while !running.is_finished() && !answer.contains("hello from inside") {
         answer = ask(&host, &address).unwrap_or_default();
         // The server comes up in its own time; a command inside is the pause between two questions.
-        bench.run("sleep 0.2")?;
+        fixture.run("sleep 0.2")?;
     }
     told.store(true, std::sync::atomic::Ordering::Release);
-    let ended = running.join().map_err(|_| Fault::Wrong("the lane panicked".to_owned()))??;
+    let ended = running.join().map_err(|_| Fault::Wrong("the connection panicked".to_owned()))??;
     if ended.end.code() == Some(44) {
         return Err(Fault::Skip("there is no small web server inside".to_owned()));
     }
@@ -75,28 +75,28 @@ fn ask(host: &str, address: &Preview) -> std::io::Result<String> {
     Ok(answer)
 }
 
-fn start_twice(bench: &Bench<'_>) -> Result<(), Fault> {
-    let managed = bench.managed()?;
+fn start_twice(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let managed = fixture.managed()?;
     managed.start()?;
     managed.start()?;
     managed.keep_alive()?;
-    bench.sandbox().write(&bench.path("f"), b"x", Replace)?;
-    eq("it works", bench.sandbox().read(&bench.path("f"))?, Some(b"x".to_vec()))
+    fixture.sandbox().write(&fixture.path("f"), b"x", Replace)?;
+    eq("it works", fixture.sandbox().read(&fixture.path("f"))?, Some(b"x".to_vec()))
 }
 
-fn stop(bench: &Bench<'_>) -> Result<(), Fault> {
-    let managed = bench.managed()?;
-    managed.write(&bench.path("stays"), b"here", Replace)?;
+fn stop(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let managed = fixture.managed()?;
+    managed.write(&fixture.path("stays"), b"here", Replace)?;
     managed.stop()?;
     managed.stop()?;
     managed.start()?;
-    eq("the file", managed.read(&bench.path("stays"))?, Some(b"here".to_vec()))
+    eq("the file", managed.read(&fixture.path("stays"))?, Some(b"here".to_vec()))
 }
 
-fn listed(bench: &Bench<'_>) -> Result<(), Fault> {
-    let (provider, spec) = bench.provider()?;
+fn listed(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let (provider, spec) = fixture.provider()?;
     let all = provider.list()?;
-    let Some(own) = all.iter().find(|info| Some(info.id.as_str()) == bench.managed().ok().map(|m| m.id()))
+    let Some(own) = all.iter().find(|info| Some(info.id.as_str()) == fixture.managed().ok().map(|m| m.id()))
     else {
         return wrong(format!("it is not among {all:?}"));
     };
@@ -108,50 +108,50 @@ fn listed(bench: &Bench<'_>) -> Result<(), Fault> {
     }
 }
 
-fn attach(bench: &Bench<'_>) -> Result<(), Fault> {
-    let (provider, _) = bench.provider()?;
-    let managed = bench.managed()?;
-    managed.write(&bench.path("left"), b"by the first", Replace)?;
+fn attach(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let (provider, _) = fixture.provider()?;
+    let managed = fixture.managed()?;
+    managed.write(&fixture.path("left"), b"by the first", Replace)?;
     let Some(again) = provider.attach(managed.id())? else { return wrong("it is not found by its id") };
     eq("the id", again.id(), managed.id())?;
     eq("the root", again.root(), managed.root())?;
-    eq("the file", again.read(&bench.path("left"))?, Some(b"by the first".to_vec()))
+    eq("the file", again.read(&fixture.path("left"))?, Some(b"by the first".to_vec()))
 }
 
-fn create_again(bench: &Bench<'_>) -> Result<(), Fault> {
-    let (provider, spec) = bench.provider()?;
-    let managed = bench.managed()?;
-    managed.write(&bench.path("left"), b"by the first", Replace)?;
+fn create_again(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let (provider, spec) = fixture.provider()?;
+    let managed = fixture.managed()?;
+    managed.write(&fixture.path("left"), b"by the first", Replace)?;
     let again = provider.create(spec)?;
     eq("the id", again.id(), managed.id())?;
-    eq("the file", again.read(&bench.path("left"))?, Some(b"by the first".to_vec()))?;
+    eq("the file", again.read(&fixture.path("left"))?, Some(b"by the first".to_vec()))?;
     if provider.capabilities().stop_start {
         managed.stop()?;
         let again = provider.create(spec)?;
         eq("the id after a stop", again.id(), managed.id())?;
-        eq("the file after a stop", again.read(&bench.path("left"))?, Some(b"by the first".to_vec()))?;
+        eq("the file after a stop", again.read(&fixture.path("left"))?, Some(b"by the first".to_vec()))?;
     }
     let ours = provider.list()?.into_iter().filter(|info| info.run.as_ref() == Some(&spec.run)).count();
     eq("sandboxes of the run", ours, 1)
 }
 
-fn unknown(bench: &Bench<'_>) -> Result<(), Fault> {
-    let (provider, _) = bench.provider()?;
+fn unknown(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let (provider, _) = fixture.provider()?;
     if provider.attach("ralph-no-such-sandbox")?.is_some() {
         return wrong("something was found by an id that nobody has");
     }
     Ok(provider.destroy("ralph-no-such-sandbox")?)
 }
 
-fn destroy(bench: &Bench<'_>) -> Result<(), Fault> {
-    let managed = bench.managed()?;
+fn destroy(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let managed = fixture.managed()?;
     let id = managed.id().to_owned();
     managed.destroy()?;
     managed.destroy()?;
     if managed.read(Path::new("anything")).is_ok_and(|found| found.is_some()) {
         return wrong("a file is still there");
     }
-    let Ok((provider, _)) = bench.provider() else { return Ok(()) };
+    let Ok((provider, _)) = fixture.provider() else { return Ok(()) };
     provider.destroy(&id)?;
     if provider.attach(&id)?.is_some() {
         return wrong("it is still found by its id");

@@ -11,17 +11,17 @@
 //! with [`Subject::without`], together with its reason. Inside the sandbox the suite needs `sh`, the usual small tools
 //! (`cat`, `sleep`, `setsid`, …) and, for its last group, `git`.
 
-mod bench;
+mod connections;
 mod ends;
 mod exec;
 mod files;
+mod fixture;
 mod git;
-mod lanes;
 mod life;
 mod paths;
 mod report;
 
-pub use bench::Bench;
+pub use fixture::Fixture;
 pub use report::{Report, Verdict};
 
 use ralph_domain::ports::{
@@ -141,7 +141,7 @@ struct Check {
     /// `group: what must hold`.
     name: &'static str,
     needs: &'static [Need],
-    run: fn(&Bench<'_>) -> Result<(), Fault>,
+    run: fn(&Fixture<'_>) -> Result<(), Fault>,
 }
 
 /// Why a check did not pass.
@@ -161,7 +161,7 @@ impl From<SandboxError> for Fault {
 
 /// All checks in their order: those that end the sandbox's life come last.
 fn checks() -> impl Iterator<Item = &'static Check> {
-    [exec::CHECKS, ends::CHECKS, lanes::CHECKS, files::CHECKS, paths::CHECKS, git::CHECKS, life::CHECKS]
+    [exec::CHECKS, ends::CHECKS, connections::CHECKS, files::CHECKS, paths::CHECKS, git::CHECKS, life::CHECKS]
         .into_iter()
         .flatten()
 }
@@ -180,7 +180,7 @@ pub fn run(subject: &Subject<'_>) -> Report {
         let verdict = match (left_out, missing) {
             (Some((_, reason)), _) => Verdict::Skipped(reason.clone()),
             (None, Some(word)) => Verdict::Skipped(format!("it says that it has no {word}")),
-            (None, None) => match (check.run)(&Bench::new(subject, at)) {
+            (None, None) => match (check.run)(&Fixture::new(subject, at)) {
                 Ok(()) => Verdict::Passed,
                 Err(Fault::Skip(reason)) => Verdict::Skipped(reason),
                 Err(Fault::Wrong(what)) => Verdict::Failed(what),

@@ -1,7 +1,7 @@
 //! No path leads out of the workspace, or into git's own folder.
 
-use super::bench::{at, wrong};
-use super::{Bench, Check, Fault};
+use super::fixture::{at, wrong};
+use super::{Check, Fault, Fixture};
 use ralph_domain::ports::{SandboxError, WriteMode::Replace};
 use std::path::Path;
 
@@ -10,8 +10,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "paths: links that lead out are refused", needs: &[], run: links },
 ];
 
-fn refused(bench: &Bench<'_>, path: &Path) -> Result<(), Fault> {
-    let s = bench.sandbox();
+fn refused(fixture: &Fixture<'_>, path: &Path) -> Result<(), Fault> {
+    let s = fixture.sandbox();
     let outside = |verb: &str, result: Result<(), SandboxError>| match result {
         Err(SandboxError::OutsideWorkspace(_)) => Ok(()),
         Err(other) => wrong(format!("{verb} `{}` failed otherwise: {other}", path.display())),
@@ -23,24 +23,24 @@ fn refused(bench: &Bench<'_>, path: &Path) -> Result<(), Fault> {
     outside("listing", s.list(path).map(drop))
 }
 
-fn written_out(bench: &Bench<'_>) -> Result<(), Fault> {
+fn written_out(fixture: &Fixture<'_>) -> Result<(), Fault> {
     for path in ["/etc/passwd", "../x", "a/../../x", ".git/config", "a/.git/hooks/x", ".GIT/config"] {
-        refused(bench, at(path))?;
-        if bench.sandbox().remove(at(path)).is_ok() {
+        refused(fixture, at(path))?;
+        if fixture.sandbox().remove(at(path)).is_ok() {
             return wrong(format!("removing `{path}` worked"));
         }
     }
     Ok(())
 }
 
-fn links(bench: &Bench<'_>) -> Result<(), Fault> {
-    bench.run(
+fn links(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    fixture.run(
         "ln -s /etc out; ln -s /etc/passwd file; ln -s ../.. up; ln -s out chain; \
          mkdir -p inner && echo fine > inner/f; ln -s inner in; mkdir -p .git; ln -s .git git",
     )?;
     for path in ["out/passwd", "file", "up/x", "chain/passwd", "out/new/x", "git/config"] {
-        refused(bench, &bench.path(path))?;
+        refused(fixture, &fixture.path(path))?;
     }
     // A link that stays inside is a path like any other.
-    super::bench::eq("inside", bench.sandbox().read(&bench.path("in/f"))?, Some(b"fine\n".to_vec()))
+    super::fixture::eq("inside", fixture.sandbox().read(&fixture.path("in/f"))?, Some(b"fine\n".to_vec()))
 }

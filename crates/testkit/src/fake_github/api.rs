@@ -71,13 +71,13 @@ pub(crate) fn answer(state: &mut State, request: &Request, path: &[&str], query:
             if method != "GET" && state.archived {
                 return refusal(403, "Repository was archived so is read-only.");
             }
-            of_repo(state, &Call { method, path: rest, query, body: &body, holder: &holder })
+            of_repo(state, &ApiCall { method, path: rest, query, body: &body, holder: &holder })
         }
         _ => refusal(404, "Not Found"),
     }
 }
 
-struct Call<'a> {
+struct ApiCall<'a> {
     method: &'a str,
     path: &'a [&'a str],
     query: &'a Query,
@@ -98,7 +98,7 @@ fn as_app(state: &mut State, path: &[&str], now: i64) -> Reply {
     }
 }
 
-fn of_repo(state: &mut State, call: &Call<'_>) -> Reply {
+fn of_repo(state: &mut State, call: &ApiCall<'_>) -> Reply {
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
     match (call.method, call.path) {
         ("GET", []) => Reply::json(200, &shapes::repo(state, call.holder.reach)),
@@ -151,7 +151,7 @@ fn of_repo(state: &mut State, call: &Call<'_>) -> Reply {
     }
 }
 
-fn list_pulls(state: &mut State, call: &Call<'_>) -> Reply {
+fn list_pulls(state: &mut State, call: &ApiCall<'_>) -> Reply {
     let wanted = call.query.get("state").unwrap_or("open");
     let head = call.query.get("head");
     let fits = |pull: &&Pull| {
@@ -174,7 +174,7 @@ fn list_pulls(state: &mut State, call: &Call<'_>) -> Reply {
     page(state, call, found, None)
 }
 
-fn open_pull(state: &mut State, call: &Call<'_>) -> Reply {
+fn open_pull(state: &mut State, call: &ApiCall<'_>) -> Reply {
     let word = |key: &str| call.body[key].as_str().unwrap_or_default().to_owned();
     let (head, base, draft) = (word("head"), word("base"), call.body["draft"] == true);
     let bare = state.bare();
@@ -213,7 +213,7 @@ fn open_pull(state: &mut State, call: &Call<'_>) -> Reply {
     Reply::json(201, &shapes::pull(state, &pull))
 }
 
-fn of_pull(state: &mut State, call: &Call<'_>, number: u64, rest: &[&str]) -> Reply {
+fn of_pull(state: &mut State, call: &ApiCall<'_>, number: u64, rest: &[&str]) -> Reply {
     let Some(pull) = state.pull(number) else { return refusal(404, "Not Found") };
     match (call.method, rest) {
         ("PATCH", []) => {
@@ -260,7 +260,7 @@ fn of_pull(state: &mut State, call: &Call<'_>, number: u64, rest: &[&str]) -> Re
     }
 }
 
-fn change_comment(state: &mut State, call: &Call<'_>, id: u64) -> Reply {
+fn change_comment(state: &mut State, call: &ApiCall<'_>, id: u64) -> Reply {
     let Some(said) = state.comments.iter_mut().find(|c| c.id == id) else { return refusal(404, "Not Found") };
     if said.author != call.holder.login {
         return refusal(403, "You can't edit somebody else's comment here.");
@@ -273,7 +273,7 @@ fn change_comment(state: &mut State, call: &Call<'_>, id: u64) -> Reply {
 }
 
 /// One page of a list, with the way to the next.
-fn page(state: &State, call: &Call<'_>, all: Vec<Value>, key: Option<&str>) -> Reply {
+fn page(state: &State, call: &ApiCall<'_>, all: Vec<Value>, key: Option<&str>) -> Reply {
     paged(state, call.path, call.query, all, key.map(|key| (key, json!({}))))
 }
 

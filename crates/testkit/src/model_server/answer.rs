@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// What goes over the line.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ServerResponse {
     pub status: u16,
     pub content_type: &'static str,
     pub headers: Vec<(String, String)>,
@@ -47,7 +47,7 @@ pub(super) enum Ending {
     Hangup,
 }
 
-impl Answer {
+impl ServerResponse {
     fn json(status: u16, body: &Value) -> Self {
         Self::whole(status, "application/json", body.to_string().into_bytes())
     }
@@ -88,16 +88,16 @@ impl Brain {
     }
 
     /// The answer to a request.
-    pub(super) fn answer(&self, request: &Request) -> Answer {
+    pub(super) fn answer(&self, request: &Request) -> ServerResponse {
         let mut answer = match route(&request.target) {
-            Route::Health => Answer::json(200, &json!({"ok": true})),
-            Route::State => Answer::json(200, &self.lock().shown()),
+            Route::Health => ServerResponse::json(200, &json!({"ok": true})),
+            Route::State => ServerResponse::json(200, &self.lock().shown()),
             Route::Reset => {
                 self.lock().reset();
-                Answer::json(200, &json!({"ok": true}))
+                ServerResponse::json(200, &json!({"ok": true}))
             }
             Route::Scenario { scenario, run, endpoint } => self.scenario(request, (scenario, run), &endpoint),
-            Route::Unknown => Answer::unreadable(
+            Route::Unknown => ServerResponse::unreadable(
                 404,
                 "no such path: base URLs are /s/<scenario>/<run-id>, see also /__health",
             ),
@@ -109,15 +109,15 @@ impl Brain {
         answer
     }
 
-    fn scenario(&self, request: &Request, names: (&str, &str), endpoint: &Endpoint<'_>) -> Answer {
+    fn scenario(&self, request: &Request, names: (&str, &str), endpoint: &Endpoint<'_>) -> ServerResponse {
         let Some(script) = self.lock().find(names.0) else {
             let known: Vec<_> = SCENARIOS.iter().map(|(name, _)| *name).collect();
             let why =
                 format!("no scenario {}: there are {}, and the scripts given", names.0, known.join(", "));
-            return Answer::unreadable(404, &why);
+            return ServerResponse::unreadable(404, &why);
         };
         if request.header("content-encoding").is_some_and(|e| e != "identity") {
-            return Answer::unreadable(415, "this server takes bodies without content encoding only");
+            return ServerResponse::unreadable(415, "this server takes bodies without content encoding only");
         }
         let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         let seen = SeenRequest {
@@ -136,7 +136,7 @@ impl Brain {
         };
         if request.method != "POST" || !body.is_object() {
             self.lock().note(names.0, names.1, seen);
-            return Answer::unreadable(400, "an answer is asked for by POST with a JSON object");
+            return ServerResponse::unreadable(400, "an answer is asked for by POST with a JSON object");
         }
         let streamed = streams == Streams::Events || streams == Streams::Array;
         let agent = request.header("user-agent").unwrap_or_default();
@@ -180,49 +180,58 @@ fn side_turn(ask: &Ask) -> Turn {
 }
 
 /// The reply, streamed or whole.
-fn said(reply: &Reply, ask: &Ask, streams: Streams) -> Answer {
+fn said(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     if streams == Streams::Array {
         let events = wire::events(reply, ask);
         let list: Vec<String> = events.into_iter().map(|event| event.data).collect();
-        return Answer::whole(200, "application/json", format!("[{}]", list.join(",\n")).into_bytes());
+        return ServerResponse::whole(
+            200,
+            "application/json",
+            format!("[{}]", list.join(",\n")).into_bytes(),
+        );
     }
     if ask.stream {
-        return Answer::events(&wire::events(reply, ask));
+        return ServerResponse::events(&wire::events(reply, ask));
     }
-    Answer::json(200, &wire::plain(reply, ask.wire))
+    ServerResponse::json(200, &wire::plain(reply, ask.wire))
 }
 
 /// The reply, with what the fault makes of it.
-fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>) -> Answer {
+fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>) -> ServerResponse {
     let Some(kind) = fault else { return said(reply, ask, streams) };
     match kind {
         FaultKind::Http { status, headers, body } => {
-            let mut answer = Answer::whole(*status, "application/json", body.clone().into_bytes());
+            let mut answer = ServerResponse::whole(*status, "application/json", body.clone().into_bytes());
             answer.headers.clone_from(headers);
             answer
         }
         FaultKind::StreamError | FaultKind::StreamRateLimit if ask.stream && streams != Streams::Array => {
             let told = error(ask.wire, kind, &ask.model).map(|e| e.body).unwrap_or_default();
-            Answer { spread: APART, ..Answer::events(&wire::failing_events(reply, ask, &told)) }
+            ServerResponse {
+                spread: APART,
+                ..ServerResponse::events(&wire::failing_events(reply, ask, &told))
+            }
         }
-        FaultKind::Cut => Answer { ending: Ending::Cut, ..said(reply, ask, streams) },
+        FaultKind::Cut => ServerResponse { ending: Ending::Cut, ..said(reply, ask, streams) },
         FaultKind::Stall { ms } => {
-            Answer { ending: Ending::Stall(Duration::from_millis(*ms)), ..said(reply, ask, streams) }
+            ServerResponse { ending: Ending::Stall(Duration::from_millis(*ms)), ..said(reply, ask, streams) }
         }
         FaultKind::SlowFirst { ms } => {
-            Answer { wait: Duration::from_millis(*ms), ..said(reply, ask, streams) }
+            ServerResponse { wait: Duration::from_millis(*ms), ..said(reply, ask, streams) }
         }
-        FaultKind::Hangup => Answer { ending: Ending::Hangup, ..said(reply, ask, streams) },
+        FaultKind::Hangup => ServerResponse { ending: Ending::Hangup, ..said(reply, ask, streams) },
         FaultKind::Garbled => garbled(reply, ask, streams),
         kind => match error(ask.wire, kind, &ask.model) {
-            Some(error) => Answer { headers: error.headers, ..Answer::json(error.status, &error.body) },
+            Some(error) => {
+                ServerResponse { headers: error.headers, ..ServerResponse::json(error.status, &error.body) }
+            }
             None => said(reply, ask, streams),
         },
     }
 }
 
 /// Half an event, bytes that are no text, and an end that looks regular.
-fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> Answer {
+fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     let mut answer = said(reply, ask, streams);
     match &mut answer.body {
         Body::Whole(body) => *body = b"<html><body>502 Bad Gateway</body></html>".to_vec(),
@@ -236,13 +245,15 @@ fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> Answer {
 }
 
 /// Everything that is no answer of the model.
-fn aside(endpoint: &Endpoint<'_>, request: &Request) -> Answer {
+fn aside(endpoint: &Endpoint<'_>, request: &Request) -> ServerResponse {
     // Four bytes to a token: deterministic, and near enough to the truth for a client that plans with it.
     let tokens = request.body.len() / 4;
     match endpoint {
-        Endpoint::CountTokens { wire: Wire::Gemini } => Answer::json(200, &json!({"totalTokens": tokens})),
-        Endpoint::CountTokens { .. } => Answer::json(200, &json!({"input_tokens": tokens})),
-        Endpoint::Models { wire: Wire::Gemini } => Answer::json(
+        Endpoint::CountTokens { wire: Wire::Gemini } => {
+            ServerResponse::json(200, &json!({"totalTokens": tokens}))
+        }
+        Endpoint::CountTokens { .. } => ServerResponse::json(200, &json!({"input_tokens": tokens})),
+        Endpoint::Models { wire: Wire::Gemini } => ServerResponse::json(
             200,
             &json!({"models": [{"name": "models/scripted", "displayName": "Scripted", "inputTokenLimit": 1_048_576,
                 "outputTokenLimit": 65_536, "supportedGenerationMethods": ["generateContent", "countTokens"]}]}),
@@ -256,8 +267,8 @@ fn aside(endpoint: &Endpoint<'_>, request: &Request) -> Answer {
                 json!({"object": "list", "data": [{"id": "scripted", "object": "model", "created": 1_767_225_600,
                     "owned_by": "ralph"}]})
             };
-            Answer::json(200, &list)
+            ServerResponse::json(200, &list)
         }
-        _ => Answer::unreadable(404, "no such endpoint below this base URL"),
+        _ => ServerResponse::unreadable(404, "no such endpoint below this base URL"),
     }
 }

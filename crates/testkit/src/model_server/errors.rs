@@ -200,7 +200,7 @@ fn gemini(kind: &Kind, code: u16, model: &str) -> Value {
         ),
         Kind::NoModel => (
             "NOT_FOUND",
-            format!("models/{model} is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods."),
+            format!("models/{model} is not found for API version v1beta, or is not supported for generateContent. ToolCall ListModels to see the list of available models and their supported methods."),
             Value::Null,
         ),
         Kind::ServerError => (

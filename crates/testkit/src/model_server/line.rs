@@ -1,6 +1,6 @@
 //! Puts an answer onto the line, byte by byte where it is to go wrong.
 
-use super::answer::{Answer, Body, Ending};
+use super::answer::{Body, Ending, ServerResponse};
 use super::http::Request;
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(super) struct Line<'a> {
 
 impl Line<'_> {
     /// Sends an answer.
-    pub(super) fn send(&mut self, request: Option<&Request>, answer: &Answer) -> io::Result<After> {
+    pub(super) fn send(&mut self, request: Option<&Request>, answer: &ServerResponse) -> io::Result<After> {
         if !self.silence(answer.wait) || answer.ending == Ending::Hangup {
             return Ok(After::Close);
         }
@@ -42,7 +42,7 @@ impl Line<'_> {
         Ok(if open { After::Open } else { After::Close })
     }
 
-    fn whole(&mut self, answer: &Answer, body: &[u8], keeps: bool) -> io::Result<()> {
+    fn whole(&mut self, answer: &ServerResponse, body: &[u8], keeps: bool) -> io::Result<()> {
         let mut bytes = head(answer, keeps);
         bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
         // The promised length stays, so that a client sees a body that is too short.
@@ -51,7 +51,13 @@ impl Line<'_> {
         self.write(&bytes)
     }
 
-    fn events(&mut self, answer: &Answer, events: &[String], keeps: bool, chunks: bool) -> io::Result<()> {
+    fn events(
+        &mut self,
+        answer: &ServerResponse,
+        events: &[String],
+        keeps: bool,
+        chunks: bool,
+    ) -> io::Result<()> {
         let mut bytes = head(answer, keeps);
         bytes.extend_from_slice(b"cache-control: no-cache\r\n");
         bytes.extend_from_slice(if chunks { b"transfer-encoding: chunked\r\n\r\n" } else { b"\r\n" });
@@ -114,7 +120,7 @@ impl Line<'_> {
     }
 }
 
-fn head(answer: &Answer, keeps: bool) -> Vec<u8> {
+fn head(answer: &ServerResponse, keeps: bool) -> Vec<u8> {
     let mut head = format!(
         "HTTP/1.1 {} {}\r\ncontent-type: {}\r\n",
         answer.status,

@@ -58,7 +58,7 @@ pub use scenarios::SCENARIOS;
 pub use script::{Action, Script, Stop, Toolless, Turn, Usage};
 pub use state::{Counts, SeenRequest};
 
-use answer::{Answer, Brain};
+use answer::{Brain, ServerResponse};
 use http::{ReadEnd, Reader};
 use line::{After, Line};
 use state::State;
@@ -210,7 +210,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             }
             Err(ReadEnd::Closed) => return Ok(()),
             Err(ReadEnd::Bad { status, why }) => {
-                line.send(None, &Answer::unreadable(status, why))?;
+                line.send(None, &ServerResponse::unreadable(status, why))?;
                 return Ok(());
             }
         }

@@ -25,12 +25,12 @@ pub(super) enum ToolShape {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
     Text(String),
-    Call(Call),
+    Call(ToolCall),
 }
 
 /// A tool call of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub id: String,
     pub name: String,
     pub input: Value,
@@ -71,7 +71,7 @@ fn part(action: &Action, tools: &[Offered], body: &Value, id: String) -> Part {
         Action::Tool { name, input } => {
             let offered = tools.iter().find(|t| t.name == *name);
             let shape = offered.map_or(ToolShape::Json, |t| t.shape);
-            Part::Call(Call { id, name: name.clone(), input: input.clone(), shape })
+            Part::Call(ToolCall { id, name: name.clone(), input: input.clone(), shape })
         }
         Action::Shell { command } => match pick(tools, SHELLS) {
             Some(tool) => Part::Call(run(tool, command, id)),
@@ -90,21 +90,21 @@ fn pick<'a>(tools: &'a [Offered], names: &[&str]) -> Option<&'a Offered> {
     names.iter().find_map(|name| tools.iter().find(|t| t.name == *name))
 }
 
-fn write(tool: &Offered, path: &str, content: &str, id: String) -> Call {
+fn write(tool: &Offered, path: &str, content: &str, id: String) -> ToolCall {
     let mut input = Map::new();
     input.insert(key(tool, PATH_KEYS).into(), json!(path));
     input.insert(key(tool, CONTENT_KEYS).into(), json!(content));
     call(tool, input, id)
 }
 
-fn run(tool: &Offered, command: &str, id: String) -> Call {
+fn run(tool: &Offered, command: &str, id: String) -> ToolCall {
     let key = key(tool, COMMAND_KEYS);
     let wants_argv = tool.schema["properties"][key]["type"] == "array";
     let value = if wants_argv { json!(["bash", "-lc", command]) } else { json!(command) };
     call(tool, Map::from_iter([(key.to_owned(), value)]), id)
 }
 
-fn patch(tool: &Offered, path: &str, content: &str, id: String) -> Call {
+fn patch(tool: &Offered, path: &str, content: &str, id: String) -> ToolCall {
     let mut text = format!("*** Begin Patch\n*** Add File: {path}\n");
     for line in content.lines() {
         text.push('+');
@@ -116,17 +116,17 @@ fn patch(tool: &Offered, path: &str, content: &str, id: String) -> Call {
         ToolShape::Custom => json!(text),
         ToolShape::Json => json!({"input": text}),
     };
-    Call { id, name: tool.name.clone(), input, shape: tool.shape }
+    ToolCall { id, name: tool.name.clone(), input, shape: tool.shape }
 }
 
 /// A call whose other required arguments are filled with something that fits.
-fn call(tool: &Offered, mut input: Map<String, Value>, id: String) -> Call {
+fn call(tool: &Offered, mut input: Map<String, Value>, id: String) -> ToolCall {
     for name in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if !input.contains_key(name) {
             input.insert(name.to_owned(), fitting(&tool.schema["properties"][name], 0));
         }
     }
-    Call { id, name: tool.name.clone(), input: Value::Object(input), shape: tool.shape }
+    ToolCall { id, name: tool.name.clone(), input: Value::Object(input), shape: tool.shape }
 }
 
 fn key(tool: &Offered, names: &[&'static str]) -> &'static str {
@@ -214,7 +214,7 @@ mod tests {
         Offered { name: name.into(), shape: ToolShape::Json, schema }
     }
 
-    fn only_call(action: Action, tools: &[Offered], body: &Value) -> Call {
+    fn only_call(action: Action, tools: &[Offered], body: &Value) -> ToolCall {
         let tag = CallTag { session: 0, turn: 0 };
         match parts(&[action], tools, body, tag).remove(0) {
             Part::Call(call) => call,

@@ -1,4 +1,4 @@
-//! Starting Chromium: through a lane of the sandbox, with a fresh profile, spoken to over two named pipes. No port is
+//! Starting Chromium: through a connection of the sandbox, with a fresh profile, spoken to over two named pipes. No port is
 //! opened, so nobody else on the machine can drive it, and it ends by itself when this process closes the pipes.
 
 use super::folder::TempFolder;
@@ -94,7 +94,7 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
     request.grace = GRACE;
     // Whatever it keeps beside its profile goes with it, too.
     request.env = vec![("XDG_CONFIG_HOME".to_owned(), folder.inside.to_string_lossy().into_owned())];
-    let lane = sandbox.lane().map_err(|error| error.to_string())?;
-    let process = Background::start(lane, request, None)?;
+    let connection = sandbox.new_connection().map_err(|error| error.to_string())?;
+    let process = Background::start(connection, request, None)?;
     Ok(Chromium { to, from, process, _folder: folder })
 }

@@ -21,7 +21,7 @@ pub(super) struct StartProcess;
 /// Where people outside the sandbox see what is at `url` inside.
 fn preview(url: &str, context: &ToolContext<'_>) -> Option<String> {
     // A preview is for people: where none can be had, the process runs all the same.
-    let shown = context.sandbox.shown_at(address::port(url)?).ok()??;
+    let shown = context.sandbox.host_address(address::port(url)?).ok()??;
     Some(format!(" (people see it at {shown})"))
 }
 

@@ -1,4 +1,4 @@
-//! A command that runs beside the session, in a thread and a lane of its own, with the end of its output in memory.
+//! A command that runs beside the session, in a thread and a connection of its own, with the end of its output in memory.
 
 use super::address;
 use super::ready::Signal;
@@ -118,9 +118,9 @@ impl ProcessShared {
 }
 
 impl Background {
-    /// Starts `request` in `lane` and looks out for its signal.
+    /// Starts `request` in `connection` and looks out for its signal.
     pub(crate) fn start(
-        lane: Box<dyn Sandbox>,
+        connection: Box<dyn Sandbox>,
         request: ExecRequest,
         signal: Option<Signal>,
     ) -> Result<Self, String> {
@@ -139,12 +139,12 @@ impl Background {
         let theirs = Arc::clone(&shared);
         let body = move || {
             let mut sink = OutputSink { shared: &theirs, looked: Instant::now() };
-            let ended = match lane.exec(&request, &mut sink) {
+            let ended = match connection.exec(&request, &mut sink) {
                 Ok(outcome) => ProcessEnd::Exec(outcome.end),
                 Err(error) => ProcessEnd::Failed(error.to_string()),
             };
-            // The lane's guard is gone before anybody hears of the end.
-            drop(lane);
+            // The connection's guard is gone before anybody hears of the end.
+            drop(connection);
             theirs.state().ended = Some(ended);
             theirs.changed.notify_all();
         };
@@ -169,7 +169,7 @@ impl Background {
     pub(crate) fn stop(&mut self) {
         self.request_stop();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has dropped its lane, which ends the command.
+            // A thread that panicked has dropped its connection, which ends the command.
             thread.join().ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Processes that outlive a tool call and a session: dev servers, watchers. One per name, under a lane of the sandbox,
+//! Processes that outlive a tool call and a session: dev servers, watchers. One per name, under a connection of the sandbox,
 //! so that nothing of them outlives the run.
 
 pub(crate) mod address;
@@ -94,12 +94,12 @@ impl Processes {
             let names: Vec<String> = self.all().keys().cloned().collect();
             return Err(format!("{MOST} processes exist already ({}); stop one first", names.join(", ")));
         }
-        let lane = sandbox.lane().map_err(|error| error.to_string())?;
+        let connection = sandbox.new_connection().map_err(|error| error.to_string())?;
         let mut request = ExecRequest::new(super::shell(&start.command));
         request.cwd = start.cwd;
         request.env = start.env;
         request.grace = GRACE;
-        let background = Background::start(lane, request, start.signal)?;
+        let background = Background::start(connection, request, start.signal)?;
         let view = background.view();
         let now = Instant::now();
         let process = Process { command: start.command, started: now, asked: now, background };

@@ -54,10 +54,10 @@ impl Sandbox for ScriptedSandbox {
     fn list(&self, _: &Path) -> Result<Vec<String>, SandboxError> {
         Ok(Vec::new())
     }
-    fn lane(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(*self))
     }
-    fn beside(&self, _: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+    fn with_root(&self, _: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(*self))
     }
 }

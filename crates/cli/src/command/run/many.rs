@@ -40,70 +40,70 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     if out.live {
         draw(out, &batch, time.elapsed(), drawn);
     }
-    Ok(summary(batch.lanes(), out))
+    Ok(summary(batch.runs(), out))
 }
 
 /// Status and what there is to say of a task whose run is not looked at.
-fn words(lane: &BatchRun) -> (&'static str, String) {
-    let text = |key: &str| lane.result().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
+fn words(run: &BatchRun) -> (&'static str, String) {
+    let text = |key: &str| run.result().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
     let summary = || text("summary");
-    match lane.code() {
+    match run.code() {
         Some(0) => ("done", summary()),
         // Its own words name the command that goes on with it.
         Some(130) if text("reason") == "suspended" => ("paused", summary()),
-        Some(130) if lane.result().is_none() => ("stopped", "not started".into()),
+        Some(130) if run.result().is_none() => ("stopped", "not started".into()),
         Some(130) => ("stopped", summary()),
         Some(3) => ("needs you", summary()),
         Some(_) => ("failed", summary()),
-        None if lane.is_running() => ("preparing", String::new()),
+        None if run.is_running() => ("preparing", String::new()),
         None => ("queued", String::new()),
     }
 }
 
-fn name(lane: &BatchRun) -> String {
-    lane.request().file().map_or_else(String::new, |file| file.display().to_string())
+fn name(run: &BatchRun) -> String {
+    run.request().file().map_or_else(String::new, |file| file.display().to_string())
 }
 
 /// One line per task; returns how many were drawn.
 fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
     let mut text = if before > 0 { format!("\u{1b}[{before}A") } else { String::new() };
-    for lane in batch.lanes() {
-        let (status, mut detail) = words(lane);
+    for run in batch.runs() {
+        let (status, mut detail) = words(run);
         let mut status = status.to_owned();
-        if let Some(state) = batch.state(lane) {
+        if let Some(state) = batch.state(run) {
             status = state.status().to_string();
             let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
             detail = format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations);
         }
-        let age = if lane.is_running() { clock(now.saturating_sub(lane.since())) } else { String::new() };
+        let age = if run.is_running() { clock(now.saturating_sub(run.since())) } else { String::new() };
         // A line that the terminal wraps would not be drawn over.
         let room = table::columns().saturating_sub(3);
-        let name = table::fit(&name(lane), (room / 3).clamp(8, 28));
+        let name = table::fit(&name(run), (room / 3).clamp(8, 28));
         let pad = " ".repeat((room / 3).clamp(8, 28).saturating_sub(table::width(&name)));
         let line = format!("{status:<9} {name}{pad} {age:>6}  {}", one_line(&detail, 120));
         let line = table::fit(&line, room);
         text.push_str(&format!("\r\u{1b}[2K{} {line}\n", out.status_sign(&status)));
     }
     out.draw(&text);
-    batch.lanes().len()
+    batch.runs().len()
 }
 
 /// The results together: success only where each is.
-fn summary(lanes: &[BatchRun], out: &Out) -> u8 {
-    let code = |lane: &BatchRun| lane.code().unwrap_or(1);
-    let worst = [130, 4, 3, 2, 1].into_iter().find(|c| lanes.iter().any(|l| code(l) == *c)).unwrap_or(0);
-    let proven = lanes.iter().filter(|l| code(l) == 0).count();
-    out.say(format!("{proven} of {} proven", lanes.len()));
-    for lane in lanes {
-        let (status, detail) = words(lane);
-        out.say(format!("  {status:<9} {}: {}", name(lane), one_line(&detail, 200)));
-        if let Some(branch) = lane.result().and_then(|r| r["branch"].as_str()) {
-            let folder = lane.result().and_then(|r| r["workspace"].as_str()).unwrap_or_default();
+fn summary(runs: &[BatchRun], out: &Out) -> u8 {
+    let code = |run: &BatchRun| run.code().unwrap_or(1);
+    let worst = [130, 4, 3, 2, 1].into_iter().find(|c| runs.iter().any(|l| code(l) == *c)).unwrap_or(0);
+    let proven = runs.iter().filter(|l| code(l) == 0).count();
+    out.say(format!("{proven} of {} proven", runs.len()));
+    for run in runs {
+        let (status, detail) = words(run);
+        out.say(format!("  {status:<9} {}: {}", name(run), one_line(&detail, 200)));
+        if let Some(branch) = run.result().and_then(|r| r["branch"].as_str()) {
+            let folder = run.result().and_then(|r| r["workspace"].as_str()).unwrap_or_default();
             out.say(format!("            branch {branch} in {folder}"));
         }
     }
     if out.json {
-        let runs: Vec<Value> = lanes
+        let runs: Vec<Value> = runs
             .iter()
             .map(|l| serde_json::json!({ "file": l.request().file(), "exit_code": code(l), "result": l.result() }))
             .collect();

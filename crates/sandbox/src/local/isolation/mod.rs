@@ -60,7 +60,7 @@ impl LocalIsolation {
     }
 
     /// The same sandbox with a folder, and so a home, of its own.
-    pub(super) fn beside(&self) -> Self {
+    pub(super) fn with_new_folder(&self) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut other = self.clone();
         if let Self::Bwrap(spec) | Self::Landlock(spec) = &mut other {

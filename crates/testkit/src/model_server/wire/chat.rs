@@ -2,7 +2,7 @@
 
 use super::{Event, Name, Reply, pieces};
 use crate::model_server::script::{Stop, Usage};
-use crate::model_server::tools::{Call, Part, ToolShape};
+use crate::model_server::tools::{Part, ToolCall, ToolShape};
 use serde_json::{Value, json};
 
 /// 2026-01-01, so that answers are the same every time.
@@ -24,14 +24,14 @@ fn usage(usage: &Usage) -> Value {
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning, "audio_tokens": 0}})
 }
 
-fn arguments(call: &Call) -> String {
+fn arguments(call: &ToolCall) -> String {
     match (&call.input, call.shape) {
         (Value::String(text), ToolShape::Custom) => text.clone(),
         (input, _) => input.to_string(),
     }
 }
 
-fn calls(reply: &Reply) -> Vec<&Call> {
+fn calls(reply: &Reply) -> Vec<&ToolCall> {
     let calls = reply.parts.iter().filter_map(|part| match part {
         Part::Call(call) => Some(call),
         Part::Text(_) => None,

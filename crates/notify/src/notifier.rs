@@ -1,41 +1,41 @@
 //! From configuration to notifiers, each with a name of its own and an end to its patience.
 
-use crate::way::{LIMIT, Way};
+use crate::channel::{Channel, LIMIT};
 use crate::{command, desktop, email, slack, webhook};
 use ralph_domain::config::{NotifyConfig, NotifyKind};
 use ralph_domain::ports::{Notification, Notifier, Occasion};
 use ralph_domain::vars::Vars;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc;
 
-/// A way with its name and its occasions.
-pub struct Herald {
+/// A channel with its name and its occasions, as a [`Notifier`].
+pub struct ChannelNotifier {
     name: String,
     config: NotifyConfig,
-    way: Result<Arc<dyn Way>, String>,
+    channel: Result<Arc<dyn Channel>, String>,
 }
 
-impl std::fmt::Debug for Herald {
+impl std::fmt::Debug for ChannelNotifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Herald").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ChannelNotifier").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// All that the configuration names. One that cannot work (a variable that is not set) says so when it is to send: nothing
 /// that people are to be told may keep a run from its work.
-pub fn heralds(configs: &[NotifyConfig], vars: &Vars) -> Vec<Herald> {
-    let mut all: Vec<Herald> = Vec::new();
+pub fn notifiers(configs: &[NotifyConfig], vars: &Vars) -> Vec<ChannelNotifier> {
+    let mut all: Vec<ChannelNotifier> = Vec::new();
     for config in configs {
         let wish = config.name.clone().unwrap_or_else(|| config.kind.as_str().to_owned());
-        let taken = |name: &str| all.iter().any(|herald| herald.name == name);
+        let taken = |name: &str| all.iter().any(|notifier| notifier.name == name);
         let more = (2..).map(|number| format!("{wish}-{number}"));
         let name = std::iter::once(wish.clone()).chain(more).find(|name| !taken(name)).unwrap_or(wish);
-        all.push(Herald { name, config: config.clone(), way: way(config, vars) });
+        all.push(ChannelNotifier { name, config: config.clone(), channel: open(config, vars) });
     }
     all
 }
 
-fn way(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Way>, String> {
+fn open(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Channel>, String> {
     Ok(match config.kind {
         NotifyKind::Slack => Arc::new(slack::Slack::new(config, vars)?),
         NotifyKind::Webhook => Arc::new(webhook::Webhook::new(config, vars)?),
@@ -45,7 +45,7 @@ fn way(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Way>, String> {
     })
 }
 
-impl Herald {
+impl ChannelNotifier {
     /// Of which kind it is.
     pub fn kind(&self) -> NotifyKind {
         self.config.kind
@@ -57,7 +57,7 @@ impl Herald {
     }
 }
 
-impl Notifier for Herald {
+impl Notifier for ChannelNotifier {
     fn name(&self) -> &str {
         &self.name
     }
@@ -67,13 +67,13 @@ impl Notifier for Herald {
     }
 
     fn send(&self, message: &Notification) -> Result<(), String> {
-        let way = self.way.clone()?;
+        let channel = self.channel.clone()?;
         let message = message.clone();
-        let (done, result) = channel();
+        let (done, result) = mpsc::channel();
         // Looking up a name or a program that does not end cannot be cut short: the thread is left to itself.
-        let thread = std::thread::Builder::new().name("herald".into());
+        let thread = std::thread::Builder::new().name("notifier".into());
         thread
-            .spawn(move || done.send(way.send(&message)))
+            .spawn(move || done.send(channel.send(&message)))
             .map_err(|e| format!("no thread could be started: {e}"))?;
         result
             .recv_timeout(LIMIT)

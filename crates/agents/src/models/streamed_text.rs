@@ -1,23 +1,23 @@
-//! What a call has said so far.
+//! The text of a call that has been passed on so far.
 
 use ralph_domain::model::ModelSink;
 
 /// What the sink has heard, so that a second try does not say it again.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct StreamedText {
     said: String,
     /// How much of it this try has said.
     at: usize,
 }
 
-impl Told {
+impl StreamedText {
     /// A new try begins.
-    pub fn again(&mut self) {
+    pub fn restart(&mut self) {
         self.at = 0;
     }
 
     /// A piece of this try's text.
-    pub fn piece(&mut self, piece: &str, sink: &mut dyn ModelSink) {
+    pub fn push(&mut self, piece: &str, sink: &mut dyn ModelSink) {
         let known = self.said[self.at..].bytes().zip(piece.bytes()).take_while(|(a, b)| a == b).count();
         // The common start of two texts may end within a letter.
         let known = (0..=known).rev().find(|n| piece.is_char_boundary(*n)).unwrap_or(0);
@@ -45,9 +45,9 @@ mod tests {
     use std::time::Duration;
 
     #[derive(Default)]
-    struct Ear(String);
+    struct TextSink(String);
 
-    impl ModelSink for Ear {
+    impl ModelSink for TextSink {
         fn text(&mut self, piece: &str) {
             self.0.push_str(piece);
         }
@@ -58,12 +58,12 @@ mod tests {
     }
 
     fn heard(tries: &[&[&str]]) -> String {
-        let (mut told, mut ear) = (Told::default(), Ear::default());
+        let (mut streamed, mut sink) = (StreamedText::default(), TextSink::default());
         for pieces in tries {
-            told.again();
-            pieces.iter().for_each(|piece| told.piece(piece, &mut ear));
+            streamed.restart();
+            pieces.iter().for_each(|piece| streamed.push(piece, &mut sink));
         }
-        ear.0
+        sink.0
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     };
     let check = args.next().as_deref() == Some("--check");
     let mut code = ExitCode::SUCCESS;
-    for published in ralph_protocol::schema::all() {
+    for published in ralph_protocol::schema::all().into_iter().chain(ralph_task::schema::all()) {
         let path = folder.join(format!("{}.schema.json", published.name));
         let text = match serde_json::to_string_pretty(&published.schema) {
             Ok(text) => text + "\n",

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// A machine on which `provider` can be reached.
-pub struct Bench {
+pub struct Fixture {
     pub env: TestEnv,
     pub provider: &'static str,
     pub vars: Vec<(String, String)>,
@@ -17,7 +17,7 @@ pub struct Bench {
     pub sandbox: Value,
 }
 
-impl Bench {
+impl Fixture {
     pub fn new(provider: &'static str, vars: &[(&str, &str)], sandbox: Value) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Self { env: TestEnv::new(RALPH), provider, vars, sandbox }
@@ -101,7 +101,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for Fixture {
     fn drop(&mut self) {
         // What a failing test would leave.
         for run in self.runs() {

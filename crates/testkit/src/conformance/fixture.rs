@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
 
 /// The place of one check.
-pub struct Bench<'a> {
+pub struct Fixture<'a> {
     subject: &'a Subject<'a>,
     folder: PathBuf,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Fixture<'a> {
     pub(super) fn new(subject: &'a Subject<'a>, number: usize) -> Self {
         Self { subject, folder: PathBuf::from(format!("check-{number}")) }
     }

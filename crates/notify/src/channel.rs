@@ -1,4 +1,4 @@
-//! What every way to tell people has in common.
+//! What every channel to people has in common.
 
 use ralph_domain::ports::Notification;
 use ralph_domain::vars::Vars;
@@ -8,8 +8,8 @@ use std::time::Duration;
 /// How long a message may take before the run goes on without knowing what became of it.
 pub const LIMIT: Duration = Duration::from_secs(5);
 
-/// One way to tell people. It may block for about [`LIMIT`].
-pub trait Way: Send + Sync {
+/// One channel to people: Slack, a webhook, a mail, …. It may block for about [`LIMIT`].
+pub trait Channel: Send + Sync {
     /// Sends one message; the error says in words what went wrong, without keys and passwords.
     fn send(&self, message: &Notification) -> Result<(), String>;
 }
