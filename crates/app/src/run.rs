@@ -358,21 +358,23 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
         {
             remove_agent_copy(env.vars(), home, &last);
         }
-        keep_progress(&dir, &last);
+        keep_progress(&dir, &last, &env.redactor(&last.origin));
     }
     state_files::write_missing(&dir)?;
     Ok(())
 }
 
 /// Puts the progress of the last run of a folder to its record, and where people look for it.
-fn keep_progress(dir: &RalphDir, last: &Registration) {
+fn keep_progress(dir: &RalphDir, last: &Registration, redactor: &Redactor) {
     let (progress, shown) = (dir.join("progress.md"), dir.run(&last.run_id));
     let meta = std::fs::symlink_metadata(&progress);
     if !meta.is_ok_and(|meta| meta.is_file()) {
         return;
     }
     let kept = last.run_dir().path().join("progress.md");
-    if std::fs::copy(&progress, &kept).is_err() {
+    // An agent wrote it: no secret of the user's comes into the record.
+    let Ok(text) = std::fs::read(&progress) else { return };
+    if std::fs::write(&kept, redactor.bytes(&text)).is_err() {
         return;
     }
     let is_copy = std::fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_dir());

@@ -20,6 +20,7 @@ pub mod proof;
 pub mod protect;
 pub mod recovery;
 pub mod redact;
+pub mod secret_name;
 pub mod select;
 pub mod setup;
 pub mod state;

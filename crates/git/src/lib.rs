@@ -34,6 +34,7 @@ mod mirror;
 mod object;
 mod oid;
 mod one_file;
+mod outgoing;
 pub mod place;
 mod port;
 mod protected;

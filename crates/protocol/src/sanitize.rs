@@ -168,7 +168,9 @@ fn depends_well(before: Option<char>, c: char, after: Option<char>) -> bool {
         return false;
     };
     match (kind(c), after) {
-        (Kind::Selector, _) => kind(before) == Kind::Plain && !before.is_whitespace() && !before.is_ascii_alphabetic(),
+        (Kind::Selector, _) => {
+            kind(before) == Kind::Plain && !before.is_whitespace() && !before.is_ascii_alphabetic()
+        }
         (_, Some(after)) => {
             (c == ZWJ && (is_emoji(before) || kind(before) == Kind::Selector) && is_emoji(after))
                 || (joins(before) && joins(after))
@@ -211,7 +213,8 @@ fn after_sequence(control: char, rest: &str) -> &str {
 }
 
 fn after_csi(body: &str) -> Option<&str> {
-    let body = body.trim_start_matches(|c| matches!(c, '0'..='?')).trim_start_matches(|c| matches!(c, ' '..='/'));
+    let body =
+        body.trim_start_matches(|c| matches!(c, '0'..='?')).trim_start_matches(|c| matches!(c, ' '..='/'));
     body.strip_prefix(|c| matches!(c, '@'..='~'))
 }
 
@@ -289,7 +292,10 @@ mod tests {
             assert_eq!(out, "ab\nünïx\nend", "in pieces of {size}");
         }
         let mut stream = BlockStream::default();
-        assert!(!stream.push(&vec![b'x'; LINE_MAX + 1]).is_empty(), "a line that never ends is not kept for ever");
+        assert!(
+            !stream.push(&vec![b'x'; LINE_MAX + 1]).is_empty(),
+            "a line that never ends is not kept for ever"
+        );
     }
 
     #[test]
@@ -299,6 +305,9 @@ mod tests {
         let safe = json(&written);
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), text);
         assert_eq!(block(&safe), safe, "nothing is left to take out");
-        assert!(safe.contains("\\u009b") && safe.contains("\\udb40\\udc41") && safe.contains("👩\u{200d}💻"), "{safe}");
+        assert!(
+            safe.contains("\\u009b") && safe.contains("\\udb40\\udc41") && safe.contains("👩\u{200d}💻"),
+            "{safe}"
+        );
     }
 }

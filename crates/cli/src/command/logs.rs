@@ -57,7 +57,8 @@ pub struct LogsArgs {
 
 /// Runs the command.
 pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let LogsArgs { run, follow, live, iteration, agent_output, raw: unsafe_bytes, events, from, lines: last } = args;
+    let LogsArgs { run, follow, live, iteration, agent_output, raw: unsafe_bytes, events, from, lines: last } =
+        args;
     let facts = app.facts(folder, run.as_deref())?;
     if agent_output {
         let wanted = output::OutputSelection { iteration, last, follow, raw: unsafe_bytes };

@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn only_our_own_styling_becomes_escape_sequences() {
-        let text = format!("{} \u{1b}[32mnot ours\u{1b}[0m \u{100000}\u{100000}g", inked(Ink::Red, "a\u{1b}[2Jb"));
+        let text =
+            format!("{} \u{1b}[32mnot ours\u{1b}[0m \u{100000}\u{100000}g", inked(Ink::Red, "a\u{1b}[2Jb"));
         let shown = rendered(&text, sanitize::line);
         assert_eq!(shown, "\u{1b}[31mab\u{1b}[0m not ours \u{100000}\u{100000}g");
     }
