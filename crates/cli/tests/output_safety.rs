@@ -115,14 +115,25 @@ const COMMANDS: &[&[&str]] = &[
     &["logs", "--events"],
     &["logs", "--events", "--live"],
     &["lint"],
-    &["lint", "--probe"],
+    &["lint", "--probe-checks"],
     &["doctor"],
     &["models"],
     &["restore"],
     &["bug-report", "-o", "-"],
     &["attach"],
-    &["convert", "ralph_task.md"],
-    &["show", "no such run"],
+    &["convert", "ralph_task.md", "ralph.json", "--force"],
+    &["probe"],
+];
+/// Those that name what was named wrongly.
+const WRONG: &[&[&str]] = &[
+    &["show", EVIL],
+    &["lint", EVIL],
+    &["run", EVIL],
+    &["resume", EVIL],
+    &["logs", EVIL],
+    &["models", "check", EVIL],
+    &["-C", EVIL, "status"],
+    &[EVIL],
 ];
 const OF_AN_ITERATION: &[&[&str]] = &[&[], &["--diff"], &["--prompt"], &["--output"], &["--receipt"]];
 
@@ -141,9 +152,28 @@ fn what_others_wrote_steers_no_terminal() {
     assert!(shown.contains("evil"), "{shown}");
     let run = world.repo.latest();
     for args in COMMANDS {
+        // `restore` shows what it would do and wants a yes.
+        let is_command = world.raw(args).status.code() != Some(2) || args.first() == Some(&"restore");
+        assert!(is_command, "{args:?} is no command any more");
         for more in [&[][..], &["--json"], &["-vv"]] {
             world.shown(&[*args, more].concat());
         }
+    }
+    for args in WRONG {
+        assert!(world.shown(args).contains("evil"), "{args:?}");
+        world.shown(&[*args, &["--json"]].concat());
+    }
+    // Safe, but still there.
+    for args in [
+        &["status"][..],
+        &["list"],
+        &["show"],
+        &["logs"],
+        &["lint", "-v"],
+        &["logs", "--live"],
+        &["bug-report", "-o", "-"],
+    ] {
+        assert!(world.shown(args).contains("evil"), "{args:?}");
     }
     for number in ["1", "2"] {
         for args in OF_AN_ITERATION {
