@@ -1,6 +1,7 @@
 //! What a run is told by its surroundings: variables, folders, the user's name. Read once, at the border of the program, and
 //! handed down from there; the `.env` of a repo is laid over a copy, one per run.
 
+use crate::dotenv::parse_dotenv;
 use crate::error::AppError;
 use crate::variables::is_of_dotenv;
 use ralph_domain::config::SLACK_VARIABLE;
@@ -157,31 +158,6 @@ fn is_tracked(vars: &Vars, folder: &Path) -> bool {
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 
-/// By hand, not by `dotenvy`: that puts variables of the process in the place of every `$NAME`, which changes keys that hold a
-/// `$` and reads what a run was not handed.
-fn parse_dotenv(text: &str) -> Vec<(String, String)> {
-    let mut pairs = Vec::new();
-    for line in text.lines() {
-        let line = line.trim();
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        if line.starts_with('#') {
-            continue;
-        }
-        let Some((key, value)) = line.split_once('=') else { continue };
-        let value = value.trim();
-        let quoted = |q: char| value.len() >= 2 && value.starts_with(q) && value.ends_with(q);
-        let value = if quoted('"') {
-            value[1..value.len() - 1].replace("\\n", "\n")
-        } else if quoted('\'') {
-            value[1..value.len() - 1].to_owned()
-        } else {
-            value.split(" #").next().unwrap_or(value).trim().to_owned()
-        };
-        pairs.push((key.trim().to_owned(), value));
-    }
-    pairs
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,14 +178,5 @@ mod tests {
         assert_eq!(over.path(), "/bin");
         assert_eq!(env.vars().get("ZAI_API_KEY"), None);
         assert!(over.redactor(folder.path()).text("say c").as_ref() == "say c", "too short to be a secret");
-    }
-
-    #[test]
-    fn dotenv_lines_are_read_as_shells_read_them() {
-        let pairs = parse_dotenv("# c\nA=1 # note\nexport B=\"x\\ny\"\nC='q#q'\nnonsense\nD=\n");
-        let want = [("A", "1"), ("B", "x\ny"), ("C", "q#q"), ("D", "")];
-        assert_eq!(pairs, want.map(|(k, v)| (k.to_owned(), v.to_owned())));
-        let kept = parse_dotenv("A=pa$HOME\nB=\"${HOME}x\"\n");
-        assert_eq!(kept, [("A".to_owned(), "pa$HOME".to_owned()), ("B".to_owned(), "${HOME}x".to_owned())]);
     }
 }

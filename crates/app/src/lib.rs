@@ -8,6 +8,7 @@
 //! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
 
 mod app;
+mod dotenv;
 mod environment;
 mod error;
 pub mod facts;

@@ -2,9 +2,11 @@
 //!
 //! All crates say what they do with `tracing`. Nothing listens unless a program installs a listener: [`RunLog::install`] does
 //! so for the binary. It writes to a file of bounded size in the run's record (`ralph.log`, and `ralph.1.log` before it), and
-//! to stderr where that is wanted. Secrets are taken out of every line. A library leaves listening to its program.
+//! to stderr where that is wanted. Secrets and what would steer a
+//! terminal are taken out of every line. A library leaves listening to its program.
 
 use ralph_domain::redact::Redactor;
+use ralph_domain::sanitize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -60,19 +62,32 @@ impl RunLog {
         target.folder = Some(record.to_owned());
         target.file = None;
         let early = std::mem::take(&mut target.early);
-        target.put(&early);
+        let early: Vec<u8> =
+            early.split_inclusive(|b| *b == b'\n').flat_map(|line| target.clean(line)).collect();
+        target.append(early);
     }
 
     fn clean(&self, line: &[u8]) -> Vec<u8> {
-        let target = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        target.redactor.bytes(line).into_owned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clean(line)
     }
 }
 
 impl Target {
+    /// One event stays one line, whatever stands in it, and is safe to show. Made safe before secrets are looked for: a
+    /// character that is not seen would part one.
+    fn clean(&self, line: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(line);
+        let safe = sanitize::line(text.trim_end_matches('\n'));
+        format!("{}\n", self.redactor.text(&safe)).into_bytes()
+    }
+
     /// A log that cannot be written is done without: a full disk ends no run.
     fn put(&mut self, line: &[u8]) {
-        let line = self.redactor.bytes(line).into_owned();
+        let line = self.clean(line);
+        self.append(line);
+    }
+
+    fn append(&mut self, line: Vec<u8>) {
         let Some(folder) = self.folder.clone() else {
             let room = EARLY_MAX.saturating_sub(self.early.len());
             self.early.extend_from_slice(&line[..line.len().min(room)]);
@@ -126,6 +141,7 @@ struct StderrLine {
 }
 
 impl Write for StderrLine {
+    #[allow(clippy::disallowed_methods, reason = "the lines are safe to show")]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         io::stderr().write_all(&self.log.clean(bytes))?;
         Ok(bytes.len())

@@ -358,17 +358,19 @@ fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Res
         {
             remove_agent_copy(env.vars(), home, &last);
         }
-        keep_progress(&dir, &last);
+        keep_progress(&dir, &last, &env.redactor(&last.origin));
     }
     state_files::write_missing(&dir)?;
     Ok(())
 }
 
 /// Puts the progress of the last run of a folder to its record, and where people look for it.
-fn keep_progress(dir: &RalphDir, last: &Registration) {
+fn keep_progress(dir: &RalphDir, last: &Registration, redactor: &Redactor) {
     // A larger one is none that a person reads.
     const PROGRESS_MAX: u64 = 8 * 1024 * 1024;
     let Some(progress) = dir.read("progress.md", PROGRESS_MAX) else { return };
+    // An agent wrote it: no secret of the user's comes into the record.
+    let progress = redactor.bytes(&progress);
     let kept = last.run_dir().path().join("progress.md");
     if ralph_journal::artifacts::write_atomic(&kept, &progress).is_err() {
         return;

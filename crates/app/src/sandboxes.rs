@@ -13,6 +13,7 @@ use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
     StopCause, Stream,
 };
+use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
 use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
@@ -111,7 +112,8 @@ pub fn of_run(
         variables: Arc::new(move |argv| {
             let own = presets::preset_of(argv).and_then(|name| keys.get(name));
             let names: BTreeSet<&String> = own.into_iter().flatten().chain(&pass).collect();
-            names.into_iter().filter_map(|name| Some((name.clone(), vars.get(name)?))).collect()
+            let found = names.into_iter().filter_map(|name| Some((name.clone(), vars.get(name)?)));
+            found.filter(|(name, value)| !is_engine_secret(name, value)).collect()
         }),
         logins: logins(env, config.provider(), needs.keys),
         ignored: ignored_by(repo),
@@ -136,7 +138,7 @@ fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<
     let here = matches!(provider, ProviderName::Docker | ProviderName::Sbx);
     let vars = env.vars().clone();
     let has_key = move |name: &str| {
-        let secret = |key: &&String| key.ends_with("_KEY") || key.ends_with("_TOKEN");
+        let secret = |key: &&String| is_secret_name(key);
         keys.get(name).into_iter().flatten().filter(secret).any(|key| vars.get_os(key).is_some())
     };
     Logins {

@@ -4,7 +4,6 @@ use crate::live_text::LivePrinter;
 use crate::output::{Out, Sign};
 use crate::signals;
 use crate::table::{columns, wrap};
-use nix::poll::{PollFd, PollFlags, PollTimeout};
 use ralph_app::App;
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
@@ -14,7 +13,6 @@ use ralph_domain::ports::Clock as _;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::StreamItem;
 use ralph_journal::tail::JournalLine;
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +55,7 @@ impl Printer {
     /// On stdout; nothing where there is nothing to say.
     fn print(&mut self, line: &JournalLine, out: &Out) {
         if self.raw {
-            out.line(&line.text);
+            out.json_line(&line.text);
             return;
         }
         let Some((tone, sentence)) = describe(&line.event) else { return };
@@ -128,20 +126,11 @@ impl FollowTimer {
     /// The same, without a word about who drives the run.
     pub fn wait(&mut self) -> bool {
         self.clock.pause(LOOK);
-        self.cancel.get().is_some() || reader_gone()
+        self.cancel.get().is_some() || crate::output::reader_gone()
     }
 
     /// Whether a process drives the run now.
     pub fn is_driven(&self) -> bool {
         self.handle.is_driven()
     }
-}
-
-/// Whether whoever read stdout has closed it (`ralph logs -f | head`).
-fn reader_gone() -> bool {
-    let stdout = std::io::stdout();
-    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
-    let closed = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
-    nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|n| n > 0)
-        && fds[0].revents().is_some_and(|r| r.intersects(closed))
 }

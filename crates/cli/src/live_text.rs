@@ -52,13 +52,11 @@ impl LivePrinter {
         self.end(out);
     }
 
-    /// Whatever a program prints must not steer the reader's terminal.
+    /// Whole lines go to the printer, which makes them safe.
     fn text(&mut self, text: &str, out: &Out) {
         for c in text.chars() {
             match c {
                 '\n' => self.end(out),
-                '\t' => self.line.push(' '),
-                c if c.is_control() => {}
                 c => self.line.push(c),
             }
             if self.line.len() >= LINE_MAX {

@@ -1,10 +1,19 @@
 //! The one place that prints. stdout for answers, stderr for people; colour by role and never as the only sign.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the home of printing")]
+//!
+//! Whatever is printed is made safe here, whoever wrote it: nothing but our own styling steers the terminal, and one line
+//! stays one line. What must go out byte by byte is called [`Out::own`] (text of ours) or [`Out::raw`] (asked for by name).
+#![allow(clippy::disallowed_methods, reason = "the home of printing")]
 
+mod marks;
+
+use self::marks::{Ink, inked, rendered};
 use crate::error::CommandError;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use ralph_app::Environment;
 use ralph_domain::describe::Tone;
+use ralph_domain::sanitize;
 use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
 /// When to use colour.
@@ -101,31 +110,74 @@ impl Out {
     /// A line on stdout.
     pub fn line(&self, text: impl AsRef<str>) {
         // A reader that went away (`| head`) is no error.
-        let _ = writeln!(std::io::stdout(), "{}", text.as_ref());
+        let _ = writeln!(std::io::stdout(), "{}", rendered(text.as_ref(), sanitize::line));
     }
 
-    /// Bytes on stdout as they are.
+    /// Lines on stdout.
+    pub fn block(&self, text: impl AsRef<str>) {
+        let _ = writeln!(std::io::stdout(), "{}", rendered(text.as_ref(), sanitize::block));
+    }
+
+    /// Text of our own on stdout, byte by byte: a page of the manual, a script for a shell, a schema.
+    pub fn own(&self, bytes: &[u8]) {
+        self.raw(bytes);
+    }
+
+    /// Bytes on stdout as they are, where somebody asked for exactly that.
     pub fn raw(&self, bytes: &[u8]) {
         let mut stdout = std::io::stdout().lock();
         let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
     }
 
+    /// A file that somebody else wrote, or a piece of it, on stdout.
+    pub fn text(&self, text: &str) {
+        self.raw(sanitize::block(text).as_bytes());
+    }
+
     /// One JSON value on stdout.
     pub fn value(&self, value: &impl serde::Serialize) {
-        self.line(serde_json::to_string(value).unwrap_or_default());
+        self.json_line(&serde_json::to_string(value).unwrap_or_default());
+    }
+
+    /// A line of JSON on stdout, as it was written.
+    pub fn json_line(&self, json: &str) {
+        let _ = writeln!(std::io::stdout(), "{}", sanitize::json(json));
     }
 
     /// A line for people on stderr; nothing when quiet.
     pub fn say(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", text.as_ref());
+            self.warn(text);
         }
     }
 
-    /// Text for people on stderr without a line end (live lines).
-    pub fn draw(&self, text: &str) {
-        let mut stderr = std::io::stderr().lock();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    /// A line for people on stderr, also when quiet.
+    pub fn warn(&self, text: impl AsRef<str>) {
+        let _ = writeln!(std::io::stderr(), "{}", rendered(text.as_ref(), sanitize::line));
+    }
+
+    /// A question on stderr; the answer is typed behind it.
+    pub fn ask(&self, question: &str) {
+        draw(&rendered(question, sanitize::line));
+    }
+
+    /// Puts a line over the live one on stderr.
+    pub fn redraw(&self, line: &str) {
+        draw(&format!("{ERASE}{}", rendered(line, sanitize::line)));
+    }
+
+    /// Puts lines over the `before` last ones on stderr.
+    pub fn redraw_lines(&self, before: usize, lines: &[String]) {
+        let mut text = if before > 0 { format!("\u{1b}[{before}A") } else { String::new() };
+        for line in lines {
+            text.push_str(&format!("{ERASE}{}\n", rendered(line, sanitize::line)));
+        }
+        draw(&text);
+    }
+
+    /// Takes the live line away.
+    pub fn erase(&self) {
+        draw(ERASE);
     }
 
     /// An error in three lines: what failed; the cause; what to do. Returns the exit code.
@@ -133,13 +185,13 @@ impl Out {
         if self.json {
             self.value(&serde_json::json!({ "success": false, "error": error.to_run_error() }));
         }
-        let _ = writeln!(std::io::stderr(), "{} {}", self.err(Tone::Bad, "error:"), error.message);
+        self.warn(format!("{} {}", self.err(Tone::Bad, "error:"), error.message));
         if let Some(cause) = &error.cause {
             for line in cause.lines() {
-                let _ = writeln!(std::io::stderr(), "  {line}");
+                self.warn(format!("  {line}"));
             }
         }
-        let _ = writeln!(std::io::stderr(), "{} {}", self.err(Tone::Plain, "next:"), error.next());
+        self.warn(format!("{} {}", self.err(Tone::Plain, "next:"), error.next()));
         error.kind.exit_code()
     }
 
@@ -155,7 +207,7 @@ impl Out {
 
     /// Bold text on stderr.
     pub fn strong(&self, text: &str) -> String {
-        if self.stderr_color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.stderr_color { inked(Ink::Bold, text) } else { text.to_owned() }
     }
 
     /// A sign as this terminal can show it.
@@ -203,26 +255,52 @@ impl Out {
 }
 
 fn paint(color: bool, tone: Tone, text: &str) -> String {
-    let code = match tone {
-        Tone::Plain => "36",
-        Tone::Muted => "2",
-        Tone::Good => "32",
-        Tone::Attention => "33",
-        Tone::Bad => "31",
+    let ink = match tone {
+        Tone::Plain => Ink::Cyan,
+        Tone::Muted => Ink::Dim,
+        Tone::Good => Ink::Green,
+        Tone::Attention => Ink::Yellow,
+        Tone::Bad => Ink::Red,
     };
-    if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    if color { inked(ink, text) } else { text.to_owned() }
+}
+
+/// Empties the line that the cursor is on.
+const ERASE: &str = "\r\u{1b}[2K";
+
+fn draw(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Help, version and usage errors of the argument parser, with the documented exit codes.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    let text = error.render().to_string();
+    let safe = sanitize::block(&text);
+    let _ = match error.use_stderr() {
+        true => std::io::stderr().write_all(safe.as_bytes()),
+        false => std::io::stdout().write_all(safe.as_bytes()),
+    };
     // Programs that asked for JSON get it, although nothing of the command line counts.
     if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
-        let text = error.render().to_string();
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let refused = CommandError::usage(message).to_run_error();
         let value = serde_json::json!({ "success": false, "error": refused });
-        let _ = writeln!(std::io::stdout(), "{value}");
+        let _ = writeln!(std::io::stdout(), "{}", sanitize::json(&value.to_string()));
     }
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Whether whoever read stdout has closed it (`ralph logs -f | head`).
+pub fn reader_gone() -> bool {
+    let stdout = std::io::stdout();
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let closed = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+    nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|n| n > 0)
+        && fds[0].revents().is_some_and(|r| r.intersects(closed))
+}
+
+/// Columns of the terminal behind stderr.
+pub fn stderr_columns() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0))
 }

@@ -6,6 +6,7 @@ use ralph_core::{LiveStatus, Observer};
 use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::ports::Stream;
+use ralph_domain::sanitize;
 use ralph_domain::state::{RunState, Stage};
 use ralph_domain::text::{clock, duration};
 use std::time::Duration;
@@ -34,7 +35,7 @@ impl Terminal {
 
     fn erase(&mut self) {
         if self.drawn {
-            self.out.draw("\r\u{1b}[2K");
+            self.out.erase();
             self.drawn = false;
         }
     }
@@ -97,7 +98,8 @@ impl Observer for Terminal {
         let now = match crate::signals::came() {
             true => "suspending: the session is being closed · Ctrl-C again asks to end the run for good"
                 .to_owned(),
-            false => now_line(state, live),
+            // Made safe before it is cut to the width: what is not seen takes no room.
+            false => sanitize::line(&now_line(state, live)).into_owned(),
         };
         if !self.out.live {
             // Waits are long: without a live line they are still told now and then.
@@ -123,8 +125,8 @@ impl Observer for Terminal {
             now.pop();
             now.push('…');
         }
-        self.out.draw(&format!(
-            "\r\u{1b}[2K{} {now}{}",
+        self.out.redraw(&format!(
+            "{} {now}{}",
             self.out.err(Tone::Plain, frames[self.frame]),
             self.out.err(Tone::Muted, &tail)
         ));
@@ -179,7 +181,5 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> String {
 }
 
 fn columns() -> usize {
-    crate::terminal::columns()
-        .or_else(|| terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0)))
-        .unwrap_or(80)
+    crate::terminal::columns().or_else(crate::output::stderr_columns).unwrap_or(80)
 }

@@ -2,6 +2,7 @@
 
 use crate::output::Out;
 use ralph_domain::describe::Tone;
+use ralph_domain::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Width that text must fit where the terminal does not say more.
@@ -20,11 +21,13 @@ pub struct Cell {
 impl Cell {
     /// Plain text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        // Made safe before it is measured: what is not seen takes no room.
+        let text: String = text.into();
+        Self { text: sanitize::line(&text).into_owned(), ..Self::default() }
     }
     /// Text in the colour of a role.
     pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
-        Self { text: text.into(), tone: Some(tone), ..Self::default() }
+        Self { tone: Some(tone), ..Self::new(text) }
     }
     /// Aligned to the right, for numbers.
     pub fn right(mut self) -> Self {
@@ -177,7 +180,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 /// Words, and quoted commands as one; a text with an odd number of backticks quotes nothing.
 fn pieces(text: &str) -> Vec<String> {
     let quotes = |word: &str| word.matches('`').count() % 2 == 1;
-    let paired = !quotes(text);
+    let text = sanitize::line(text);
+    let paired = !quotes(&text);
     let mut found: Vec<String> = Vec::new();
     let mut open = false;
     for word in text.split_whitespace() {

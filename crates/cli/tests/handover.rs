@@ -399,6 +399,78 @@ fn a_secret_in_the_work_never_leaves_the_machine() {
     assert_eq!(world.forge.open_prs().unwrap().len(), 1);
 }
 
+const SECRET: &str = "s3cr3t/Value+of=mine";
+
+/// A run whose agent knows `MY_API_TOKEN`, pushed to a plain remote that has `main`.
+fn pushed_by(agent: &str, more: &[&str], vars: &[(&str, &str)]) -> (ralph_testkit::env::Finished, String) {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let bare = env.path("bare.git");
+    repo.write("settings.yml", "user: postgres\npassword: postgres\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "settings"]);
+    repo.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
+    repo.git(&["remote", "add", "origin", bare.to_str().unwrap()]);
+    repo.git(&["push", "-q", "origin", "main"]);
+    let script = format!("{agent}\necho work > part.txt; echo '<promise>COMPLETE</promise>'");
+    repo.stub(&script, "test -f part.txt");
+    let args = [&["run", "--isolation", "none", "--json", "--publish", "push"], more].concat();
+    let mut command = env.ralph_command(&repo.dir, &args);
+    let done = TestEnv::finish(command.env("MY_API_TOKEN", SECRET).envs(vars.iter().copied()));
+    let there = repo.git(&["ls-remote", "origin"]);
+    (
+        done,
+        there.lines().filter(|line| !line.ends_with("refs/heads/main") && !line.ends_with("HEAD")).collect(),
+    )
+}
+
+#[test]
+fn a_secret_is_found_wherever_it_stands_in_what_would_be_pushed() {
+    for (what, agent, more, vars) in [
+        (
+            "a name",
+            "touch \"x-$(printf %s $MY_API_TOKEN | tr / -).txt\"; d=${MY_API_TOKEN%%/*}; mkdir \"$d\"; touch \"$d/${MY_API_TOKEN#*/}\"",
+            &[][..],
+            &[][..],
+        ),
+        ("lines", "printf '%s\\n    %s\\n' s3cr3t/Va lue+of=mine > notes.txt", &[], &[]),
+        ("hex", "printf %s \"$MY_API_TOKEN\" | od -An -tx1 -v | tr -d ' \\n' > hex.txt", &[], &[]),
+        (
+            "base64 over lines",
+            "{ echo some lines before it; printf %s \"$MY_API_TOKEN\"; } | base64 -w 20 > b64.txt",
+            &[],
+            &[],
+        ),
+        ("an encoding", "echo 's3cr3t%2fValue%2bof%3dmine' > link.txt", &[], &[]),
+        ("an author", ":", &[], &[("GIT_AUTHOR_NAME", SECRET)]),
+        (
+            "a binary file",
+            "{ head -c 3000000 /dev/zero; printf %s \"$MY_API_TOKEN\"; head -c 9 /dev/zero; } > data.bin",
+            &[],
+            &[],
+        ),
+    ] {
+        let (done, there) = pushed_by(agent, more, vars);
+        assert_eq!((done.code, there.as_str()), (Some(3), ""), "{what}: {}", done.stderr);
+        assert!(done.stderr.contains("_TOKEN: nothing is pushed"), "{what}: {}", done.stderr);
+        assert!(!done.stderr.contains(SECRET), "{what}: {}", done.stderr);
+    }
+    // A branch that is named so is not even worked on.
+    let (done, there) =
+        pushed_by(":", &["--branch", "work-on-s3cr3t"], &[("BRANCH_TOKEN", "work-on-s3cr3t")]);
+    assert_eq!(there, "", "{}", done.stderr);
+}
+
+#[test]
+fn what_only_sounds_like_a_secret_is_pushed() {
+    // A word that the remote's files have already, one that is too short, a placeholder, a name.
+    let vars = [("DB_PASSWORD", "postgres"), ("PIN_TOKEN", "ab12"), ("OTHER_API_KEY", "")];
+    let agent = "echo 'name: db' >> settings.yml; echo 'set the token ab12: OPENAI_API_KEY=sk-...' > README.md; echo 's3cr3t values' > words.txt";
+    let (done, there) = pushed_by(agent, &[], &vars);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(there.contains("refs/heads/"), "{there}");
+}
+
 #[test]
 fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
     let env = TestEnv::new(RALPH);

@@ -264,6 +264,65 @@ fn secrets_in_the_task_in_urls_and_in_argument_lists_are_kept_out() {
 }
 
 #[test]
+fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEF", "AASCBKcwggSjAgEAAoIBAQC7VJTU"];
+    stage.repo.write(
+        ".env",
+        &format!("APP_PRIVATE_KEY=\"-----BEGIN X-----\n{}\n{}\n-----END X-----\"\n", lines[0], lines[1]),
+    );
+    let script =
+        format!("cat .env; echo \"one line {}\"; echo \"db ${{RALPH_DB_URL-none}}\"; {DONE}", lines[1]);
+    stage.repo.configure(
+        &[stage.repo.agent("stub", &script)],
+        "echo \"db ${RALPH_DB_URL-none}\"; true",
+        &json!({"max_iterations": 1}),
+    );
+    for isolation in [&["--isolation", "none"][..], &[]] {
+        let mut command =
+            env.ralph_command(&stage.repo.dir, &[&["run", "--new", "--json"], isolation].concat());
+        let done =
+            TestEnv::finish(command.env("RALPH_DB_URL", "postgres://ralph:Pa55word-of-ralph@db/ralph"));
+        if done.code == Some(4) && isolation.is_empty() {
+            ralph_testkit::skip("this machine cannot sandbox agents");
+            continue;
+        }
+        let done = done.exits(0);
+        let log = stage.repo.run_file("iterations/1/output.log");
+        assert!(log.contains("db none"), "{log}");
+        assert!(stage.repo.run_file("iterations/1/check-tests.log").contains("db none"));
+        if isolation.is_empty() {
+            continue;
+        }
+        assert!(log.contains("one line [redacted:APP_PRIVATE_KEY]"), "{log}");
+        walk(&env.path("state"), &mut |path, text| {
+            assert!(lines.iter().all(|line| !text.contains(line)), "{}", path.display());
+        });
+        assert!(lines.iter().all(|line| !done.stdout.contains(line) && !done.stderr.contains(line)));
+    }
+}
+
+#[test]
+fn what_an_agent_notes_is_redacted_wherever_it_is_copied() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let wrapped = format!("{}\n  {}", &PAT[..11], &PAT[11..]);
+    let script = format!("printf '%s\\n' 'plain {PAT}' 'broken {wrapped}' >> .ralph/progress.md; echo noted");
+    stage.run(&script, "false", &[]).exits(1);
+    let prompt = stage.repo.run_file("iterations/2/prompt.md");
+    assert!(
+        prompt.contains("plain [redacted:GITHUB_PAT]") && prompt.contains("broken [redacted:GITHUB_PAT]"),
+        "{prompt}"
+    );
+    // The next run keeps the progress of this one with its record.
+    let first = stage.repo.latest();
+    stage.run(DONE, "grep -q work part.txt", &["--new"]).exits(0);
+    let kept = std::fs::read_to_string(stage.repo.record(&first).join("progress.md")).unwrap();
+    assert!(kept.contains("plain [redacted:GITHUB_PAT]") && !kept.contains(&PAT[11..]), "{kept}");
+}
+
+#[test]
 fn what_is_read_back_stays_clean() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);

@@ -7,6 +7,7 @@ use ralph_domain::describe::describe;
 use ralph_domain::event::{EgressRefused, Event, EventBody};
 use ralph_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_domain::redact::Redactor;
+use ralph_domain::sanitize;
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
 use ralph_journal::artifacts;
@@ -167,6 +168,7 @@ impl Context {
 
     fn hear(&mut self, event: &Event) {
         if let Some((_, sentence)) = describe(event) {
+            let sentence = sanitize::line(&sentence);
             self.activity.push_str(&format!("{} {} {sentence}\n", event.at, self.state.spec.run_id));
         }
         self.observer.event(&self.state, event);
@@ -177,9 +179,15 @@ impl Context {
         self.record(EventBody::Notice { message: message.into() }).map(|_| ())
     }
 
+    /// A text as others get to see it, in a pull request or a notification: safe to show and without secrets. In this order:
+    /// a character that nobody sees would part a secret.
+    pub fn shown_elsewhere(&self, text: &str) -> String {
+        self.redactor.text(&sanitize::block(text)).into_owned()
+    }
+
     /// Something for `errors.log`, which the next prompts quote.
     pub fn error_entry(&mut self, heading: &str, body: &str) {
-        let body = self.redactor.text(body);
+        let body = self.shown_elsewhere(body);
         self.errors.push_str(&format!("== {} {heading}\n{}\n", self.clock.now(), body.trim_end()));
     }
 

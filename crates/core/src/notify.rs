@@ -10,6 +10,7 @@ use ralph_domain::event::{EventBody, Notified};
 use ralph_domain::notify::notification;
 use ralph_domain::ports::{Clock, Notification, Notifier};
 use ralph_domain::redact::Redactor;
+use ralph_domain::sanitize;
 use ralph_domain::state::{OpenOccasion, RunState};
 use ralph_domain::text::one_line;
 use ralph_journal::journal::{Journal, Places};
@@ -52,9 +53,9 @@ impl Context {
     }
 
     fn clean(&self, message: Notification) -> Notification {
-        let clean = |text: String| self.redactor.text(&text).into_owned();
+        let clean = |text: String| self.shown_elsewhere(&text);
         Notification {
-            title: clean(message.title),
+            title: sanitize::line(&clean(message.title)).into_owned(),
             text: clean(message.text),
             hint: message.hint.map(clean),
             pr_url: message.pr_url.map(clean),

@@ -20,6 +20,7 @@ pub mod proof;
 pub mod protect;
 pub mod recovery;
 pub mod redact;
+pub mod secret_name;
 pub mod select;
 pub mod setup;
 pub mod state;
@@ -28,5 +29,5 @@ pub mod stuck;
 pub mod vars;
 pub mod view;
 
-pub use ralph_protocol::{control, describe, event, id, lease, money, outcome, status, text};
+pub use ralph_protocol::{control, describe, event, id, lease, money, outcome, sanitize, status, text};
 pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

@@ -53,7 +53,7 @@ impl TestScanner {
 
     fn line(&mut self, raw: &[u8]) {
         let Ok(text) = std::str::from_utf8(raw) else { return };
-        let text = strip_ansi(text);
+        let text = ralph_protocol::sanitize::block(text);
         let line = text.trim();
         if line.is_empty() {
             return;
@@ -310,23 +310,6 @@ fn number_before(text: &str, word: &str) -> Option<u64> {
     let before = &text[..text.find(word)?];
     let digits: Vec<char> = before.chars().rev().take_while(char::is_ascii_digit).collect();
     digits.iter().rev().collect::<String>().parse().ok()
-}
-
-fn strip_ansi(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\u{1b}' {
-            out.push(c);
-            continue;
-        }
-        for c in chars.by_ref() {
-            if c.is_ascii_alphabetic() {
-                break;
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_domain::vars::Vars;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest run of one git command unless told otherwise.
@@ -123,6 +124,7 @@ impl Git {
             config: Vec::new(),
             env: Vec::new(),
             stdin: Vec::new(),
+            stdin_file: None,
             max_stdout: DEFAULT_MAX_STDOUT,
             accepted: &[],
         }
@@ -138,6 +140,7 @@ pub struct GitCall {
     config: Vec<String>,
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
+    stdin_file: Option<Arc<File>>,
     max_stdout: usize,
     accepted: &'static [i32],
 }
@@ -170,6 +173,11 @@ impl GitCall {
         self.stdin = bytes.into();
         self
     }
+    /// A file as standard input, from where it is read now.
+    pub fn stdin_file(mut self, file: File) -> Self {
+        self.stdin_file = Some(Arc::new(file));
+        self
+    }
     /// Most bytes of standard output; the command is ended when it prints more.
     pub fn max_stdout(mut self, bytes: usize) -> Self {
         self.max_stdout = bytes;
@@ -186,9 +194,19 @@ impl GitCall {
         self.spawn()?.finish()
     }
 
+    /// Runs it and hands its output over as it comes, however much it is.
+    pub fn stream(self, each: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
+        self.spawn()?.finish_into(Some(each)).map(|_| ())
+    }
+
     /// Starts it; [`RunningGit::finish`] collects the output.
     pub fn spawn(self) -> Result<RunningGit, GitError> {
-        let stdin = if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
+        let file = self.stdin_file.as_ref().and_then(|file| file.try_clone().ok());
+        let stdin = match file {
+            Some(file) => Stdio::from(file),
+            None if self.stdin.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        };
         self.spawn_with(stdin)
     }
 
@@ -306,8 +324,12 @@ impl RunningGit {
 
     /// Waits for the end and returns what it printed.
     pub fn finish(self) -> Result<Output, GitError> {
+        self.finish_into(None)
+    }
+
+    fn finish_into(self, sink: Option<&mut dyn FnMut(&[u8])>) -> Result<Output, GitError> {
         let (started, args) = (self.started, self.args.clone());
-        let done = self.collect();
+        let done = self.collect(sink);
         let took = started.elapsed();
         match &done {
             Ok(output) => tracing::debug!(git = %args, code = output.code, ?took, "git"),
@@ -316,10 +338,10 @@ impl RunningGit {
         done
     }
 
-    fn collect(mut self) -> Result<Output, GitError> {
+    fn collect(mut self, sink: Option<&mut dyn FnMut(&[u8])>) -> Result<Output, GitError> {
         let mut pump = Pump::default();
         let pumped = match self.child.as_mut() {
-            Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline),
+            Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline, sink),
             None => Ok(PumpEnd::Eof),
         };
         let (stdout, stderr) = (pump.stdout, tail(&pump.stderr));

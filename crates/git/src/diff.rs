@@ -98,25 +98,6 @@ pub(crate) fn patch(git: &Git, from: &str, to: &str, max: usize) -> Result<Vec<u
     Ok(git.call(args).max_stdout(max).run()?.stdout)
 }
 
-/// The patches of all commits after `from` up to `to`, one after the other, cut at `max` bytes: what a push of `to` would show
-/// to others, files that were taken out again included.
-pub(crate) fn patches(git: &Git, from: &str, to: &str, max: usize) -> Result<Vec<u8>> {
-    let range = format!("{}..{}", checked(from)?, checked(to)?);
-    let args = [
-        "log",
-        "--format=",
-        "-p",
-        "-m",
-        "--text",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        &range,
-    ];
-    Ok(git.call(args).max_stdout(max).run()?.stdout)
-}
-
 /// The changes between two trees or commits, with line counts.
 pub(crate) fn changes(git: &Git, from: &str, to: &str) -> Result<Vec<FileChange>> {
     let (from, to) = (checked(from)?, checked(to)?);

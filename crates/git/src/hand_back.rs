@@ -365,10 +365,6 @@ impl Workspace for HandBack {
         self.agent.checkout_clean(commit, into)
     }
 
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        self.agent.patches(from, to, max)
-    }
-
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
         self.agent.verify_checkout(commit, folder)
     }

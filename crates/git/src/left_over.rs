@@ -3,6 +3,7 @@
 
 use crate::entry::on_disk;
 use crate::error::{Error, Result};
+use ralph_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
 use std::io::Read as _;
@@ -91,10 +92,6 @@ fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathB
     }
 }
 
-fn is_secret_folder(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| [".ssh", ".aws", ".gnupg", ".kube"].iter().any(|n| name == *n))
-}
-
 /// The same for a path of a tree, which may lie in such a folder.
 pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
     let path = Path::new(OsStr::from_bytes(path));
@@ -103,32 +100,17 @@ pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
 
 /// Whether an ignored file looks like something that its owner keeps from others.
 fn looks_secret(full: &Path, path: &Path) -> bool {
-    const NAMES: &[&str] = &[
-        ".env",
-        ".envrc",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        "credentials.json",
-        "secrets.json",
-    ];
-    const ENDS: &[&str] = &[".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfvars"];
-    const KEYS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
-    let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let sample = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
     let holds_key = || {
         let mut text = Vec::new();
         let file = File::open(full).ok();
         let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
         read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
     };
-    NAMES.contains(&name.as_str())
-        || (name.starts_with(".env.") && !sample)
-        || ENDS.iter().any(|end| name.ends_with(end))
-        || KEYS.iter().any(|key| name.starts_with(key) && !name.ends_with(".pub"))
-        // Bundles of public certificates have the same ending, and tools need them.
-        || ([".pem", ".key"].iter().any(|end| name.ends_with(end)) && holds_key())
+    match file_secrecy(path) {
+        FileSecrecy::Open => false,
+        FileSecrecy::MayHoldKey => holds_key(),
+        FileSecrecy::Secret => true,
+    }
 }
 
 /// Copies files with their times, so that builds see them as old as they are. Returns those that could not be read.

@@ -35,6 +35,7 @@ mod mirror;
 mod object;
 mod oid;
 mod one_file;
+mod outgoing;
 pub mod place;
 mod port;
 mod protected;

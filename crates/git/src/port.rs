@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Publisher, Push, PushEnd, StateFile, UserTree,
-    Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Outgoing, OutgoingPart, Publisher, Push, PushEnd,
+    StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
 use std::path::Path;
@@ -79,10 +79,6 @@ impl Workspace for GitWorkspace {
         diff::patch(&self.git, from, to, max).map_err(|e| e.during("make the patch"))
     }
 
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        diff::patches(&self.git, from, to, max).map_err(|e| e.during("read the commits"))
-    }
-
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError> {
         diff::changes(&self.git, from, to).map_err(|e| e.during("list the changes"))
     }
@@ -140,6 +136,18 @@ impl Publisher for GitWorkspace {
     fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
         push::owns(&self.repo, &self.run, commit)
             .map_err(|e| e.during(&format!("look at {}", commit.short())))
+    }
+
+    fn remote_commits(&self, remote: &GitRemote) -> Result<Result<Vec<CommitId>, PushEnd>, WorkspaceError> {
+        push::remote_commits(&self.repo, remote).map_err(|e| e.during(&format!("look at {}", remote.url)))
+    }
+
+    fn outgoing(
+        &self,
+        asked: &Outgoing<'_>,
+        each: &mut dyn FnMut(OutgoingPart<'_>),
+    ) -> Result<(), WorkspaceError> {
+        push::outgoing(&self.repo, asked, each).map_err(|e| e.during("read what would be pushed"))
     }
 
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {

@@ -24,13 +24,15 @@ pub(crate) struct Pump {
 }
 
 impl Pump {
-    /// Feeds stdin and drains both outputs in one loop, so that no pipe can fill up and block git.
+    /// Feeds stdin and drains both outputs in one loop, so that no pipe can fill up and block git. With a `sink`, stdout goes
+    /// there and is not kept.
     pub(crate) fn run(
         &mut self,
         child: &mut Child,
         input: &[u8],
         max: usize,
         deadline: Instant,
+        mut sink: Option<&mut dyn FnMut(&[u8])>,
     ) -> std::io::Result<PumpEnd> {
         let mut stdin = child.stdin.take();
         let mut stdout = child.stdout.take();
@@ -61,10 +63,15 @@ impl Pump {
                 stderr.is_some() && ready.next().unwrap_or(false),
                 stdin.is_some() && ready.next().unwrap_or(false),
             );
-            if out_ready && read_some(&mut stdout, &mut buffer, &mut self.stdout)? && self.stdout.len() > max
-            {
-                self.stdout.truncate(max);
-                return Ok(PumpEnd::Full);
+            if out_ready && read_some(&mut stdout, &mut buffer, &mut self.stdout)? {
+                if let Some(sink) = &mut sink {
+                    sink(&self.stdout);
+                    self.stdout.clear();
+                }
+                if self.stdout.len() > max {
+                    self.stdout.truncate(max);
+                    return Ok(PumpEnd::Full);
+                }
             }
             if err_ready && read_some(&mut stderr, &mut buffer, &mut self.stderr)? {
                 let excess = self.stderr.len().saturating_sub(MAX_STDERR);

@@ -4,10 +4,11 @@
 use crate::command::{Git, GitCall, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::oid::ObjectFormat;
+use crate::outgoing;
 use crate::refs::Refs;
 use crate::repo::Repo;
 use ralph_domain::id::{CommitId, RunId};
-use ralph_domain::ports::{GitRemote, Lease, Push, PushEnd};
+use ralph_domain::ports::{GitRemote, Lease, Outgoing, OutgoingPart, Push, PushEnd};
 use ralph_domain::vars::Vars;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -126,6 +127,34 @@ pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<P
         Err(error @ GitError { kind: GitFailure::NotInstalled, .. }) => Err(error.into()),
         Err(error) if error.stderr.is_empty() => Ok(PushEnd::Unavailable { reason: error.kind.to_string() }),
         Err(error) => Ok(end_of(&error.stderr)),
+    }
+}
+
+/// What a push would show, read from the room that it is pushed from.
+pub(crate) fn outgoing(
+    repo: &Repo,
+    asked: &Outgoing<'_>,
+    each: &mut dyn FnMut(OutgoingPart<'_>),
+) -> Result<()> {
+    let room = ScratchRepo::over(repo)?;
+    outgoing::read(&room.git(), repo.object_format, &room.path, asked, each)
+}
+
+/// The commits that the remote's branches, tags and states name.
+pub(crate) fn remote_commits(
+    repo: &Repo,
+    remote: &GitRemote,
+) -> Result<std::result::Result<Vec<CommitId>, PushEnd>> {
+    let room = ScratchRepo::empty(&repo.vars, repo.object_format)?;
+    let names = ["refs/heads/*", "refs/tags/*", "refs/ralph/*"];
+    match remote_refs(&room, remote, &names) {
+        Ok(refs) => Ok(Ok(refs.into_values().collect())),
+        Err(Error::Git(error @ GitError { kind: GitFailure::NotInstalled, .. })) => Err(error.into()),
+        Err(Error::Git(error)) if error.stderr.is_empty() => {
+            Ok(Err(PushEnd::Unavailable { reason: error.kind.to_string() }))
+        }
+        Err(Error::Git(error)) => Ok(Err(end_of(&error.stderr))),
+        Err(error) => Err(error),
     }
 }
 

@@ -5,7 +5,10 @@ mod support;
 
 use jiff::Timestamp;
 use ralph_domain::id::CommitId;
-use ralph_domain::ports::{GitRemote, Lease, Publisher as _, Push, PushEnd, StateFile, Workspace};
+use ralph_domain::ports::{
+    GitRemote, Lease, Outgoing, OutgoingPart, OutgoingSide, Publisher as _, Push, PushEnd, StateFile,
+    Workspace,
+};
 use ralph_git::{GitWorkspace, fetch, path_remote};
 use ralph_testkit::fake_github::FakeGitHub;
 use std::path::PathBuf;
@@ -302,4 +305,88 @@ fn a_worktree_and_a_shallow_clone_push_like_others() {
         assert_eq!(git(&path, &["rev-parse", name]), made.as_str());
     }
     git(&path, &["fsck", "--strict"]);
+}
+
+/// What a push of `commit` would show: names and contents apart, and the longest piece.
+fn shown(
+    workspace: &GitWorkspace,
+    commit: &CommitId,
+    known: &[CommitId],
+    side: OutgoingSide,
+) -> Result<(Vec<Vec<u8>>, usize), ralph_domain::ports::WorkspaceError> {
+    let (mut all, mut longest) = (Vec::<Vec<u8>>::new(), 0);
+    let commits = std::slice::from_ref(commit);
+    workspace.outgoing(&Outgoing { commits, known, side }, &mut |part| match part {
+        OutgoingPart::Name(name) => all.push(name.to_vec()),
+        OutgoingPart::Content => all.push(Vec::new()),
+        OutgoingPart::Bytes(bytes) => {
+            longest = longest.max(bytes.len());
+            all.last_mut().unwrap().extend_from_slice(bytes);
+        }
+    })?;
+    Ok((all, longest))
+}
+
+fn holds(all: &[Vec<u8>], needle: &str) -> bool {
+    // Of what is large only the end: a test without optimisation looks long through megabytes.
+    let ends = all.iter().map(|one| &one[one.len().saturating_sub(1 << 16)..]);
+    { ends }.any(|end| end.windows(needle.len()).any(|part| part == needle.as_bytes()))
+}
+
+#[test]
+fn everything_new_is_shown_before_a_push() {
+    for init in [&[][..], &["--object-format=sha256"]] {
+        let fixture = Fixture::with(init);
+        let (_, remote) = bare(&fixture, init);
+        let mut workspace = fixture.workspace();
+        let first = CommitId::new(fixture.git(&["rev-parse", "HEAD"]));
+        push_one(&mut workspace, &remote, to(&first, "refs/heads/main", Lease::Absent));
+        let known = workspace.remote_commits(&remote).unwrap().unwrap();
+        assert_eq!(known, [first.clone()]);
+        assert!(shown(&workspace, &first, &known, OutgoingSide::New).unwrap().0.is_empty());
+        // Each commit on the way counts, not only what is left at the end.
+        fixture.write("on-the-way/name-of-a-file.txt", "written and removed");
+        fixture.git(&["add", "-A"]);
+        let author = "--author=Somebody Odd <odd@example.com>";
+        fixture.git(&["commit", author, "-qm", "subject\n\nbody-of-the-message"]);
+        fixture.remove("on-the-way/name-of-a-file.txt");
+        // Larger than any bound, and not text.
+        let big = format!("\0{}needle-at-the-end", "\u{1}binary\0".repeat(5 << 20));
+        fixture.write("big.bin", &big);
+        fixture.git(&["add", "-A"]);
+        fixture.git(&["commit", "-qm", "second"]);
+        let last = CommitId::new(fixture.git(&["rev-parse", "HEAD"]));
+        let (all, longest) = shown(&workspace, &last, &known, OutgoingSide::New).unwrap();
+        for needle in [
+            "written and removed",
+            "on-the-way/name-of-a-file.txt",
+            "Somebody Odd",
+            "body-of-the-message",
+            "needle-at-the-end",
+        ] {
+            assert!(holds(&all, needle), "{needle}");
+        }
+        assert!(!holds(&all, "fn deep() {}"), "what the remote has is not read again");
+        assert!(longest <= 64 * 1024, "{longest} bytes at once");
+        let (base, _) = shown(&workspace, &last, &known, OutgoingSide::Base).unwrap();
+        assert!(holds(&base, "fn deep() {}") && !holds(&base, "needle-at-the-end"));
+        // A remote that has nothing gets everything.
+        let (all, _) = shown(&workspace, &last, &[], OutgoingSide::New).unwrap();
+        assert!(holds(&all, "fn deep() {}"));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_and_not_nothing() {
+    let fixture = Fixture::new();
+    let workspace = fixture.workspace();
+    let last = commit(&fixture, "soon gone\n");
+    let blob = fixture.git(&["rev-parse", "HEAD:a.txt"]);
+    let file = fixture.top.join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    std::fs::remove_file(file).unwrap();
+    assert!(shown(&workspace, &last, &[], OutgoingSide::New).is_err());
+    let unknown = CommitId::new("0123456789012345678901234567890123456789");
+    assert!(shown(&workspace, &unknown, &[], OutgoingSide::New).is_err());
+    let gone = GitRemote { url: "/does/not/exist".into(), login: None };
+    assert!(matches!(workspace.remote_commits(&gone), Ok(Err(_))));
 }

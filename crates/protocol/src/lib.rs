@@ -24,6 +24,7 @@ pub mod receipt;
 #[cfg(feature = "schema")]
 mod requires;
 pub mod role;
+pub mod sanitize;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod signals;

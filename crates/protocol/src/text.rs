@@ -39,12 +39,14 @@ pub fn tail_lines(text: &str, max: usize) -> &str {
     &text[start + 1..]
 }
 
-/// One line for an event or a list: control characters become spaces, at most `max` bytes, `…` where cut.
+/// One line for an event or a list, safe to show: without what steers a terminal or hides text, one space between words, at
+/// most `max` bytes, `…` where cut.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut flat = String::with_capacity(text.len().min(max + 8));
     let mut space = false;
-    for c in text.chars() {
-        let c = if c.is_control() || c.is_whitespace() { ' ' } else { c };
+    // What cannot show any more need not be looked at.
+    for c in crate::sanitize::line(head(text, max.saturating_mul(4).saturating_add(4096))).chars() {
+        let c = if c.is_whitespace() { ' ' } else { c };
         if c == ' ' {
             space = !flat.is_empty();
             continue;
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn one_line_flattens_and_bounds() {
-        assert_eq!(one_line("  a\n\tb\u{1b}[0m ", 80), "a b [0m");
+        assert_eq!(one_line("  a\n\tb\u{1b}[0m ", 80), "a b");
         let cut = one_line(&"x".repeat(100), 10);
         assert!(cut.ends_with('…') && cut.len() <= 10, "{cut}");
     }

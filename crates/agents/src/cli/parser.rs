@@ -178,20 +178,7 @@ pub(crate) fn last_lines(stderr: &str) -> String {
     const NOISE: &str = "Reading additional input from stdin...";
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty() && *l != NOISE).collect();
     let from = lines.len().saturating_sub(3);
-    text::one_line(&plain(&lines[from..].join(" ")), REASON_MAX)
-}
-
-/// Without the colour codes of terminals.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\u{1b}') {
-        out.push_str(&rest[..at]);
-        rest = rest[at + 1..].trim_start_matches(|c: char| c == '[' || c == ';' || c.is_ascii_digit());
-        rest = rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest);
-    }
-    out.push_str(rest);
-    out
+    text::one_line(&lines[from..].join(" "), REASON_MAX)
 }
 
 /// The response of a session that printed no result.

@@ -80,7 +80,7 @@ fn write(
     out: &Out,
 ) -> Result<u8, CommandError> {
     if output.as_deref() == Some(Path::new("-")) {
-        out.raw(report.as_bytes());
+        out.text(report);
         return Ok(0);
     }
     let named = || PathBuf::from(format!("ralph-bug-report-{}.md", now.strftime("%Y%m%d-%H%M%S")));

@@ -25,7 +25,7 @@ pub fn run(args: CompletionsArgs, whole: Command, out: &Out) -> Result<u8, Comma
             &serde_json::json!({ "shell": shell.to_string(), "script": String::from_utf8_lossy(&script) }),
         );
     } else {
-        out.raw(&script);
+        out.own(&script);
     }
     Ok(0)
 }

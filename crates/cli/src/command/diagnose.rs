@@ -128,7 +128,7 @@ fn print_report(
     }
     let cost = usage.cost.map_or_else(String::new, |cost| format!(", {cost}"));
     let heading = format!("Run {} after {at} iterations, by {by}{cost}.", entry.run_id);
-    out.line(report.markdown(&heading).trim_end());
+    out.block(report.markdown(&heading).trim_end());
     out.line("");
     if !args.apply {
         out.say(format!("`ralph diagnose {} --apply` adds this to the run", entry.run_id));

@@ -132,12 +132,8 @@ fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out:
         let word = out.err(tone, &format!("{}:", found.severity.as_str()));
         let place = format!("{}:{}:{}:", found.file, found.line, found.column);
         // Errors are shown even when quiet.
-        out.draw(&format!(
-            "{place} {word} {}\n  {} {}\n",
-            found.message,
-            out.err(Tone::Plain, "fix:"),
-            found.fix
-        ));
+        out.warn(format!("{place} {word} {}", found.message));
+        out.warn(format!("  {} {}", out.err(Tone::Plain, "fix:"), found.fix));
     }
     let (errors, warnings) = counts(report);
     let sign = if errors == 0 {

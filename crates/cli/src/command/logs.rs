@@ -38,9 +38,12 @@ pub struct LogsArgs {
     /// Only this iteration.
     #[arg(long, value_name = "N")]
     pub iteration: Option<u32>,
-    /// The agent's raw output; of the latest iteration unless one is named.
+    /// What the agent printed, without what would steer your terminal; of the latest iteration unless one is named.
     #[arg(short = 'o', long, conflicts_with_all = ["events", "from"])]
     pub agent_output: bool,
+    /// With `--agent-output`: byte by byte, escape sequences and all.
+    #[arg(long, requires = "agent_output")]
+    pub raw: bool,
     /// Raw events, one JSON object per line (also with `--json`).
     #[arg(long)]
     pub events: bool,
@@ -54,10 +57,11 @@ pub struct LogsArgs {
 
 /// Runs the command.
 pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let LogsArgs { run, follow, live, iteration, agent_output, events, from, lines: last } = args;
+    let LogsArgs { run, follow, live, iteration, agent_output, raw: unsafe_bytes, events, from, lines: last } =
+        args;
     let facts = app.facts(folder, run.as_deref())?;
     if agent_output {
-        let wanted = output::OutputSelection { iteration, last, follow };
+        let wanted = output::OutputSelection { iteration, last, follow, raw: unsafe_bytes };
         return output::print(app, &facts, wanted, out);
     }
     let raw = events || out.json;

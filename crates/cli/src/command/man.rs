@@ -23,7 +23,7 @@ pub struct ManArgs {
 /// Runs the command; `whole` is the command line with all commands.
 pub fn run(args: ManArgs, whole: Command, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.variables {
-        out.raw(ralph_app::variables::markdown().as_bytes());
+        out.own(ralph_app::variables::markdown().as_bytes());
         return Ok(0);
     }
     let Some(dir) = args.dir else {
@@ -31,7 +31,7 @@ pub fn run(args: ManArgs, whole: Command, folder: &Path, out: &Out) -> Result<u8
         if out.json {
             out.value(&serde_json::json!({ "page": String::from_utf8_lossy(&page) }));
         } else {
-            out.raw(&page);
+            out.own(&page);
         }
         return Ok(0);
     };

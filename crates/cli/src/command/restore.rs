@@ -140,7 +140,7 @@ fn may_ask(out: &Out) -> bool {
 }
 
 fn ask(files: usize, out: &Out) -> bool {
-    out.draw(&format!(
+    out.ask(&format!(
         "Restore {}? [y/N] ",
         if files == 1 { "this file".to_owned() } else { format!("these {files} files") }
     ));

@@ -111,7 +111,7 @@ pub fn run(args: SchemaArgs, _folder: &Path, out: &Out) -> Result<u8, CommandErr
         // One value on one line, as everywhere.
         out.value(&serde_json::from_str::<Value>(schema.text).unwrap_or_default());
     } else {
-        out.raw(schema.text.as_bytes());
+        out.own(schema.text.as_bytes());
     }
     Ok(0)
 }

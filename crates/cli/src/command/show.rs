@@ -12,7 +12,8 @@ use ralph_app::timeline::RunTimeline;
 use ralph_domain::text::count;
 use std::path::Path;
 
-/// A whole run, or one iteration. The flags print one file of the iteration as it is (of the latest one, if none is named).
+/// A whole run, or one iteration. The flags print one file of the iteration (of the latest one, if none is named), without
+/// what would steer your terminal; `--raw` prints it byte by byte.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph show                      the latest run of this folder
@@ -40,11 +41,14 @@ pub struct ShowArgs {
     /// Print the proof of the run: every check of the final check, and changes to tests that need a look.
     #[arg(long, group = "artifact", conflicts_with = "iteration")]
     pub proof: bool,
+    /// Print the file byte by byte, escape sequences and all: for `git apply`, or into a file.
+    #[arg(long, requires = "artifact", conflicts_with = "proof")]
+    pub raw: bool,
 }
 
 /// Runs the command.
 pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let ShowArgs { run, iteration, diff, prompt, output, receipt, proof } = args;
+    let ShowArgs { run, iteration, diff, prompt, output, receipt, proof, raw } = args;
     let facts = app.facts(folder, run.as_deref())?;
     if proof {
         return self::proof::show(&facts, out);
@@ -52,7 +56,7 @@ pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let file =
         [(diff, "git_diff.patch"), (prompt, "prompt.md"), (output, "output.log"), (receipt, "receipt.json")];
     if let Some((_, name)) = file.into_iter().find(|(wanted, _)| *wanted) {
-        return artifact(&facts, iteration, name, out);
+        return artifact(&facts, iteration, name, raw, out);
     }
     let story = RunTimeline::read(app.environment(), &facts, iteration)?;
     match iteration {
@@ -62,8 +66,14 @@ pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     .map(|()| 0)
 }
 
-/// Prints one file of an iteration as it is.
-fn artifact(facts: &RunReading, wanted: Option<u32>, name: &str, out: &Out) -> Result<u8, CommandError> {
+/// Prints one file of an iteration.
+fn artifact(
+    facts: &RunReading,
+    wanted: Option<u32>,
+    name: &str,
+    raw: bool,
+    out: &Out,
+) -> Result<u8, CommandError> {
     let number = wanted.unwrap_or_else(|| facts.iteration().max(1));
     let path = facts.entry.run_dir().iteration(number).join(name);
     let bytes = match std::fs::read(&path) {
@@ -82,8 +92,10 @@ fn artifact(facts: &RunReading, wanted: Option<u32>, name: &str, out: &Out) -> R
         let text = String::from_utf8_lossy(&bytes);
         let id = &facts.entry.run_id;
         out.value(&serde_json::json!({ "run_id": id, "iteration": number, "file": name, "path": path, "text": text }));
-    } else {
+    } else if raw {
         out.raw(&bytes);
+    } else {
+        out.text(&String::from_utf8_lossy(&bytes));
     }
     Ok(0)
 }

@@ -4,6 +4,7 @@
 mod gates;
 mod overlap;
 mod pr;
+mod secrets;
 mod state_files;
 pub mod text;
 
@@ -16,9 +17,6 @@ use ralph_domain::id::CommitId;
 use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd, WorkspaceError};
 use ralph_journal::JournalError;
 use std::time::Duration;
-
-/// Bytes of the patch that is searched for secrets.
-const PATCH_MAX: usize = 32 * 1024 * 1024;
 
 /// A handover that failed: why, what helps, and whether it is tried again.
 #[derive(Debug)]
@@ -185,9 +183,6 @@ impl Driver {
             (None, Some(remote)) => remote.clone(),
             (None, None) => return Err(DriveError::Wiring("there is no remote to push to".into()).into()),
         };
-        if let Some(commit) = &commit {
-            self.refuse_secrets(commit)?;
-        }
         let files = state_files::collect(&self.ctx)?;
         let state = &self.ctx.state;
         let run = state.spec.run_id.clone();
@@ -205,39 +200,13 @@ impl Driver {
             let name = format!("refs/heads/{branch}");
             pushes.push(Push { commit: commit.clone(), name, lease: lease(&facts.pushed) });
         }
+        self.refuse_secrets(&remote, &pushes)?;
         self.push_over_own(&remote, pushes)?;
         self.ctx.boundary("push.done");
         let iteration = self.ctx.state.iterations.count;
         let news = Pushed { iteration, branch, commit, state: saved };
         self.ctx.record(EventBody::Pushed(news))?;
         Ok(())
-    }
-
-    /// What an agent wrote may hold a secret of the user's: then nothing leaves this machine.
-    fn refuse_secrets(&self, commit: &CommitId) -> HandoverResult<()> {
-        let state = &self.ctx.state;
-        let Some(head) = state.baseline.as_ref().map(|baseline| baseline.head.clone()) else {
-            return Ok(());
-        };
-        if state.handover.pushed.as_ref() == Some(commit) {
-            return Ok(());
-        }
-        let from = state.handover.pushed.as_ref().unwrap_or(&head);
-        let patch = self.workspace.patches(from.as_str(), commit.as_str(), PATCH_MAX)?;
-        let added: Vec<u8> = patch
-            .split_inclusive(|b| *b == b'\n')
-            .filter(|line| line.starts_with(b"+"))
-            .flatten()
-            .copied()
-            .collect();
-        let names: Vec<&str> = self.ctx.redactor.known_in(&added).into_iter().collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        Err(HandoverFailure::person(
-            format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
-            "it stands in a commit of the run, so taking it out of the file is not enough: renew it and set the new one, then `ralph resume`; or start anew with `ralph run --new`",
-        ).into())
     }
 
     /// A push that may also replace what this very run pushed in an earlier life that the journal does not know of.

@@ -26,7 +26,7 @@ impl Driver {
             return self.pr_is_over(pr);
         }
         let proof = std::fs::read(self.ctx.run.proof()).unwrap_or_default();
-        let clean = |text: String| self.ctx.redactor.text(&text).into_owned();
+        let clean = |text: String| self.ctx.shown_elsewhere(&text);
         let title = clean(text::title(state));
         let body = clean(text::body(state, why, &proof));
         let draft = match why {
@@ -72,8 +72,7 @@ impl Driver {
         }
         if let Some(issue) = settings.issue {
             let mark = format!("run {}", self.ctx.state.spec.run_id);
-            let body =
-                self.ctx.redactor.text(&text::issue_comment(&self.ctx.state, why, &pr.url)).into_owned();
+            let body = self.ctx.shown_elsewhere(&text::issue_comment(&self.ctx.state, why, &pr.url));
             forge.comment(issue, &mark, &body)?;
             self.ctx.boundary("pr.commented");
         }

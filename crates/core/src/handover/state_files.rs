@@ -25,7 +25,9 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
     let read = |path: &Path| std::fs::read(path).ok();
     let mut add = |path: String, bytes: Option<Vec<u8>>, max: usize| {
         let Some(bytes) = bytes else { return };
-        let bytes = ctx.redactor.bytes(&bytes[bytes.len().saturating_sub(max)..]).into_owned();
+        // Before it is cut: the end of a secret is none that anybody knows.
+        let clean = ctx.redactor.bytes(&bytes);
+        let bytes = clean[clean.len().saturating_sub(max)..].to_vec();
         if bytes.len() <= left {
             left -= bytes.len();
             files.push(StateFile { path, bytes });
@@ -43,7 +45,7 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
     for name in ["errors.log", "activity.log"] {
         add(
             name.to_owned(),
-            Some(ctx.dir.read_end(name, LOG_MAX as u64).1.into_bytes()).filter(|b| !b.is_empty()),
+            Some(whole_lines(ctx.dir.read_end(name, LOG_MAX as u64).1)).filter(|b| !b.is_empty()),
             LOG_MAX,
         );
     }
@@ -55,4 +57,12 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
         }
     }
     Ok(files)
+}
+
+/// The end of a log from a line's beginning on: half a secret is none that anybody knows.
+fn whole_lines(end: String) -> Vec<u8> {
+    match end.len() >= LOG_MAX {
+        true => end.split_once('\n').map_or_else(Vec::new, |(_, rest)| rest.as_bytes().to_vec()),
+        false => end.into_bytes(),
+    }
 }

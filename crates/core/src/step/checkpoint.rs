@@ -37,6 +37,7 @@ impl Driver {
         if let Some(wanted) = wanted {
             message = format!("{message}\n\n{}", without_trailers(&wanted));
         }
+        let message = self.ctx.shown_elsewhere(&message);
         let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.people.alarm.is_none();
         let checkpoint = self.workspace.checkpoint(&CheckpointRequest {
             iteration,

@@ -35,8 +35,8 @@ pub use sandbox::{
     StopCause, Stream, Surroundings, WriteMode,
 };
 pub use workspace::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Publisher, Push, PushEnd, StateFile,
-    UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Outgoing, OutgoingPart, OutgoingSide,
+    Publisher, Push, PushEnd, StateFile, UserTree, Workspace, WorkspaceError,
 };
 
 use jiff::Timestamp;

@@ -32,8 +32,6 @@ pub trait Workspace: Send {
     fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError>;
     /// The patch between two trees or commits, at most `max` bytes.
     fn patch(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError>;
-    /// The patches of all commits after `from` up to `to`, at most `max` bytes: what others would see of a push.
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError>;
     /// The changes between two trees or commits.
     fn changes(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkspaceError>;
     /// A clean checkout of `commit` in the empty folder `into`; ignored and untracked files are not there.
@@ -68,8 +66,49 @@ pub trait Publisher {
     fn push(&mut self, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd, WorkspaceError>;
     /// Whether a commit was made by this run; `false` where it is not known here at all.
     fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError>;
+    /// The commits that branches, tags and states on the remote name, or how asking for them ended.
+    fn remote_commits(&self, remote: &GitRemote) -> Result<Result<Vec<CommitId>, PushEnd>, WorkspaceError>;
+    /// Hands over what a push would show, piece by piece and without a bound: each commit as it stands (its message, its
+    /// author), the whole path of each file, each content. An error where anything of it cannot be read: nobody knows then
+    /// what it holds.
+    fn outgoing(
+        &self,
+        asked: &Outgoing<'_>,
+        each: &mut dyn FnMut(OutgoingPart<'_>),
+    ) -> Result<(), WorkspaceError>;
     /// What a ref names on the remote; `None` where there is none.
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError>;
+}
+
+/// Which commits are looked through before a push.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// Those that are to be pushed.
+    pub commits: &'a [CommitId],
+    /// Those that the remote has; what is not known here bounds nothing.
+    pub known: &'a [CommitId],
+    /// Which side of the border is read.
+    pub side: OutgoingSide,
+}
+
+/// A side of the border between what is pushed and what a remote has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutgoingSide {
+    /// What the remote does not have yet.
+    New,
+    /// What it has right below that: the files of the commits that the new ones stand on.
+    Base,
+}
+
+/// A piece of what a push would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutgoingPart<'a> {
+    /// A name begins so.
+    Name(&'a [u8]),
+    /// A commit or a content begins.
+    Content,
+    /// More of the name or the content that has begun.
+    Bytes(&'a [u8]),
 }
 
 /// The user's own tree beside the agent's.

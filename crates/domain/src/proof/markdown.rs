@@ -172,7 +172,6 @@ pub fn plain(text: &str, max: usize) -> String {
             | '?'
             | '='
             | '\'' => out.push(c),
-            c if c.is_control() || is_invisible(c) => out.push(' '),
             // Hosts look for mentions and issue numbers in the text as it is shown: only a gap keeps them from it.
             '@' | '#' => {
                 let _ = write!(out, "&#{};{GAP}", c as u32);
@@ -191,11 +190,6 @@ pub fn plain(text: &str, max: usize) -> String {
 fn code(text: &str, max: usize) -> String {
     // A gap would be copied along with the command, and inside code no host looks for links and mentions.
     format!("<code>{}</code>", plain(text, max).replace(GAP, "").trim())
-}
-
-/// Characters that turn the reading direction or hide others.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{061c}')
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use ralph_domain::ports::{
     Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
     WriteMode,
 };
+use ralph_domain::secret_name::is_engine_secret;
 use ralph_domain::vars::Vars;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
@@ -122,7 +123,10 @@ impl LocalSandbox {
             options.env_remove.iter().any(|removed| name == removed.as_str())
                 || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == *own)
         };
-        let kept = options.vars.iter().filter(|(name, _)| !dropped(name));
+        // The engine's own secrets are nothing to an agent, isolated or not.
+        let own =
+            |name: &OsStr, value: &OsStr| is_engine_secret(&name.to_string_lossy(), &value.to_string_lossy());
+        let kept = options.vars.iter().filter(|(name, value)| !dropped(name) && !own(name, value));
         let env = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let isolation = Runtime::start(&options)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, Digest, TreeId};
 use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Publisher, Push, PushEnd, StateFile, UserTree,
-    Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Outgoing, OutgoingPart, OutgoingSide,
+    Publisher, Push, PushEnd, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,10 +231,6 @@ impl Workspace for MemoryWorkspace {
         Ok(())
     }
 
-    fn patches(&self, from: &str, to: &str, max: usize) -> Result<Vec<u8>, WorkspaceError> {
-        self.patch(from, to, max)
-    }
-
     /// Compared file by file, as the checkout is one.
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
         let state = lock(&self.state);
@@ -305,6 +301,40 @@ impl Publisher for MemoryWorkspace {
 
     fn owns(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
         Ok(self.with(|history, _| history.commits.contains_key(commit.as_str())))
+    }
+
+    fn remote_commits(&self, remote: &GitRemote) -> Result<Result<Vec<CommitId>, PushEnd>, WorkspaceError> {
+        let there = |history: &mut History| {
+            let refs = history.remotes.iter().filter(|((url, _), _)| *url == remote.url);
+            refs.map(|(_, commit)| commit.clone()).collect()
+        };
+        Ok(Ok(self.with(|history, _| there(history))))
+    }
+
+    /// States are not kept in memory: what is pushed of them is known to whoever made them.
+    fn outgoing(
+        &self,
+        asked: &Outgoing<'_>,
+        each: &mut dyn FnMut(OutgoingPart<'_>),
+    ) -> Result<(), WorkspaceError> {
+        self.with(|history, _| {
+            for commit in asked.commits {
+                let mut next = Some(commit.as_str().to_owned());
+                while let Some(id) = next.filter(|id| history.commits.contains_key(id)) {
+                    let known = asked.known.iter().any(|known| known.as_str() == id);
+                    if known == (asked.side == OutgoingSide::Base) {
+                        for (path, bytes) in history.files(&id)?.iter() {
+                            each(OutgoingPart::Name(path.as_bytes()));
+                            each(OutgoingPart::Content);
+                            each(OutgoingPart::Bytes(bytes));
+                        }
+                    }
+                    next =
+                        history.commits.get(&id).and_then(|commit| commit.parent.clone()).filter(|_| !known);
+                }
+            }
+            Ok(())
+        })
     }
 
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError> {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 pub(crate) fn find(output: &str) -> Option<String> {
     static URL: OnceLock<Option<Regex>> = OnceLock::new();
     static PORT: OnceLock<Option<Regex>> = OnceLock::new();
-    let plain = without_colours(output);
+    let plain = ralph_domain::sanitize::block(output);
     let url = URL.get_or_init(|| {
         Regex::new(r#"(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d{1,5})?(/[^\s'"<>`)\]]*)?"#)
             .ok()
@@ -39,27 +39,6 @@ pub(crate) fn port(url: &str) -> Option<u16> {
         None if scheme == "https" => Some(443),
         None => Some(80),
     }
-}
-
-/// Text without the escape sequences that colour it.
-pub(crate) fn without_colours(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\u{1b}' {
-            plain.push(c);
-            continue;
-        }
-        if chars.as_str().starts_with('[') {
-            chars.next();
-            for c in chars.by_ref() {
-                if ('@'..='~').contains(&c) {
-                    break;
-                }
-            }
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl ProcessState {
             return;
         }
         let text = self.recent.text() + &String::from_utf8_lossy(bytes);
-        let text = address::without_colours(&text);
+        let text = ralph_domain::sanitize::block(&text);
         if looks {
             self.url = address::find(&text);
         }

@@ -119,7 +119,7 @@ impl Processes {
         let process = all.get_mut(name).ok_or_else(|| nobody(name, &known))?;
         process.asked = Instant::now();
         let output = process.background.view().state().output();
-        Ok((listed(name, process, Instant::now()), address::without_colours(&output)))
+        Ok((listed(name, process, Instant::now()), ralph_domain::sanitize::block(&output).into_owned()))
     }
 
     /// Ends a process; says how it had ended where it was over already.

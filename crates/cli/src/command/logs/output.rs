@@ -6,6 +6,7 @@ use crate::output::Out;
 use ralph_app::App;
 use ralph_app::facts::RunReading;
 use ralph_domain::event::EventBody;
+use ralph_domain::sanitize::BlockStream;
 use ralph_domain::text::count;
 use ralph_journal::JournalError;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
@@ -23,6 +24,28 @@ pub struct OutputSelection {
     pub last: Option<usize>,
     /// Go on with what comes.
     pub follow: bool,
+    /// Byte by byte, escape sequences and all.
+    pub raw: bool,
+}
+
+/// Prints pieces of an output.
+struct Pieces<'a> {
+    out: &'a Out,
+    raw: bool,
+    stream: BlockStream,
+}
+
+impl Pieces<'_> {
+    fn print(&mut self, piece: &[u8]) {
+        match self.raw {
+            true => self.out.raw(piece),
+            false => self.out.raw(self.stream.push(piece).as_bytes()),
+        }
+    }
+    /// What comes next belongs to something else.
+    fn end(&mut self) {
+        self.out.raw(self.stream.finish().as_bytes());
+    }
 }
 
 /// Prints it.
@@ -38,8 +61,10 @@ pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) 
         if out.json {
             let text = String::from_utf8_lossy(&bytes);
             out.value(&serde_json::json!({ "run_id": facts.entry.run_id, "iteration": number, "path": path, "output": text }));
-        } else {
+        } else if wanted.raw {
             out.raw(&bytes);
+        } else {
+            out.text(&String::from_utf8_lossy(&bytes));
         }
         return Ok(0);
     }
@@ -83,12 +108,11 @@ fn follow(
     let running = facts.state.iterations.current.as_ref().is_some_and(|c| c.iteration == number);
     let mut over = facts.state.result.finished.is_some()
         || (wanted.iteration.is_some() && number <= facts.iteration() && !running);
+    let mut pieces = Pieces { out, raw: wanted.raw, stream: BlockStream::default() };
     loop {
-        at = copy_new(&path, at, out)?;
-        if over {
-            return Ok(0);
-        }
-        if watch.pause(out) {
+        at = copy_new(&path, at, &mut pieces)?;
+        if over || watch.pause(out) {
+            pieces.end();
             return Ok(0);
         }
         let mut started = None;
@@ -105,7 +129,8 @@ fn follow(
         over = ended;
         if let Some(next) = started.filter(|n| wanted.iteration.is_none_or(|w| w == *n)) {
             if next != number {
-                copy_new(&path, at, out)?;
+                copy_new(&path, at, &mut pieces)?;
+                pieces.end();
                 out.say(format!("iteration {next}"));
             }
             // The session's log is made just after its event: give it a moment, so that an old one is not told again.
@@ -116,10 +141,10 @@ fn follow(
     }
 }
 
-fn copy_new(path: &Path, at: u64, out: &Out) -> Result<u64, CommandError> {
+fn copy_new(path: &Path, at: u64, pieces: &mut Pieces<'_>) -> Result<u64, CommandError> {
     let length = std::fs::metadata(path).map_or(0, |m| m.len());
     let from = if length < at { 0 } else { at };
-    if length == from { Ok(from) } else { copy(path, from, &mut |piece| out.raw(piece)) }
+    if length == from { Ok(from) } else { copy(path, from, &mut |piece| pieces.print(piece)) }
 }
 
 /// Hands over a file from a byte on and returns where it ended.

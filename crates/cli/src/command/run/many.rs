@@ -66,7 +66,7 @@ fn name(run: &BatchRun) -> String {
 
 /// One line per task; returns how many were drawn.
 fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
-    let mut text = if before > 0 { format!("\u{1b}[{before}A") } else { String::new() };
+    let mut lines = Vec::new();
     for run in batch.runs() {
         let (status, mut detail) = words(run);
         let mut status = status.to_owned();
@@ -82,9 +82,9 @@ fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
         let pad = " ".repeat((room / 3).clamp(8, 28).saturating_sub(table::width(&name)));
         let line = format!("{status:<9} {name}{pad} {age:>6}  {}", one_line(&detail, 120));
         let line = table::fit(&line, room);
-        text.push_str(&format!("\r\u{1b}[2K{} {line}\n", out.status_sign(&status)));
+        lines.push(format!("{} {line}", out.status_sign(&status)));
     }
-    out.draw(&text);
+    out.redraw_lines(before, &lines);
     batch.runs().len()
 }
 

@@ -1,6 +1,7 @@
 //! Which variables of this process a sandboxed command inherits.
 
 use super::IsolationSpec;
+use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
 use std::ffi::{OsStr, OsString};
 
 /// Harmless by name. What tools need to find themselves is here, too.
@@ -31,18 +32,14 @@ const PLAIN: [&str; 24] = [
     "PAGER",
 ];
 
-/// Parts of names whose values are secrets.
-const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
-
 /// Whether every command inherits `name`.
 fn inherited(spec: &IsolationSpec, name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    let prefixed = (name.starts_with("LC_") || name.starts_with("RALPH_"))
-        && !SECRET.iter().any(|part| name.contains(part));
+    let prefixed = (name.starts_with("LC_") || name.starts_with("RALPH_")) && !is_secret_name(name);
     PLAIN.contains(&name) || prefixed || spec.pass_env.iter().any(|passed| passed == name)
 }
 
-/// What a command of `program` gets of the variables `all`.
+/// What a command of `program` gets of the variables `all`. The engine's own secrets are never among it.
 pub(super) fn passed<'a>(
     spec: &IsolationSpec,
     all: &'a [(OsString, OsString)],
@@ -52,6 +49,7 @@ pub(super) fn passed<'a>(
     let keys = spec.keys.get(base).map_or(&[][..], Vec::as_slice);
     all.iter()
         .filter(|(name, _)| inherited(spec, name) || keys.iter().any(|key| name == key.as_str()))
+        .filter(|(name, value)| !is_engine_secret(&name.to_string_lossy(), &value.to_string_lossy()))
         .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
         .collect()
 }
@@ -87,6 +85,7 @@ mod tests {
             "LC_ALL",
             "RALPH_RUN",
             "RALPH_HOOK_TOKEN",
+            "RALPH_DB_URL",
             "SSH_AUTH_SOCK",
             "DOCKER_HOST",
             "AWS_SECRET_ACCESS_KEY",
@@ -104,7 +103,7 @@ mod tests {
     fn only_known_names_pass_and_keys_only_to_their_program() {
         let mut spec = IsolationSpec::new("/x");
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN"]);
-        spec.pass_env.push("MINE".into());
+        spec.pass_env.extend(["MINE".to_owned(), "RALPH_DB_URL".to_owned()]);
         spec.keys.insert("claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"]);
         assert_eq!(

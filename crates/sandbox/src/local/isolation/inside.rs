@@ -54,6 +54,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
 }
 
 /// Says on standard error why a command did not start.
+#[allow(clippy::disallowed_methods, reason = "its stderr is read by the engine")]
 pub(super) fn complain(reason: &str) {
     writeln!(std::io::stderr(), "ralph: {reason}").ok();
 }

@@ -1,0 +1,78 @@
+//! Nothing that holds a secret of the user's leaves this machine: everything that a push would show and the remote does not
+//! have yet is looked through first. What cannot be looked through is not pushed.
+
+use super::{HandoverFailure, HandoverResult, end_of};
+use crate::driver_parts::Driver;
+use ralph_domain::id::CommitId;
+use ralph_domain::ports::{GitRemote, Outgoing, OutgoingPart, OutgoingSide, Publisher, Push, WorkspaceError};
+use ralph_domain::redact::Redactor;
+use std::collections::BTreeSet;
+
+impl Driver {
+    /// What an agent wrote may hold a secret of the user's: then nothing leaves this machine.
+    pub(super) fn refuse_secrets(&mut self, remote: &GitRemote, pushes: &[Push]) -> HandoverResult<()> {
+        let redactor = self.ctx.redactor.clone();
+        if !redactor.knows_values() {
+            return Ok(());
+        }
+        let publisher: &dyn Publisher = self.workspace.publisher();
+        let known = match publisher.remote_commits(remote)? {
+            Ok(known) => known,
+            Err(end) => {
+                return end_of(end).map_err(Into::into).and_then(|reason| {
+                    let reason = reason.unwrap_or_else(|| "it does not say what it has".into());
+                    Err(unread(&reason).into())
+                });
+            }
+        };
+        let found = found_in(publisher, &redactor, &known, pushes).map_err(|e| unread(&e.to_string()))?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = found.iter().map(String::as_str).collect();
+        Err(HandoverFailure::person(
+            format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
+            "it stands in a commit of the run, so taking it out of the file is not enough: renew it and set the new one, then `ralph resume`; or start anew with `ralph run --new`",
+        ).into())
+    }
+}
+
+fn unread(reason: &str) -> HandoverFailure {
+    HandoverFailure::person(
+        format!("what would be pushed could not be looked through for secrets: {reason}; nothing is pushed"),
+        "`git fsck` in the repo says what is broken; mend it, then `ralph resume`",
+    )
+}
+
+/// The names of secrets that a push would show and the remote does not have.
+fn found_in(
+    publisher: &dyn Publisher,
+    redactor: &Redactor,
+    known: &[CommitId],
+    pushes: &[Push],
+) -> Result<BTreeSet<String>, WorkspaceError> {
+    let commits: Vec<CommitId> = pushes.iter().map(|push| push.commit.clone()).collect();
+    let scan = |side: OutgoingSide| {
+        let mut scan = redactor.scanner();
+        let asked = Outgoing { commits: &commits, known, side };
+        publisher.outgoing(&asked, &mut |part| match part {
+            OutgoingPart::Name(name) => {
+                scan.begin();
+                scan.push(name);
+            }
+            OutgoingPart::Content => scan.begin(),
+            OutgoingPart::Bytes(bytes) => scan.push(bytes),
+        })?;
+        Ok(scan.found().into_iter().map(str::to_owned).collect::<BTreeSet<String>>())
+    };
+    let mut found = scan(OutgoingSide::New)?;
+    // A word that stands in the files of the remote already is no secret from its readers.
+    if !found.is_empty() {
+        let there = scan(OutgoingSide::Base)?;
+        found.retain(|name| !there.contains(name));
+    }
+    for push in pushes {
+        found.extend(redactor.known_in(push.name.as_bytes()).into_iter().map(str::to_owned));
+    }
+    Ok(found)
+}
