@@ -5,7 +5,7 @@
 
 pub use crate::git_error::{GitError, GitFailure};
 use crate::git_error::{hint_for, tail};
-use crate::pump::{Pump, PumpEnd};
+use crate::pump::{PieceSink, Pump, PumpEnd};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_domain::vars::Vars;
@@ -327,7 +327,7 @@ impl RunningGit {
         self.finish_into(None)
     }
 
-    fn finish_into(self, sink: Option<&mut dyn FnMut(&[u8])>) -> Result<Output, GitError> {
+    fn finish_into(self, sink: PieceSink<'_>) -> Result<Output, GitError> {
         let (started, args) = (self.started, self.args.clone());
         let done = self.collect(sink);
         let took = started.elapsed();
@@ -338,7 +338,7 @@ impl RunningGit {
         done
     }
 
-    fn collect(mut self, sink: Option<&mut dyn FnMut(&[u8])>) -> Result<Output, GitError> {
+    fn collect(mut self, sink: PieceSink<'_>) -> Result<Output, GitError> {
         let mut pump = Pump::default();
         let pumped = match self.child.as_mut() {
             Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline, sink),

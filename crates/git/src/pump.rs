@@ -9,6 +9,9 @@ use std::time::Instant;
 
 const MAX_STDERR: usize = 16 * 1024;
 
+/// Takes output piece by piece.
+pub(crate) type PieceSink<'a> = Option<&'a mut dyn FnMut(&[u8])>;
+
 /// Why the pumping stopped.
 pub(crate) enum PumpEnd {
     Eof,
@@ -32,7 +35,7 @@ impl Pump {
         input: &[u8],
         max: usize,
         deadline: Instant,
-        mut sink: Option<&mut dyn FnMut(&[u8])>,
+        mut sink: PieceSink<'_>,
     ) -> std::io::Result<PumpEnd> {
         let mut stdin = child.stdin.take();
         let mut stdout = child.stdout.take();

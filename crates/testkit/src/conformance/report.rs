@@ -52,7 +52,7 @@ impl Report {
     }
 
     /// Shows the report on stdout and ends the test where a check failed.
-    #[allow(clippy::panic, reason = "a test fails by panicking")]
+    #[allow(clippy::panic, clippy::disallowed_methods, reason = "a test prints, and fails by panicking")]
     pub fn assert_passed(&self) {
         use std::io::Write as _;
         let text = self.to_string();
