@@ -48,8 +48,7 @@ pub(super) fn passed<'a>(
     all: &'a [(OsString, OsString)],
     program: &str,
 ) -> Vec<(&'a OsStr, &'a OsStr)> {
-    let base = program.rsplit('/').next().unwrap_or(program);
-    let keys = spec.keys.get(base).map_or(&[][..], Vec::as_slice);
+    let keys = spec.keys.get(program).map_or(&[][..], Vec::as_slice);
     all.iter()
         .filter(|(name, _)| inherited(spec, name) || keys.iter().any(|key| name == key.as_str()))
         .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
@@ -105,11 +104,14 @@ mod tests {
         let mut spec = IsolationSpec::new("/x");
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN"]);
         spec.pass_env.push("MINE".into());
-        spec.keys.insert("claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
+        spec.keys.insert("/opt/bin/claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"]);
         assert_eq!(
             names(&spec, "/opt/bin/claude"),
             ["PATH", "LC_ALL", "RALPH_RUN", "ANTHROPIC_API_KEY", "MINE"]
         );
+        for other in ["claude", "./claude", "/repo/bin/claude", "/opt/bin/../bin/claude"] {
+            assert_eq!(names(&spec, other), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"], "{other}");
+        }
     }
 }
