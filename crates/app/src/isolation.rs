@@ -179,8 +179,7 @@ pub fn of_run(
     choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
 }
 
-/// Programs of agents and verifiers that are named by their place, wherever that is, and known agents that the user has allowed
-/// the repo to bring along.
+/// Programs of agents and verifiers that are named by their place, wherever that is, and those of known agents.
 fn own_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
     let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());
     let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
@@ -189,9 +188,7 @@ fn own_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
         absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect();
     let here = settings::programs(env, &spec.origin);
     let known = spec.settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
-    files.extend(
-        known.filter(|found| found.ask.is_some()).flat_map(|found| programs::needed_files(&found.path)),
-    );
+    files.extend(known.flat_map(|found| programs::needed_files(&found.path)));
     files
 }
 

@@ -15,6 +15,8 @@ pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, Ap
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {
         TaskInput::Issue(_) | TaskInput::Text(_) => None,
+        // One that somebody names is to be looked at.
+        TaskInput::File(_) => Some(task::of_request(&env, request, &top, None)?),
         _ => task::of_request(&env, request, &top, None).ok(),
     };
     let task = chosen.as_ref().and_then(|chosen| {
