@@ -31,7 +31,7 @@ pub mod tools;
 
 pub use actions::ActionsAgent;
 pub use ask::BackendAsker;
-pub use cli::CliAgent;
+pub use cli::{CliAgent, ProgramPlace, ProgramSource};
 pub use models::{HttpModelClient, Route};
 pub use scripted::ScriptedAgent;
 pub use session::Pricing;

@@ -1,5 +1,6 @@
 //! The face of this crate: one value through which every caller starts, continues, opens and lists runs.
 
+use crate::consent::Asked;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::facts::RunReading;
@@ -59,6 +60,11 @@ impl App {
     /// Settles everything about a run that can be settled before anything is made, and refuses what cannot work.
     pub fn prepare(&self, request: &RunRequest, report: &dyn Reporter) -> Result<Plan, AppError> {
         run::prepare(&self.env, request, report)
+    }
+
+    /// Everything that a run would ask for which only the user can allow.
+    pub fn asked(&self, request: &RunRequest) -> Result<Asked, AppError> {
+        run::asked(&self.env, request)
     }
 
     /// Makes what a plan needs. Where an unfinished run of the same task lies, that one goes on.

@@ -1,10 +1,13 @@
 //! What a run is told by its surroundings: variables, folders, the user's name. Read once, at the border of the program, and
-//! handed down from there; the `.env` of a repo is laid over a copy, one per run.
+//! handed down from there; the `.env` of a repo is laid over a copy, one per run. What in it needs the user's word is held back
+//! until it was allowed.
 
 use crate::dotenv::parse_dotenv;
 use crate::error::AppError;
-use crate::variables::is_of_dotenv;
-use ralph_domain::config::SLACK_VARIABLE;
+use crate::trust::store::TrustStore;
+use crate::trust::{Ask, AskKind, Grants, quoted};
+use crate::variables::{Variable, of_dotenv};
+use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::StateHome;
@@ -22,6 +25,27 @@ pub struct Environment {
     program: Option<PathBuf>,
     /// Through which face people act, for the journal: `cli` or `library`.
     face: &'static str,
+    /// What of a repo's asks is allowed here, beside what the user's trust keeps.
+    granted: Grants,
+    /// Variables of the repo's `.env` that need the user's word.
+    asked: Vec<AskedVariable>,
+}
+
+/// A variable of a repo's `.env` that counts only once the user has allowed it.
+#[derive(Clone)]
+pub struct AskedVariable {
+    /// Its name.
+    pub name: String,
+    /// What is asked for.
+    pub ask: Ask,
+    value: String,
+}
+
+/// Without the value, which may be a secret.
+impl std::fmt::Debug for AskedVariable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AskedVariable").field("name", &self.name).field("ask", &self.ask).finish()
+    }
 }
 
 impl Environment {
@@ -34,12 +58,22 @@ impl Environment {
             named: None,
             program: std::env::current_exe().ok(),
             face: "cli",
+            granted: Grants::default(),
+            asked: Vec::new(),
         }
     }
 
     /// Surroundings of an embedder's choice; `cwd` is where relative paths are meant from.
     pub fn new(vars: Vars, cwd: impl Into<PathBuf>) -> Self {
-        Self { vars, cwd: Ok(cwd.into()), named: None, program: None, face: "library" }
+        Self {
+            vars,
+            cwd: Ok(cwd.into()),
+            named: None,
+            program: None,
+            face: "library",
+            granted: Grants::default(),
+            asked: Vec::new(),
+        }
     }
 
     /// The same with the `ralph` binary at this place: for programs that are not `ralph` themselves. Its helper processes
@@ -128,22 +162,65 @@ impl Environment {
         format!("{} via {}", name.unwrap_or_else(|| "somebody".into()), self.face)
     }
 
-    /// The same, completed from a folder's `.env`: known keys only, and never over what is set.
+    /// The same where whatever a repo asks for is allowed: to find out what that is, or for a run of which all was allowed.
+    #[must_use]
+    pub fn granting_everything(&self) -> Self {
+        Self { granted: Grants::everything(), ..self.clone() }
+    }
+
+    /// The same where these asks are allowed, too: those that were allowed to one run.
+    #[must_use]
+    pub fn granting(&self, asks: impl IntoIterator<Item = Digest>) -> Self {
+        Self { granted: self.granted.clone().and(asks), ..self.clone() }
+    }
+
+    /// What is allowed to the repo at `top`. What was allowed and cannot be read is not.
+    pub fn grants(&self, top: &Path) -> Grants {
+        let kept = self.state_home().ok().and_then(|home| TrustStore::of(&home, top).allowed().ok());
+        self.granted.clone().and(kept.into_iter().flatten().map(|ask| ask.digest))
+    }
+
+    /// The same, completed from a folder's `.env`: known keys only, and never over what is set. An address counts only where
+    /// the user has allowed it, and so does a key where git tracks the file.
     #[must_use]
     pub fn with_dotenv(&self, folder: &Path) -> Self {
-        let mut found = Vec::new();
+        let mut found: Vec<(String, String)> = Vec::new();
+        let mut asked: Vec<AskedVariable> = Vec::new();
+        let (mut tracked, mut grants) = (None, None);
         for (key, value) in parse_dotenv(&std::fs::read_to_string(folder.join(".env")).unwrap_or_default()) {
-            // Where words are sent is the user's choice: a `.env` that comes with the repo has no say in it.
-            let foreign = || key == SLACK_VARIABLE && is_tracked(&self.vars, folder);
-            let known = found.iter().any(|(name, _)| *name == key);
-            if is_of_dotenv(&key) && self.vars.get_os(&key).is_none() && !known && !foreign() {
-                found.push((key, value));
+            let Some(known) = of_dotenv(&key).filter(|_| self.vars.get_os(&key).is_none()) else { continue };
+            if found.iter().any(|(name, _)| *name == key) || asked.iter().any(|one| one.name == key) {
+                continue;
             }
+            let is_choice = !known.secret && !known.address && key.starts_with("RALPH_");
+            let tracked = *tracked.get_or_insert_with(|| is_tracked(&self.vars, folder));
+            if is_choice || value.is_empty() || !(known.address || tracked) {
+                found.push((key, value));
+                continue;
+            }
+            let one = AskedVariable { ask: ask_of(known, &value, tracked), name: key, value };
+            if grants.get_or_insert_with(|| self.grants(folder)).allow(&one.ask) {
+                found.push((one.name.clone(), one.value.clone()));
+            }
+            asked.push(one);
         }
-        match found.is_empty() {
-            true => self.clone(),
-            false => Self { vars: self.vars.with(found), ..self.clone() },
+        Self {
+            vars: if found.is_empty() { self.vars.clone() } else { self.vars.with(found) },
+            asked,
+            ..self.clone()
         }
+    }
+
+    /// Variables of the `.env` that need the user's word, whether they have it or not.
+    pub fn asked_variables(&self) -> &[AskedVariable] {
+        &self.asked
+    }
+
+    /// The same with these variables of the `.env`, which the user has allowed.
+    #[must_use]
+    pub fn with_allowed<'a>(&self, variables: impl IntoIterator<Item = &'a AskedVariable>) -> Self {
+        let pairs = variables.into_iter().map(|one| (one.name.clone(), one.value.clone()));
+        Self { vars: self.vars.with(pairs), ..self.clone() }
     }
 
     /// A redactor for every secret that a run can see: its variables, and all of the folder's `.env`.
@@ -156,6 +233,40 @@ impl Environment {
 fn is_tracked(vars: &Vars, folder: &Path) -> bool {
     ralph_git::Repo::discover(vars, folder)
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
+}
+
+/// What a variable of a `.env` asks for.
+fn ask_of(known: &Variable, value: &str, tracked: bool) -> Ask {
+    let name = known.name;
+    if !known.address {
+        let text = format!(
+            "the key {name} of a `.env` that git tracks to be used: whose account it is, only you know"
+        );
+        return Ask::new(AskKind::Account, ".env", name, value, text);
+    }
+    // A webhook's address is its key, too.
+    let server = if known.secret { host_of(value) } else { without_login(value) };
+    let what = if known.secret { "notifications" } else { "your keys" };
+    let file = if tracked { "a `.env` that git tracks" } else { "the repo's `.env`" };
+    let text = format!("{what} to be sent to {}, as {name} in {file} says", quoted(&server));
+    Ask::new(AskKind::Server, ".env", name, value, text)
+}
+
+/// An address as it may be shown.
+fn without_login(address: &str) -> String {
+    match address.split_once("://").map(|(scheme, rest)| (scheme, rest.split(['/', '?', '#']).next(), rest)) {
+        Some((scheme, Some(authority), rest)) if authority.contains('@') => {
+            let login = authority.rsplit_once('@').map_or(0, |(login, _)| login.len() + 1);
+            format!("{scheme}://{}", &rest[login..])
+        }
+        _ => address.to_owned(),
+    }
+}
+
+fn host_of(address: &str) -> String {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -178,5 +289,24 @@ mod tests {
         assert_eq!(over.path(), "/bin");
         assert_eq!(env.vars().get("ZAI_API_KEY"), None);
         assert!(over.redactor(folder.path()).text("say c").as_ref() == "say c", "too short to be a secret");
+    }
+
+    #[test]
+    fn an_address_of_a_dotenv_waits_for_the_users_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "OPENAI_BASE_URL=https://me:pass@evil.example/v1\nSLACK_WEBHOOK_URL=https://hooks.example/T0/secret\nOPENAI_API_KEY=k\nZAI_API_BASE=\n";
+        std::fs::write(folder.path().join(".env"), text).unwrap();
+        let vars = [("XDG_STATE_HOME", folder.path().join("state"))].into_iter().collect();
+        let env = Environment::new(vars, "/");
+        let over = env.with_dotenv(folder.path());
+        assert_eq!(over.vars().get("OPENAI_BASE_URL"), None);
+        assert_eq!(over.vars().get("OPENAI_API_KEY").as_deref(), Some("k"));
+        let asked = over.asked_variables();
+        assert_eq!(asked.len(), 2, "{asked:?}");
+        assert!(asked[0].ask.text.contains("`https://evil.example/v1`"), "{asked:?}");
+        assert!(asked[1].ask.text.contains("`hooks.example`") && !format!("{asked:?}").contains("secret"));
+        let allowed = env.granting([asked[0].ask.digest.clone()]).with_dotenv(folder.path());
+        assert_eq!(allowed.vars().get("OPENAI_BASE_URL").as_deref(), Some("https://me:pass@evil.example/v1"));
+        assert_eq!(allowed.vars().get("SLACK_WEBHOOK_URL"), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::screen::agent_files;
+use crate::{programs, settings};
 use ralph_agents::presets;
 use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, Isolation, Settings};
@@ -43,7 +45,7 @@ fn choose(
 pub struct SandboxNeeds {
     /// Servers that the user named, in settings or variables.
     pub endpoints: Vec<Endpoint>,
-    /// By program: the variables that hold its keys.
+    /// The variables that hold an agent's keys, by its program as it is started: the full path here, the name elsewhere.
     pub keys: BTreeMap<String, Vec<String>>,
     /// The files that agents log in with.
     auth: Vec<AuthFile>,
@@ -66,9 +68,19 @@ impl SandboxNeeds {
 /// Looks up what the agents of a run need.
 pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
     let mut needs = SandboxNeeds::default();
+    let programs = settings::programs(env, &spec.origin);
+    let grants = env.grants(&spec.origin);
+    let elsewhere = spec.settings.sandbox.provider().is_elsewhere();
     for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
         needs.endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
         let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
+        let started = match elsewhere {
+            true => agent.command_argv.first().cloned(),
+            false => programs.known(&agent.command_argv).map(|found| found.path.display().to_string()),
+        };
+        let Some(started) = started else { continue };
+        let servers = agent_files(&spec.origin, name).into_iter().filter(|(_, ask)| grants.allow(ask));
+        needs.endpoints.extend(servers.filter_map(|(url, _)| endpoint(&url)));
         needs.auth.extend(isolation::auth_files(name));
         let keys = isolation::key_variables(name);
         let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
@@ -79,7 +91,7 @@ pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
             needs.endpoints.extend(urls.filter_map(|url| endpoint(&url)));
             names.extend(values(&text, &["env_key"]));
         }
-        needs.keys.insert(name.to_owned(), names);
+        needs.keys.insert(started, names);
     }
     for host in &spec.settings.allowed_hosts {
         match allowed(host) {
@@ -157,7 +169,7 @@ pub fn of_run(
     if spec.settings.allow_agent_commits {
         isolation.git = GitAccess::Commit;
     }
-    isolation.read_only = own_programs(spec);
+    isolation.read_only = own_programs(env, spec);
     isolation.read_only.extend(shown);
     let needs = needs(env, spec);
     isolation.auth = needs.auth;
@@ -167,12 +179,17 @@ pub fn of_run(
     choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
 }
 
-/// Programs of agents and verifiers that are named by their place, wherever that is.
-fn own_programs(spec: &RunSpec) -> Vec<PathBuf> {
+/// Programs of agents and verifiers that are named by their place, wherever that is, and those of known agents.
+fn own_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
     let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());
     let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
     let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect()
+    let mut files: Vec<PathBuf> =
+        absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect();
+    let here = settings::programs(env, &spec.origin);
+    let known = spec.settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
+    files.extend(known.flat_map(|found| programs::needed_files(&found.path)));
+    files
 }
 
 /// The settings of an agent's program: in the user's home, and in variables.

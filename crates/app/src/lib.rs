@@ -8,6 +8,7 @@
 //! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
 
 mod app;
+pub mod consent;
 mod dotenv;
 mod environment;
 mod error;
@@ -25,13 +26,16 @@ pub mod notify;
 pub mod now;
 mod older;
 pub mod phrases;
+pub mod programs;
 pub mod providers;
+mod record_trust;
 mod repo_file;
 mod report;
 mod request;
 mod resume;
 mod run;
 mod sandboxes;
+mod screen;
 pub mod settings;
 pub mod side_by_side;
 mod spawn;
@@ -39,10 +43,12 @@ pub mod state_files;
 pub mod status;
 pub mod task_source;
 pub mod timeline;
+pub mod trust;
 pub mod variables;
 mod wiring;
 
 pub use app::{App, Doctor, OpenRun};
+pub use consent::Asked;
 pub use environment::Environment;
 pub use error::{AppError, ErrorKind};
 pub use report::{Notice, Reporter, SilentReporter};

@@ -1,10 +1,10 @@
-//! The model profiles of a folder: built in, the user's own `models.yaml`, the repo's, then the environment. A repo
-//! never gets to send a user's key to a server of its choice.
+//! The model profiles of a folder: built in, the user's own `models.yaml`, the repo's, then the environment. A profile of the
+//! repo that would send a key to a server of its choice gets none before the user has allowed it.
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::trust::{Ask, AskKind, Grants, quoted};
 use ralph_agents::models::Route;
-use ralph_agents::models::provider::is_well_known_key;
 use ralph_domain::config::{Models, ModelsFile, Profile};
 use ralph_domain::price::PriceTable;
 use std::collections::BTreeMap;
@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// The longest list of prices that is read; LiteLLM's own has 3 MB.
 const PRICES_MAX: u64 = 32 * 1024 * 1024;
+
+/// The files of a repo that may hold profiles.
+pub const REPO_FILES: [&str; 2] = ["config/models.yaml", ".ralph/models.yaml"];
 
 /// Where a profile comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,27 +54,38 @@ pub struct LoadedModels {
     pub prices: PriceTable,
     /// Where each profile comes from.
     pub origins: BTreeMap<String, Origin>,
+    /// What profiles of the repo ask for, by their names, whether it is allowed or not.
+    pub asks: Vec<(String, Ask)>,
+    /// Profiles of the repo that get no key before the user has allowed it.
+    pub waiting: Vec<String>,
 }
 
 /// Reads all layers for the repo at `top`.
 pub fn load(env: &Environment, top: &Path) -> Result<LoadedModels, AppError> {
     let user = env.user_config().map(|path| path.with_file_name("models.yaml"));
-    load_from(top, user.as_deref(), &env.lookup())
+    load_from(top, user.as_deref(), &env.grants(top), &env.lookup())
 }
 
 fn load_from(
     top: &Path,
     user: Option<&Path>,
+    grants: &Grants,
     vars: &(dyn Fn(&str) -> Option<String> + Send + Sync),
 ) -> Result<LoadedModels, AppError> {
     let models = Models::builtin();
     let origins = models.profiles.keys().map(|name| (name.clone(), Origin::BuiltIn)).collect();
-    let mut loaded = LoadedModels { models, prices: PriceTable::builtin(), origins };
+    let mut loaded = LoadedModels {
+        models,
+        prices: PriceTable::builtin(),
+        origins,
+        asks: Vec::new(),
+        waiting: Vec::new(),
+    };
     if let Some(path) = user {
-        layer(&mut loaded, path, Origin::User(path.to_owned()))?;
+        layer(&mut loaded, path, Origin::User(path.to_owned()), grants)?;
     }
-    for name in ["config/models.yaml", ".ralph/models.yaml"] {
-        layer(&mut loaded, &top.join(name), Origin::Repo(name.into()))?;
+    for name in REPO_FILES {
+        layer(&mut loaded, &top.join(name), Origin::Repo(name.into()), grants)?;
     }
     let set = |name: &str| vars(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
     let over = Models {
@@ -90,7 +104,7 @@ fn load_from(
 }
 
 /// Puts one file on top.
-fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin) -> Result<(), AppError> {
+fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin, grants: &Grants) -> Result<(), AppError> {
     let text = match std::fs::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
             AppError::usage(format!("`{}` is not UTF-8 text", path.display())).hint("save it as UTF-8")
@@ -102,23 +116,22 @@ fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin) -> Result<(), A
     if path.ends_with("config/models.yaml") && matches!(origin, Origin::Repo(_)) && !is_ours(&text) {
         return Ok(());
     }
-    let file = ModelsFile::parse(&text).map_err(|error| {
+    let mut file = ModelsFile::parse(&text).map_err(|error| {
         AppError::usage(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.message))
             .hint(error.hint)
     })?;
-    for (name, profile) in file.profiles.iter().flatten() {
-        if matches!(origin, Origin::Repo(_))
-            && let Some(variable) = exposed_key(profile)
+    for (name, profile) in file.profiles.iter_mut().flatten() {
+        loaded.asks.retain(|(other, _)| other != name);
+        loaded.waiting.retain(|other| other != name);
+        if let Origin::Repo(source) = &origin
+            && loaded.models.profiles.get(name) != Some(profile)
+            && let Some(ask) = key_ask(&source.display().to_string(), name, profile)
         {
-            return Err(AppError::usage(format!(
-                "{}: profile `{name}` would send {variable} to {}",
-                path.display(),
-                profile.base_url.as_deref().unwrap_or_default()
-            ))
-            .cause("a file of the repo may not send your keys to a server of its choice")
-            .hint(
-                "if you trust it, put this profile into your own models.yaml; or use another `api_key_env`",
-            ));
+            if !grants.allow(&ask) {
+                profile.api_key_env = Some(String::new());
+                loaded.waiting.push(name.clone());
+            }
+            loaded.asks.push((name.clone(), ask));
         }
         loaded.origins.insert(name.clone(), origin.clone());
     }
@@ -137,16 +150,22 @@ fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.trim_end().starts_with("profiles:"))
 }
 
-/// The key of the user that a repo's profile would send to a server which is neither on this machine nor the provider's
-/// own, encrypted.
-fn exposed_key(profile: &Profile) -> Option<String> {
-    profile.base_url.as_deref()?;
-    let nothing = |_: &str| None;
-    let Ok(route) = Route::of(profile, &nothing) else { return None };
-    if route.is_loopback() || route.is_own_server() {
+/// What a repo's profile asks for where it would send a key of the user's to a server which is not the provider's own,
+/// encrypted, or a key that is not this provider's.
+fn key_ask(source: &str, name: &str, profile: &Profile) -> Option<Ask> {
+    let (nothing, unknown) = (|_: &str| None, |_: &str| Some("https://server.invalid".to_owned()));
+    let route = Route::of(profile, &nothing).or_else(|_| Route::of(profile, &unknown)).ok()?;
+    let named = profile.base_url.as_deref().filter(|base| !base.trim().is_empty());
+    let own_server = named.is_none() || route.is_own_server();
+    let own_key = route.key_vars.iter().all(|variable| route.provider.key_vars.contains(&variable.as_str()));
+    if route.key_vars.is_empty() || own_server && own_key {
         return None;
     }
-    route.key_vars.iter().find(|name| is_well_known_key(name)).cloned()
+    let variables = route.key_vars.join(" or ");
+    let server = named.map_or_else(|| format!("the server of `{}`", route.provider.name), quoted);
+    let text = format!("your key {variables} to be sent to {server}");
+    let content = format!("{variables}\0{}\0{}", named.unwrap_or_default(), route.provider.name);
+    Some(Ask::new(AskKind::Server, source, format!("profiles.{name}"), &content, text))
 }
 
 fn prices(file: &Path, list: &str, origin: &Origin) -> Result<String, AppError> {
@@ -188,7 +207,8 @@ mod tests {
             let vars: BTreeMap<String, String> =
                 vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
             let user = self.0.path().join("home/models.yaml");
-            load_from(&self.0.path().join("repo"), Some(&user), &move |name| vars.get(name).cloned())
+            let none = Grants::default();
+            load_from(&self.0.path().join("repo"), Some(&user), &none, &move |name| vars.get(name).cloned())
         }
     }
 
@@ -213,36 +233,43 @@ mod tests {
 
     #[test]
     fn a_repo_cannot_send_a_users_key_to_a_server_of_its_choice() {
-        let refused = |profile: &str| {
+        let asked = |profile: &str| {
             let place = ModelsFixture::new();
             place.put("repo/config/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
-            let repo = place.load(&[]);
+            let repo = place.load(&[]).unwrap();
             let own = ModelsFixture::new();
             own.put("home/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
-            assert!(own.load(&[]).is_ok(), "the user's own file may: {profile}");
-            repo.err().map(|e| e.message)
+            own.put("repo/config/models.yaml", &format!("profiles:\n  p: {{{profile}}}\n"));
+            assert!(own.load(&[]).unwrap().asks.is_empty(), "the user's own file says so, too: {profile}");
+            let ask = repo.asks.into_iter().next().map(|(_, ask)| ask.text);
+            let key = repo.models.get("p").unwrap().api_key_env;
+            assert_eq!(ask.is_some(), repo.waiting == ["p"] && key.as_deref() == Some(""), "{profile}");
+            ask
         };
-        let evil = refused("litellm_model: openai/x, base_url: 'https://evil.example/v1'").unwrap();
-        assert!(evil.ends_with("profile `p` would send OPENAI_API_KEY to https://evil.example/v1"), "{evil}");
+        let evil = asked("litellm_model: openai/x, base_url: 'https://evil.example/v1'").unwrap();
+        assert_eq!(evil, "your key OPENAI_API_KEY to be sent to `https://evil.example/v1`");
         for bad in [
             "litellm_model: anthropic/x, base_url: 'http://api.anthropic.com'",
             "litellm_model: anthropic/x, base_url: 'https://api.anthropic.com.evil.example'",
             "litellm_model: anthropic/x, base_url: 'https://api.anthropic.com:8443'",
             "litellm_model: openai/x, base_url: 'https://evil.example', api_key_env: ANTHROPIC_API_KEY",
             "litellm_model: openai/x, base_url: 'https://evil.example', api_key_env: GITHUB_TOKEN",
+            "litellm_model: openai/x, base_url: 'https://evil.example', api_key_env: ANY_NAME",
+            "litellm_model: openai/x, base_url: 'https://api.openai.com/v1', api_key_env: GITHUB_TOKEN",
+            "litellm_model: openai/x, api_key_env: GITHUB_TOKEN",
+            "litellm_model: litellm_proxy/x, api_key_env: GITHUB_TOKEN",
+            "litellm_model: openai/x, base_url: 'http://127.0.0.1:8080/v1'",
             "litellm_model: litellm_proxy/x, base_url: 'https://evil.example'",
             "litellm_model: x, wire: openai-chat, base_url: 'https://evil.example'",
         ] {
-            assert!(refused(bad).is_some(), "{bad}");
+            assert!(asked(bad).is_some(), "{bad}");
         }
         for good in [
-            "litellm_model: openai/x, base_url: 'http://127.0.0.1:8080/v1'",
-            "litellm_model: openai/x, base_url: 'http://localhost:8080/v1'",
+            "litellm_model: openai/x",
             "litellm_model: openai/x, base_url: 'https://api.openai.com/v1'",
-            "litellm_model: openai/x, base_url: 'https://proxy.example', api_key_env: TEAM_PROXY_KEY",
             "litellm_model: openai/x, base_url: 'https://proxy.example', api_key_env: ''",
         ] {
-            assert_eq!(refused(good), None, "{good}");
+            assert_eq!(asked(good), None, "{good}");
         }
     }
 

@@ -29,15 +29,8 @@ pub(crate) fn moved(
     if entry.record.is_some() {
         return Ok(entry.clone());
     }
+    registered(home, entry)?;
     let run = &entry.run_id;
-    if registry::find(home, run).is_none() || !home.seal(run).is_file() {
-        return Err(AppError::usage(format!(
-            "the record of run {run} is not on this machine: what is in `.ralph/runs` is a copy for reading"
-        ))
-        .hint(format!(
-            "`ralph resume --from REMOTE {run}` brings a run that was pushed, `ralph run --new` starts another one"
-        )));
-    }
     let record = home.record(run);
     if !record.spec().is_file() {
         copy_record(env, entry, &record).map_err(|e| {
@@ -49,6 +42,22 @@ pub(crate) fn moved(
     registry::register(home, &entry)?;
     shown::link(&entry.ralph_dir(), run, &record);
     Ok(entry)
+}
+
+/// Refuses a run that this machine did not register and seal: what lies in a repo's `.ralph/runs` is anybody's, and only for
+/// reading.
+pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), AppError> {
+    let run = &entry.run_id;
+    let known = registry::find(home, run);
+    if known.is_some_and(|known| known.record.is_some() || home.seal(run).is_file()) {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "the record of run {run} is not on this machine: what is in `.ralph/runs` is a copy for reading"
+    ))
+    .hint(format!(
+        "`ralph resume --from REMOTE {run}` brings a run that was pushed, `ralph run --new` starts another one"
+    )))
 }
 
 /// Copies all that belongs to the record to a place beside it, and gives that its name once it is whole.

@@ -44,8 +44,6 @@ pub enum Notice<'a> {
     Starting {
         /// The run.
         spec: &'a RunSpec,
-        /// What the repo's configuration asks for and only the user could give.
-        ignored_keys: &'a [String],
         /// Agents whose cost nobody can know.
         unpriced: &'a [AgentName],
     },

@@ -36,6 +36,8 @@ pub struct RunRequest {
     pub publish: Option<Publish>,
     /// Who is told, beside those of the user's own configuration.
     pub notify: Vec<NotifyRequest>,
+    /// The user allows this run whatever the repo asks for.
+    pub yes: bool,
 }
 
 impl RunRequest {

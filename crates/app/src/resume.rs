@@ -8,7 +8,7 @@ use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::ReadyRun;
 use crate::run::placement::{self, PlacementRequest};
-use crate::{find, locks, notify, older, wiring};
+use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_core::clock::SystemClock;
 use ralph_core::{CancelFlag, Driver, RunWriter};
@@ -73,8 +73,9 @@ pub(crate) fn take(
     entry: &Registration,
     report: &dyn Reporter,
 ) -> Result<LockedRun, AppError> {
-    let env = env.with_dotenv(&entry.origin);
     let home = env.state_home()?;
+    older::registered(&home, entry)?;
+    let env = surroundings(env, &home, entry);
     let request = PlacementRequest::of_run(&home, &entry.run_id);
     if request.is_none() {
         bring_back(&env, entry)?;
@@ -96,6 +97,15 @@ pub(crate) fn take(
     };
     let repo = Repo::discover(env.vars(), spec.home())?;
     Ok(LockedRun { env, home, spec, repo, places, lock })
+}
+
+/// The surroundings of a run that goes on: its repo's `.env`, and what was allowed to it when it began.
+fn surroundings(env: &Environment, home: &StateHome, entry: &Registration) -> Environment {
+    match record_trust::read(home, &entry.run_id) {
+        Some(allowed) => env.granting(allowed).with_dotenv(&entry.origin),
+        // A run of an older version was started before anything was asked. Its `.env` is read as it is read now.
+        None => env.with_dotenv(&entry.origin).granting_everything(),
+    }
 }
 
 /// Makes again what somebody has removed of a run's own place, as far as it was recorded: its worktree, its branch.
@@ -130,6 +140,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
 /// Ends a run that nobody drives without driving it: what it needs for that may be gone. Its work stays where it is.
 pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
     let home = env.state_home()?;
+    older::registered(&home, entry)?;
     let spec = snapshot::read_spec(&entry.run_dir())?;
     let _lock = locks::of_run(&home, &spec)?;
     let summary = match reason {
@@ -191,6 +202,7 @@ pub(crate) fn resume_run(
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
 ) -> Result<ResumeOutcome, AppError> {
+    older::registered(&env.state_home()?, entry)?;
     let handle = find::handle(env, entry);
     if handle.is_driven() {
         if !budgets.is_empty() {

@@ -1,19 +1,23 @@
 //! A new run: from a request to a plan that nothing is wrong with, and from there to a driver that only has to be run.
 
+mod asked;
 mod issue;
 mod options;
 mod place;
 pub(crate) mod placement;
 pub(crate) mod task;
 
+use crate::consent::{Gathering, TaskWords};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput, Unfinished};
 use crate::settings::LoadedSettings;
 use crate::{
-    find, handover, locks, model_access, models, notify, older, sandboxes, settings, state_files, wiring,
+    find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings,
+    state_files, wiring,
 };
+pub(crate) use asked::asked;
 use jiff::Timestamp;
 use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
@@ -47,7 +51,8 @@ pub struct Plan {
     settings: Settings,
     chosen: task::ChosenTask,
     extent: Extent,
-    ignored_keys: Vec<String>,
+    /// What of the repo's asks is allowed to this run.
+    allowed: Vec<Digest>,
     unpriced: Vec<AgentName>,
     config_digest: Option<Digest>,
     /// An unfinished run of the same task and settings, which goes on instead.
@@ -84,19 +89,35 @@ pub(crate) fn prepare(
     request: &RunRequest,
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
-    let folder = &request.folder;
-    let top = find::top(folder);
+    let top = find::top(&request.folder);
     let env = env.with_dotenv(&top);
     let home = env.state_home()?;
     placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;
     refuse_linked(&origin.top)?;
-    let loaded = settings::load(&env, &origin.top)?;
+    // What only the user can allow is looked for first; what follows stands on all of it being allowed.
+    let open = env.granting_everything();
+    let loaded = settings::load(&open, &origin.top)?;
+    let models = models::load(&open, &origin.top)?;
+    let gathering =
+        Gathering { env: &env, top: &origin.top, request, loaded: &loaded, models: &models, task: None };
     let issue = match &request.task {
-        TaskInput::Issue(named) => Some(issue::fetch(&env, named, &origin, &loaded.file)?),
+        TaskInput::Issue(named) => {
+            let asked = gathering.asked()?;
+            let allowed = asked.settle(&env, request.yes)?;
+            Some(issue::fetch(&asked.allowed_in(&env, &allowed), named, &origin, &loaded.file)?)
+        }
         _ => None,
     };
-    let mut chosen = choose_task(&env, request, &top, issue.as_ref())?;
+    let mut chosen = task::of_request(&env, request, &top, issue.as_ref())?;
+    let words = chosen.source(request).map(|source| TaskWords {
+        source,
+        settings: &chosen.settings,
+        models: &chosen.model,
+    });
+    let asked = Gathering { task: words, ..gathering }.asked()?;
+    let allowed = asked.settle(&env, request.yes)?;
+    let env = asked.allowed_in(&env, &allowed);
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
     let sandbox = sandboxes::choose(&env, request, &loaded, chosen.settings.sandbox.as_ref())?;
     let mut request = request.clone();
@@ -110,7 +131,6 @@ pub(crate) fn prepare(
         options::isolation(&env, &request, &loaded)?
     };
     chosen.settings.sandbox = Some(sandbox);
-    let models = models::load(&env, &origin.top)?;
     let mut settings = options::resolve(
         &env,
         &request,
@@ -137,7 +157,7 @@ pub(crate) fn prepare(
         settings,
         chosen,
         extent,
-        ignored_keys: loaded.ignored_keys,
+        allowed,
         unpriced,
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
@@ -156,24 +176,6 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
             "ralph keeps its files there and follows no link: put a real folder in its place, or remove it",
         )),
         _ => Ok(()),
-    }
-}
-
-fn choose_task(
-    env: &Environment,
-    request: &RunRequest,
-    top: &Path,
-    issue: Option<&issue::Issue>,
-) -> Result<task::ChosenTask, AppError> {
-    let ticket = request.ticket.clone().or_else(|| issue.map(|issue| issue.number.to_string()));
-    let choose =
-        |folder: &Path, named: Option<&Path>| task::choose(env, folder, top, named, ticket.as_deref());
-    match &request.task {
-        TaskInput::Found => choose(&request.folder, None),
-        TaskInput::File(file) => choose(&request.folder, Some(file)),
-        TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
-        TaskInput::Text(text) => choose(top, Some(&task::keep_text(top, text)?)),
-        TaskInput::Value(task) => Ok(task::plain((**task).clone())),
     }
 }
 
@@ -228,17 +230,14 @@ pub(crate) fn start(
     let begun = || -> Result<ReadyRun, AppError> {
         home.record(&spec.run_id).create()?;
         locks::lead(home, &spec.run_id, &lock);
+        record_trust::write(home, &spec.run_id, &plan.allowed)?;
         placement_request.keep(env, home, &spec.run_id)?;
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
         let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
-        report.notice(&Notice::Starting {
-            spec: &spec,
-            ignored_keys: &plan.ignored_keys,
-            unpriced: &plan.unpriced,
-        });
+        report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;

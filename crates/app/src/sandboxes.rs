@@ -110,7 +110,7 @@ pub fn of_run(
         keep: config.keep.unwrap_or(false),
         hourly: config.hourly_usd,
         variables: Arc::new(move |argv| {
-            let own = presets::preset_of(argv).and_then(|name| keys.get(name));
+            let own = argv.first().and_then(|program| keys.get(program));
             let names: BTreeSet<&String> = own.into_iter().flatten().chain(&pass).collect();
             let found = names.into_iter().filter_map(|name| Some((name.clone(), vars.get(name)?)));
             found.filter(|(name, value)| !is_engine_secret(name, value)).collect()
@@ -137,15 +137,21 @@ pub fn of_run(
 fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<String>>) -> Logins {
     let here = matches!(provider, ProviderName::Docker | ProviderName::Sbx);
     let vars = env.vars().clone();
-    let has_key = move |name: &str| {
+    let has_key = move |keys: &[String]| {
         let secret = |key: &&String| is_secret_name(key);
-        keys.get(name).into_iter().flatten().filter(secret).any(|key| vars.get_os(key).is_some())
+        keys.iter().filter(secret).any(|key| vars.get_os(key).is_some())
     };
     Logins {
         home: env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default(),
-        files: Arc::new(move |argv| match presets::preset_of(argv) {
-            Some(name) if here || !has_key(name) => ralph_sandbox::isolation::auth_files(name),
-            _ => Vec::new(),
+        // Only what is started exactly as the agent is: another program of the same name gets none.
+        files: Arc::new(move |argv| {
+            let own = argv.first().and_then(|program| keys.get(program));
+            match (own, presets::preset_of(argv)) {
+                (Some(keys), Some(name)) if here || !has_key(keys) => {
+                    ralph_sandbox::isolation::auth_files(name)
+                }
+                _ => Vec::new(),
+            }
         }),
     }
 }

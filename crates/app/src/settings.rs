@@ -1,10 +1,13 @@
 //! The configuration of a run: the user's own file, the repo's, then flags; agents found on this machine where nobody
-//! named any. Bad files are refused with their line.
+//! named any. Bad files are refused with their line. What a repo's file asks for and the user has not allowed is left out.
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::programs::Programs;
+use crate::screen::{Screen, source_of};
+use crate::trust::Ask;
 use ralph_agents::presets;
-use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig};
+use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig, ProviderName};
 use ralph_domain::id::Digest;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
@@ -20,8 +23,10 @@ pub struct LoadedSettings {
     pub user_isolation: Option<Isolation>,
     /// Isolation as the repo's file says.
     pub repo_isolation: Option<Isolation>,
-    /// What the repo's file would open, and only the user's own file or a flag can.
-    pub ignored_keys: Vec<String>,
+    /// The user's own file alone.
+    pub user: ConfigFile,
+    /// What the repo's file asks for, whether it is allowed or not.
+    pub asks: Vec<Ask>,
 }
 
 /// Reads both files.
@@ -43,46 +48,40 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")
         .hint("move `notify` to your own `~/.config/ralph/config.json`, or give `--notify`"));
     }
-    let ignored_keys = without_own_words(&mut repo, &user);
+    let asks = screened(env, top, &user, &source_of(top, &repo_path), &mut repo);
     Ok(LoadedSettings {
-        ignored_keys,
+        asks,
         user_isolation: user.isolation,
         repo_isolation: repo.isolation,
-        file: user.overlaid(repo),
+        file: user.clone().overlaid(repo),
+        user,
         repo_digest,
     })
+}
+
+/// Takes out of a repo's file or task what is not allowed. Returns everything that it asks for.
+pub fn screened(
+    env: &Environment,
+    top: &Path,
+    user: &ConfigFile,
+    source: &str,
+    file: &mut ConfigFile,
+) -> Vec<Ask> {
+    let named = || ProviderName::parse(&env.vars().filled("RALPH_DEFAULT_PROVIDER")?).ok();
+    let provider = user.sandbox.as_ref().and_then(|own| own.provider).or_else(named);
+    let (programs, grants) = (programs(env, top), env.grants(top));
+    Screen { source, user, provider, programs: &programs, grants: &grants }.config(file)
+}
+
+/// Where the programs of agents of the repo at `top` are found.
+pub fn programs(env: &Environment, top: &Path) -> Programs {
+    Programs::new(top, &env.path())
 }
 
 /// Who is to be told, as the user's own file says; `None` where it says nothing.
 pub fn user_notify(env: &Environment) -> Result<Option<Vec<NotifyConfig>>, AppError> {
     let Some(path) = env.user_config() else { return Ok(None) };
     Ok(read(&path)?.and_then(|(_, file)| file.notify))
-}
-
-/// Takes out of a repo's file what would open the sandbox: hosts, variables, volumes. Returns what the user's own does not say.
-fn without_own_words(repo: &mut ConfigFile, user: &ConfigFile) -> Vec<String> {
-    let mut ignored_keys = Vec::new();
-    let lists = [
-        ("allowed_hosts", repo.allowed_hosts.take(), &user.allowed_hosts),
-        ("pass_env", repo.pass_env.take(), &user.pass_env),
-    ];
-    for (key, asked, own) in lists {
-        let own: &[String] = own.as_deref().unwrap_or_default();
-        ignored_keys.extend(
-            asked
-                .into_iter()
-                .flatten()
-                .filter(|word| !own.contains(word))
-                .map(|word| format!("`{key}`: {word}")),
-        );
-    }
-    if let Some(sandbox) = &mut repo.sandbox {
-        let own = user.sandbox.as_ref().map(|own| &own.volumes);
-        let asked = std::mem::take(&mut sandbox.volumes).into_iter();
-        let new = asked.filter(|(name, _)| own.is_none_or(|own| !own.contains_key(name)));
-        ignored_keys.extend(new.map(|(name, _)| format!("`sandbox.volumes`: {name}")));
-    }
-    ignored_keys
 }
 
 fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, AppError> {
@@ -106,7 +105,8 @@ fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, AppError> {
     }
 }
 
-/// The agents that are installed, as presets, in their usual order.
-pub fn detected_agents(env: &Environment) -> Vec<AgentConfig> {
-    presets::detect(&env.path()).into_iter().filter_map(|(name, _)| presets::preset(name)).collect()
+/// The agents that are installed, as presets, in their usual order: those outside the repo at `top`; where there are none, those
+/// that it brings along.
+pub fn detected_agents(env: &Environment, top: &Path) -> Vec<AgentConfig> {
+    programs(env, top).installed().into_iter().filter_map(presets::preset).collect()
 }

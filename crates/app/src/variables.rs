@@ -27,6 +27,8 @@ pub struct Variable {
     pub secret: bool,
     /// Whether the `.env` of a repo may set it. Others stay out: a repo must not choose `PATH` or `LD_PRELOAD` for its user.
     pub dotenv: bool,
+    /// Whether it says where something is sent: of a `.env` it counts only once the user has allowed it.
+    pub address: bool,
 }
 
 const fn variable(
@@ -35,7 +37,7 @@ const fn variable(
     usage: VariableUse,
     purpose: &'static str,
 ) -> Variable {
-    Variable { name, by, usage, purpose, secret: false, dotenv: false }
+    Variable { name, by, usage, purpose, secret: false, dotenv: false, address: false }
 }
 
 impl Variable {
@@ -44,6 +46,9 @@ impl Variable {
     }
     const fn dotenv(self) -> Self {
         Self { dotenv: true, ..self }
+    }
+    const fn address(self) -> Self {
+        Self { dotenv: true, address: true, ..self }
     }
 }
 
@@ -70,6 +75,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("RALPH_DEFAULT_MODEL_PROFILE", "app", VariableUse::Read, "the default model profile").dotenv(),
     variable("RALPH_FALLBACK_MODEL_PROFILE", "app", VariableUse::Read, "the profile that takes over when the default one cannot").dotenv(),
     variable("RALPH_DB_URL", "app", VariableUse::Read, "the database of the dashboard").secret().dotenv(),
+    variable("RALPH_TRUST", "app", VariableUse::Read, "for CI: allows what a repo asks for, where it is exactly the set of this name (`ralph trust --json` prints it)"),
     variable("RALPH_FAULT", "cli", VariableUse::Read, "tests: die at a named boundary"),
     variable("RALPH_TRACE", "cli", VariableUse::Read, "tests: a file that gets the time of every boundary"),
     variable("HTTP_PROXY", "http", VariableUse::Read, "the proxy for `http://` addresses; sandboxed commands are told their own, which is their only way into the network"),
@@ -89,10 +95,10 @@ pub const VARIABLES: &[Variable] = &[
     variable("GITHUB_GRAPHQL_URL", "forge", VariableUse::Read, "its GraphQL API"),
     variable("GITHUB_SERVER_URL", "forge", VariableUse::Read, "its address"),
     variable("GH_HOST", "forge", VariableUse::Read, "a host that is GitHub Enterprise"),
-    variable("SLACK_WEBHOOK_URL", "notify", VariableUse::Read, "the webhook for notifications; one of a tracked `.env` does not count").secret().dotenv(),
+    variable("SLACK_WEBHOOK_URL", "notify", VariableUse::Read, "the webhook for notifications").secret().address(),
     variable("DAYTONA_API_KEY", "providers", VariableUse::Read, "the key for Daytona").secret().dotenv(),
-    variable("DAYTONA_API_URL", "providers", VariableUse::Read, "its API").dotenv(),
-    variable("DAYTONA_SERVER_URL", "providers", VariableUse::Read, "the same, under its older name").dotenv(),
+    variable("DAYTONA_API_URL", "providers", VariableUse::Read, "its API").address(),
+    variable("DAYTONA_SERVER_URL", "providers", VariableUse::Read, "the same, under its older name").address(),
     variable("DAYTONA_ORGANIZATION_ID", "providers", VariableUse::Read, "the organization"),
     variable("DAYTONA_TARGET", "providers", VariableUse::Read, "the region"),
     variable("E2B_API_KEY", "providers", VariableUse::Read, "the key for E2B").secret().dotenv(),
@@ -108,34 +114,34 @@ pub const VARIABLES: &[Variable] = &[
     variable("DOCKER_TLS_VERIFY", "sandbox", VariableUse::Read, "the engine at a `tcp://` address is spoken to over TLS"),
     variable("DOCKER_CERT_PATH", "sandbox", VariableUse::Read, "the folder with its `ca.pem` and our `cert.pem` and `key.pem`; `~/.docker` without it"),
     variable("ANTHROPIC_API_KEY", "agents", VariableUse::Read, "the key for models of Anthropic").secret().dotenv(),
-    variable("ANTHROPIC_API_BASE", "agents", VariableUse::Read, "another server for them"),
-    variable("ANTHROPIC_BASE_URL", "agents", VariableUse::Read, "another server for them"),
+    variable("ANTHROPIC_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
+    variable("ANTHROPIC_BASE_URL", "agents", VariableUse::Read, "another server for them").address(),
     variable("OPENAI_API_KEY", "agents", VariableUse::Read, "the key for models of OpenAI").secret().dotenv(),
-    variable("OPENAI_API_BASE", "agents", VariableUse::Read, "another server for them"),
-    variable("OPENAI_BASE_URL", "agents", VariableUse::Read, "another server for them"),
+    variable("OPENAI_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
+    variable("OPENAI_BASE_URL", "agents", VariableUse::Read, "another server for them").address(),
     variable("GEMINI_API_KEY", "agents", VariableUse::Read, "the key for models of Gemini").secret().dotenv(),
-    variable("GEMINI_API_BASE", "agents", VariableUse::Read, "another server for them"),
-    variable("GOOGLE_GEMINI_BASE_URL", "agents", VariableUse::Read, "another server for them"),
+    variable("GEMINI_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
+    variable("GOOGLE_GEMINI_BASE_URL", "agents", VariableUse::Read, "another server for them").address(),
     variable("ZAI_API_KEY", "agents", VariableUse::Read, "the key for models of Z.AI").secret().dotenv(),
-    variable("ZAI_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("ZAI_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("OPENROUTER_API_KEY", "agents", VariableUse::Read, "the key for models of OpenRouter").secret().dotenv(),
-    variable("OPENROUTER_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("OPENROUTER_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("DEEPSEEK_API_KEY", "agents", VariableUse::Read, "the key for models of DeepSeek").secret().dotenv(),
-    variable("DEEPSEEK_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("DEEPSEEK_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("MOONSHOT_API_KEY", "agents", VariableUse::Read, "the key for models of Moonshot").secret().dotenv(),
-    variable("MOONSHOT_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("MOONSHOT_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("DASHSCOPE_API_KEY", "agents", VariableUse::Read, "the key for models of DashScope").secret().dotenv(),
-    variable("DASHSCOPE_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("DASHSCOPE_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("GROQ_API_KEY", "agents", VariableUse::Read, "the key for models of Groq").secret().dotenv(),
-    variable("GROQ_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("GROQ_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("MISTRAL_API_KEY", "agents", VariableUse::Read, "the key for models of Mistral").secret().dotenv(),
-    variable("MISTRAL_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("MISTRAL_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("XAI_API_KEY", "agents", VariableUse::Read, "the key for models of xAI").secret().dotenv(),
-    variable("XAI_API_BASE", "agents", VariableUse::Read, "another server for them"),
+    variable("XAI_API_BASE", "agents", VariableUse::Read, "another server for them").address(),
     variable("GOOGLE_API_KEY", "agents", VariableUse::Read, "the same as `GEMINI_API_KEY`").secret().dotenv(),
     variable("LITELLM_PROXY_API_KEY", "agents", VariableUse::Read, "the key for a LiteLLM proxy").secret().dotenv(),
-    variable("LITELLM_PROXY_API_BASE", "agents", VariableUse::Read, "its address"),
-    variable("OLLAMA_API_BASE", "agents", VariableUse::Read, "the address of Ollama"),
+    variable("LITELLM_PROXY_API_BASE", "agents", VariableUse::Read, "its address").address(),
+    variable("OLLAMA_API_BASE", "agents", VariableUse::Read, "the address of Ollama").address(),
     variable("ANTHROPIC_AUTH_TOKEN", "agents, sandbox", VariableUse::Read, "a bearer token for Anthropic").secret(),
     variable("ANTHROPIC_MODEL", "sandbox", VariableUse::Inherited, "the model of `claude`; goes to that program alone in a sandbox"),
     variable("CLAUDE_CODE_OAUTH_TOKEN", "sandbox", VariableUse::Inherited, "a login of `claude`; goes to that program alone in a sandbox").secret(),
@@ -250,9 +256,9 @@ pub fn is_known(name: &str) -> bool {
     })
 }
 
-/// Whether the `.env` of a repo may set this one.
-pub fn is_of_dotenv(name: &str) -> bool {
-    VARIABLES.iter().any(|known| known.dotenv && known.name == name)
+/// A variable that the `.env` of a repo may set.
+pub fn of_dotenv(name: &str) -> Option<&'static Variable> {
+    VARIABLES.iter().find(|known| known.dotenv && known.name == name)
 }
 
 /// The list as a page of the documentation.
@@ -261,8 +267,9 @@ pub fn markdown() -> String {
         "<!-- Made by scripts/generate from crates/app/src/variables.rs. Edit that list, not this file. -->\n\n\
          # Environment variables\n\n\
          Every variable that `ralph` knows. They are read once, when it starts; a `.env` at the top of the repo completes them \
-         for one run, for the names marked below, and never overrides what is set. Values of secrets stand in no log, event or \
-         prompt.\n",
+         for one run, for the names marked below, and never overrides what is set. One that says where something is sent \
+         (marked `trust`) counts from a `.env` only once you have allowed it (`ralph trust`); so does a key of a `.env` that git \
+         tracks. Values of secrets stand in no log, event or prompt.\n",
     );
     let sections = [
         (VariableUse::Read, "Read", "read by"),
@@ -276,7 +283,8 @@ pub fn markdown() -> String {
         for known in VARIABLES.iter().filter(|known| known.usage == usage) {
             let mark = |yes: bool| if yes { "yes" } else { "" };
             let Variable { name, purpose, by, .. } = known;
-            let (secret, dotenv) = (mark(known.secret), mark(known.dotenv));
+            let (secret, dotenv) =
+                (mark(known.secret), if known.address { "trust" } else { mark(known.dotenv) });
             page.push_str(&format!("| `{name}` | {purpose} | {by} | {secret} | {dotenv} |\n"));
         }
     }

@@ -3,12 +3,15 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::{handover, isolation, model_access, models, sandboxes};
-use ralph_agents::{ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ScriptedAgent, ToolsAgent};
+use crate::{handover, isolation, model_access, models, sandboxes, settings};
+use ralph_agents::{
+    ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
+    ToolsAgent, presets,
+};
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::DriverParts;
 use ralph_core::{CancelFlag, Helpers, Refusals, WriterOptions};
-use ralph_domain::config::{AgentKind, Expect};
+use ralph_domain::config::{AgentConfig, AgentKind, Expect};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::{Agent, Sandbox, Workspace};
@@ -194,7 +197,13 @@ fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     for config in &spec.settings.agents {
         match config.kind {
-            AgentKind::Cli => agents.push(Box::new(CliAgent::new(config.clone()))),
+            AgentKind::Cli => {
+                let agent = CliAgent::new(config.clone());
+                agents.push(Box::new(match program_of(env, spec, config) {
+                    Some(program) => agent.with_program(program),
+                    None => agent,
+                }));
+            }
             AgentKind::Actions => agents.push(Box::new(
                 ActionsAgent::new(
                     config.clone(),
@@ -230,6 +239,32 @@ fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec
         }
     }
     Ok(agents)
+}
+
+/// Where a known agent's program is, looked up at each start: outside the repo, or as the user has allowed it. What runs
+/// elsewhere is found there.
+fn program_of(env: &Environment, spec: &RunSpec, config: &AgentConfig) -> Option<ProgramSource> {
+    let name = presets::preset_of(&config.command_argv)?;
+    if spec.settings.sandbox.provider().is_elsewhere() {
+        return None;
+    }
+    let (programs, grants) = (settings::programs(env, &spec.origin), env.grants(&spec.origin));
+    let (argv, workspace) = (config.command_argv.clone(), spec.workspace.clone());
+    Some(ProgramSource::new(move || {
+        let found =
+            programs.known(&argv).ok_or_else(|| format!("the program `{name}` is not there any more"))?;
+        let inside = || found.path.canonicalize().is_ok_and(|real| real.starts_with(&workspace));
+        match &found.ask {
+            Some(ask) if !grants.allow(ask) => Err(format!(
+                "{} is not what you have allowed to be started as `{name}`: `ralph trust` shows it",
+                found.path.display()
+            )),
+            None if inside() => Err(format!("`{}` is a file of the agent's own", found.path.display())),
+            _ => {
+                Ok(ProgramPlace { program: found.path.display().to_string(), path: programs.guarded_path() })
+            }
+        }
+    }))
 }
 
 /// The file that this run waits for as the sign of the end, where it does.

@@ -20,6 +20,15 @@ const OTHERS: &[&str] = &[
     "RATE_LIMITED",
     "REVERT_HEAD",
     "SCREAMING_SNAKE_CASE",
+    // What known agents read themselves, from a repo's files.
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "CLAUDE_CODE_DISABLE",
+    "CLAUDE_CODE_MAX",
+    "GEMINI_MODEL",
+    "GOOGLE_VERTEX_BASE_URL",
+    "MAX_THINKING_TOKENS",
+    "OPENCODE_DISABLE",
     // Names by which secrets are known, whoever set them.
     "API_KEY",
     "DATABASE_URL",

@@ -100,6 +100,8 @@ pub enum Command {
     BugReport(command::bug_report::BugReportArgs),
     /// Test the sandbox of this machine, list and remove sandboxes.
     Sandbox(command::sandbox::SandboxArgs),
+    /// Show what this repo asks for that only you can allow, and allow it.
+    Trust(command::trust::TrustArgs),
     /// Try each agent with one tiny question.
     Probe(command::probe::ProbeArgs),
     /// List the model profiles, or try one.

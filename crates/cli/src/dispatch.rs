@@ -3,7 +3,7 @@
 use crate::args::{Cli, Command};
 use crate::command::{
     archive, attach, bug_report, completions, control, convert, demo, deploy, diagnose, doctor, home, init,
-    lint, list, logs, man, models, notify, probe, restore, resume, run, sandbox, schema, show, status,
+    lint, list, logs, man, models, notify, probe, restore, resume, run, sandbox, schema, show, status, trust,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -45,6 +45,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Schema(args) => schema::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, app, &folder, out),
         Command::BugReport(args) => bug_report::run(args, app, &folder, out),
+        Command::Trust(args) => trust::run(args, app, &folder, out),
         Command::Probe(args) => probe::run(args, app, &folder, out),
         Command::Models(args) => models::run(args, app, &folder, out),
         Command::Notify(args) => notify::run(args, app, &folder, out),

@@ -1,5 +1,6 @@
 //! Driving a run in the foreground: what `run`, `resume`, `cancel` and `demo` have in common.
 
+use crate::consent;
 use crate::error::CommandError;
 use crate::log;
 use crate::output::Out;
@@ -12,6 +13,7 @@ use std::path::Path;
 
 /// Starts a run and drives it to its end.
 pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
+    consent::settle(request, app, out)?;
     let presenter = Presenter::new(app, out);
     let plan = app.prepare(request, &presenter)?;
     let begun = app.start(plan, signals::install(), &presenter)?;

@@ -6,6 +6,8 @@
 
 mod args;
 mod command;
+mod confirm;
+mod consent;
 mod dispatch;
 mod drive;
 mod error;

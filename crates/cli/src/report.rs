@@ -53,7 +53,7 @@ impl Reporter for Presenter<'_> {
                 folder.display(),
                 count(*iterations as usize, "iteration")
             )),
-            Notice::Starting { spec, ignored_keys, unpriced } => announce(spec, ignored_keys, unpriced, out),
+            Notice::Starting { spec, unpriced } => announce(spec, unpriced, out),
             Notice::LeftOut(left) => print_left_out(left, out),
         }
     }
@@ -64,13 +64,7 @@ impl Reporter for Presenter<'_> {
 }
 
 /// What a person must know before money is spent.
-fn announce(spec: &RunSpec, ignored_keys: &[String], unpriced: &[AgentName], out: &Out) {
-    for word in ignored_keys {
-        out.say(format!(
-            "{} the repo's config asks for {word}, which only your own config or a flag can give",
-            out.err(Tone::Attention, "note:")
-        ));
-    }
+fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
     let provider = spec.settings.sandbox.provider();
     if provider.is_elsewhere() && (out.live || out.verbose) {
         out.say(format!("works in a sandbox of {}; the runs folder and git stay here", provider.as_str()));

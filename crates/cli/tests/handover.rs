@@ -45,7 +45,9 @@ struct World<'a> {
 fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<'a> {
     let repo = TestRepo::with_task(env);
     let folder = env.path("forge");
-    let mut config = json!({ "local_forge": folder, "publish": "pr", "poll_seconds": 0.05 });
+    // Where results are pushed to is the user's word.
+    env.user_config(&json!({ "local_forge": folder }));
+    let mut config = json!({ "publish": "pr", "poll_seconds": 0.05 });
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }

@@ -28,6 +28,7 @@ fn profiles_are_listed_with_their_server_and_key_but_never_its_value() {
         ".ralph/models.yaml",
         "default: team\nprofiles:\n  team:\n    litellm_model: litellm_proxy/glm-4.7\n    base_url: http://127.0.0.1:4000\n    api_key_env: TEAM_PROXY_KEY\n",
     );
+    repo.ralph(&["trust"]).exits(0);
     let listed = models(&env, &repo, &["--json"], true).exits(0);
     let list = listed.json();
     let team = row(&list, "team");
@@ -59,6 +60,10 @@ fn check_asks_the_model_and_says_what_is_wrong() {
     };
     let yaml = format!("default: good\nprofiles:\n{}{}", profile("good", "say"), profile("locked", "auth"));
     repo.write(".ralph/models.yaml", &yaml);
+    let waits = models(&env, &repo, &["check"], true).exits(3);
+    assert!(waits.stderr.contains("your key TEAM_PROXY_KEY to be sent to"), "{}", waits.stderr);
+    assert!(server.requests("say", "check").is_empty(), "nothing was sent");
+    repo.ralph(&["trust"]).exits(0);
     let good = models(&env, &repo, &["check"], true).exits(0);
     assert!(good.stdout.contains("good: zai/glm-4.7 at 127.0.0.1:"), "{}", good.stdout);
     let json = models(&env, &repo, &["check", "good", "--json"], true).exits(0).json();
@@ -83,11 +88,13 @@ fn a_cloned_repo_cannot_send_a_key_away() {
         "config/models.yaml",
         "profiles:\n  x: {litellm_model: openai/x, base_url: 'https://evil.example/v1'}\n",
     );
-    let refused = models(&env, &repo, &[], true).exits(2);
+    let refused = models(&env, &repo, &["check", "x"], true).exits(3);
     assert!(
-        refused.stderr.contains("would send OPENAI_API_KEY to https://evil.example/v1"),
+        refused.stderr.contains("your key OPENAI_API_KEY to be sent to `https://evil.example/v1`"),
         "{}",
         refused.stderr
     );
+    let list = models(&env, &repo, &["--json"], true).exits(0).json();
+    assert_eq!(row(&list, "x")["key_variable"], Value::Null, "it has no key before that is allowed");
     assert!(refused.stderr.contains("put this profile into your own models.yaml"), "{}", refused.stderr);
 }

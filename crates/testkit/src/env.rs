@@ -74,6 +74,12 @@ impl TestEnv {
         vars
     }
 
+    /// Writes the user's own configuration.
+    pub fn user_config(&self, value: &serde_json::Value) {
+        std::fs::create_dir_all(self.path("config/ralph")).expect("a folder");
+        std::fs::write(self.path("config/ralph/config.json"), value.to_string()).expect("a file");
+    }
+
     /// A command on this machine.
     pub fn command(&self, program: impl AsRef<Path>, folder: &Path) -> Command {
         let mut command = Command::new(program.as_ref());

@@ -14,7 +14,6 @@ mod stream;
 mod text;
 mod words;
 
-use self::command::CommandError;
 use self::ledger::Ledger;
 use self::parser::{Parser, ParserSink, ProcessClose};
 use jiff::{SignedDuration, Timestamp};
@@ -35,10 +34,37 @@ use std::time::{Duration, Instant};
 /// How long a CLI may wait in silence for a provider that refused it: codex would sleep out a `Retry-After` of an hour.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
+/// Where the program of an agent is, looked up at each start.
+#[derive(Clone)]
+pub struct ProgramSource(Arc<dyn Fn() -> Result<ProgramPlace, String> + Send + Sync>);
+
+/// The place of an agent's program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramPlace {
+    /// Its full path, which is what is started.
+    pub program: String,
+    /// The `PATH` that it is started with.
+    pub path: String,
+}
+
+impl ProgramSource {
+    /// Asks `look` at each start; its error says why the agent is not started.
+    pub fn new(look: impl Fn() -> Result<ProgramPlace, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look))
+    }
+}
+
+impl std::fmt::Debug for ProgramSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProgramSource")
+    }
+}
+
 /// An agent that is an installed command.
 #[derive(Debug, Clone)]
 pub struct CliAgent {
     config: AgentConfig,
+    program: Option<ProgramSource>,
     as_root: bool,
     silence_limit: Duration,
     ledger: Arc<Ledger>,
@@ -48,11 +74,18 @@ impl CliAgent {
     /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
     pub fn new(config: AgentConfig) -> Self {
         let as_root = nix::unistd::Uid::effective().is_root();
-        Self { config, as_root, silence_limit: SILENCE_LIMIT, ledger: Arc::default() }
+        Self { config, program: None, as_root, silence_limit: SILENCE_LIMIT, ledger: Arc::default() }
     }
     /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
         self.as_root = as_root;
+        self
+    }
+
+    /// Starts the program that this source finds, instead of looking for its name in the sandbox: an agent that is given keys
+    /// is started by its place.
+    pub fn with_program(mut self, program: ProgramSource) -> Self {
+        self.program = Some(program);
         self
     }
 
@@ -85,8 +118,18 @@ impl CliAgent {
     ) -> Result<SessionReport, SandboxError> {
         let mut exec = match command::build(request, self.as_root) {
             Ok(exec) => exec,
-            Err(error) => return Ok(not_started(&error)),
+            Err(error) => return Ok(not_started(&error.to_string())),
         };
+        if let Some(source) = &self.program {
+            let place = match (source.0)() {
+                Ok(place) => place,
+                Err(reason) => return Ok(not_started(&reason)),
+            };
+            exec.argv[0] = place.program;
+            if !exec.env.iter().any(|(name, _)| name == "PATH") {
+                exec.env.push(("PATH".to_owned(), place.path));
+            }
+        }
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
         pump.silence_limit = self.silence_limit;
@@ -154,8 +197,8 @@ fn later(start: Timestamp, length: Duration) -> Timestamp {
     SignedDuration::try_from(length).ok().and_then(|length| start.checked_add(length).ok()).unwrap_or(start)
 }
 
-fn not_started(error: &CommandError) -> SessionReport {
-    let reason = error.to_string();
+fn not_started(reason: &str) -> SessionReport {
+    let reason = reason.to_owned();
     SessionReport {
         response: json!({ "format": "none", "error": reason }),
         end: SessionEnd::Failed { reason },

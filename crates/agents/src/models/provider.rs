@@ -242,41 +242,6 @@ impl Route {
     }
 }
 
-/// Beginnings of variables that hold secrets of other services.
-const SECRETS: &[&str] = &[
-    "AWS_",
-    "AZURE_",
-    "GOOGLE_",
-    "GITHUB_",
-    "GH_",
-    "GITLAB_",
-    "NPM_",
-    "CARGO_",
-    "DAYTONA_",
-    "E2B_",
-    "VERCEL_",
-    "SLACK_",
-    "HF_",
-    "HUGGING",
-    "CLAUDE_",
-    "CODEX_",
-    "RALPH_",
-    "DOCKER_",
-    "DATABASE_",
-    "SSH_",
-    "COHERE_",
-    "TOGETHER",
-    "FIREWORKS_",
-    "PERPLEXITY",
-    "REPLICATE_",
-];
-
-/// Whether a variable is known to hold a key of a provider or another service, which a repo must not send elsewhere.
-pub fn is_well_known_key(name: &str) -> bool {
-    PROVIDERS.iter().any(|p| p.key_vars.contains(&name))
-        || SECRETS.iter().any(|start| name.starts_with(start))
-}
-
 fn provider_of(profile: &Profile) -> Result<(&'static Provider, String), ModelError> {
     let named = profile.litellm_model.trim();
     let by_name = |name: &str| PROVIDERS.iter().find(|p| p.name == name);
@@ -446,7 +411,5 @@ mod tests {
         assert!(at("openai/x", "http://[::1]:4000").is_loopback());
         assert!(at("openai/x", "http://127.0.0.5:4000").is_loopback());
         assert!(!at("openai/x", "http://127.0.0.1.evil.example").is_loopback());
-        assert!(is_well_known_key("OPENAI_API_KEY") && is_well_known_key("AWS_SECRET_ACCESS_KEY"));
-        assert!(!is_well_known_key("TEAM_PROXY_KEY"));
     }
 }

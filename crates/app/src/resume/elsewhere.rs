@@ -3,17 +3,20 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::{find, handover, isolation, model_access, models, settings, wiring};
+use crate::screen::{Screen, fetched_agent};
+use crate::trust::Grants;
+use crate::{find, handover, isolation, model_access, models, record_trust, settings, wiring};
 use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
-use ralph_domain::config::Isolation;
+use ralph_domain::config::{AgentConfig, ConfigFile, Handover, Isolation};
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, place};
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::{artifacts, registry};
+use ralph_journal::registry;
+use ralph_safe_fs::SafeDir;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,7 +63,6 @@ pub fn fetch_run(
     })?;
     repo.exclude_ralph_dir()?;
     let files = ralph_git::read_files(&repo, &fetched, STATE_MAX)?;
-    let dir = RalphDir::of(&repo.top);
     let events = format!("runs/{run}/events.jsonl");
     let theirs = files.iter().find(|(name, _)| *name == events).map_or(0, |(_, bytes)| bytes.len());
     let ours = registry::find(&home, &run).map(|entry| entry.run_dir().events());
@@ -69,30 +71,69 @@ pub fn fetch_run(
         report.notice(&Notice::HasItAlready);
         return Ok(());
     }
-    let (record, own) = (home.record(&run), format!("runs/{run}/"));
-    record.create()?;
-    for (name, bytes) in &files {
-        // The record of the run lies apart; what else there is belongs to its folder.
-        let path = match name.strip_prefix(&own) {
-            Some(inside) => record.path().join(inside),
-            None => dir.path().join(name),
-        };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|e| {
-                AppError::environment(format!("cannot make the folder `{}`: {e}", folder.display()))
-            })?;
-        }
-        artifacts::write_atomic(&path, bytes)?;
-    }
+    bring_files(&home, &run, &repo, &files)?;
     // A sealed copy of an earlier visit is shorter; the state that was pushed is the longer story.
     for old in [home.seal(&run), home.seal(&run).with_extension("spec.json")] {
         let _ = std::fs::remove_file(old);
     }
-    let spec = settle_in(env, &home, &run, &repo, (&remote, from), isolation)?;
+    let here = here.map(|repo| repo.top);
+    let spec = settle_in(env, &home, &run, &repo, (&remote, from), (isolation, here.as_deref()))?;
+    // What its branch brings along may stand where the run's own folder is.
+    refuse_odd_folder(&repo.top)?;
     wiring::register(&home, &spec)?;
     let iterations = relocate::read(&wiring::places(&home, &run)).map_or(0, |state| state.iterations.count);
     report.notice(&Notice::Brought { run: &run, folder: &spec.workspace, iterations });
     Ok(())
+}
+
+/// Writes the fetched files: the record of the run apart, what else there is into its folder. They come from a remote, so they go
+/// through no link, and nothing of them says where the run works or what was allowed to it.
+fn bring_files(
+    home: &StateHome,
+    run: &RunId,
+    repo: &Repo,
+    files: &[(String, Vec<u8>)],
+) -> Result<(), AppError> {
+    let record = home.record(run);
+    record.create()?;
+    refuse_odd_folder(&repo.top)?;
+    let failed = |name: &str, e: std::io::Error| {
+        AppError::environment(format!("the file `{name}` of the state of run {run} cannot be written: {e}"))
+            .hint("what stands in its place is no plain file or folder: the state or the branch of the run is not in order")
+    };
+    let open = |path: &Path| SafeDir::open(path).map_err(|e| failed(".", e));
+    let (top, own) = (open(&repo.top)?, format!("runs/{run}/"));
+    let dir = top.create_folder(".ralph").map_err(|e| failed(".ralph", e))?;
+    let record = open(record.path())?;
+    for (name, bytes) in files {
+        match name.strip_prefix(&own) {
+            Some(inside) if is_of_this_machine(inside) => {}
+            Some(inside) => record.write(inside, bytes).map_err(|e| failed(name, e))?,
+            // Settings are the word of whoever writes them here.
+            None if ["config.json", "models.yaml"].contains(&name.as_str()) => {}
+            None => dir.write(name, bytes).map_err(|e| failed(name, e))?,
+        }
+    }
+    // Nothing of the repo's is allowed by what was fetched.
+    record_trust::write(home, run, &[])
+}
+
+/// Files of a record that hold only where they were written.
+fn is_of_this_machine(inside: &str) -> bool {
+    let first = inside.split('/').next().unwrap_or_default();
+    ["place.json", record_trust::FILE, "lock", "wake", "git", "copy-git"].contains(&first)
+}
+
+/// Refuses a `.ralph` in the fetched branch that is no folder: it would lead what the run writes elsewhere.
+fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
+    match std::fs::symlink_metadata(RalphDir::of(top).path()) {
+        Ok(meta) if !meta.is_dir() => Err(AppError::usage(format!(
+            "the branch of the run brings `.ralph` along as something that is no folder: `{}`",
+            top.display()
+        ))
+        .hint("remove it from that branch; the run keeps its files there and follows no link")),
+        _ => Ok(()),
+    }
 }
 
 /// The remote that is meant: a name of this repo's, or an address; with the token of its code host.
@@ -120,10 +161,21 @@ fn settle_in(
     run: &RunId,
     repo: &Repo,
     (remote, from): (&GitRemote, &str),
-    isolation: Option<Isolation>,
+    (isolation, here): (Option<Isolation>, Option<&Path>),
 ) -> Result<RunSpec, AppError> {
     let places = wiring::places(home, run);
     let state = relocate::read(&places)?;
+    if state.spec.run_id != *run {
+        return Err(AppError::usage(format!("the state of run {run} is that of run {}", state.spec.run_id)));
+    }
+    // What people said counts where it was journalled; further words would be anybody's.
+    let inbox = places.dir.inbox();
+    if let Ok(file) = std::fs::OpenOptions::new().write(true).open(&inbox)
+        && file.metadata().is_ok_and(|meta| meta.len() > state.people.inbox)
+    {
+        file.set_len(state.people.inbox)
+            .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", inbox.display())))?;
+    }
     if let Some(end) = &state.result.finished {
         return Err(AppError::usage(format!("run {run} is over: {}", end.summary)));
     }
@@ -131,17 +183,13 @@ fn settle_in(
         return Err(AppError::usage(format!("run {run} had not begun when it pushed its state")));
     };
     let mut spec = state.spec.clone();
-    let same_repo = find_origin(env, &spec, remote);
+    let same_repo = here.filter(|here| is_origin(env, here, &spec, remote)).map(Path::to_owned);
     spec.workspace = repo.top.clone();
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
     spec.place = WorkspaceKind::Clone { from: remote.url.clone(), sparse: Vec::new() };
     spec.config_digest = None;
     in_own_words(env, &mut spec, isolation)?;
-    if spec.settings.handover.local_forge.is_some() {
-        // The folder that it was fetched from stands in for the code host, wherever that was before.
-        spec.settings.handover.local_forge = remote.url.strip_suffix("/repo.git").map(str::to_owned);
-    }
-    spec.branch = spec.branch.or_else(|| spec.settings.handover.branch.clone());
+    settle_push(repo, &mut spec, remote)?;
     let mut workspace =
         GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
@@ -150,20 +198,56 @@ fn settle_in(
     Ok(spec)
 }
 
-/// What a run was frozen with comes from the remote, like a repo's files. What opens the sandbox or says where keys go is this
-/// machine's user's to say.
+/// Where the run pushes to: where it was fetched from, which the user named; never onto the branch that others start from.
+fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<(), AppError> {
+    let handover = &mut spec.settings.handover;
+    if handover.local_forge.is_some() {
+        // The folder that it was fetched from stands in for the code host, wherever that was before.
+        handover.local_forge = remote.url.strip_suffix("/repo.git").map(str::to_owned);
+    }
+    spec.branch = spec.branch.take().or_else(|| handover.branch.clone());
+    let head = repo.git().call(["symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"]).run();
+    let main = head.ok().map(|head| head.text().trim_start_matches("origin/").to_owned());
+    let base = handover.pr.base.clone();
+    let taken = |branch: &Option<String>| branch.is_some() && (*branch == main || *branch == base);
+    if handover.pushes() && (taken(&handover.branch) || taken(&spec.branch)) {
+        return Err(AppError::needs_person(format!(
+            "the fetched run would push onto the branch `{}`",
+            handover.branch.as_deref().or(spec.branch.as_deref()).unwrap_or_default()
+        ))
+        .cause("a state from a remote does not choose that; a run has a branch of its own")
+        .hint("look at the state with `git fetch`, then start a run of your own"));
+    }
+    Ok(())
+}
+
+/// What a run was frozen with comes from the remote, like a repo's files. What opens the sandbox, says where keys go or what is
+/// pushed where is this machine's user's to say.
 fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolation>) -> Result<(), AppError> {
     let loaded = settings::load(env, &spec.origin)?;
     let wanted = isolation.or(loaded.user_isolation).unwrap_or_default();
     let own = loaded.file;
     let settings = &mut spec.settings;
+    let agents = std::mem::take(&mut settings.agents);
+    settings.agents = own_agents(env, &spec.origin, &own, agents);
+    if settings.agents.is_empty() {
+        return Err(AppError::environment("no agent of the fetched run can work here")
+            .hint("install one that it names, or define it in your own configuration"));
+    }
+    let user_sandbox = own.sandbox.clone().unwrap_or_default();
+    if let Some(provider) = user_sandbox.provider {
+        settings.sandbox.provider = Some(provider);
+    }
+    (settings.sandbox.image, settings.sandbox.snapshot) = (user_sandbox.image, user_sandbox.snapshot);
+    settings.sandbox.volumes = user_sandbox.volumes;
     settings.isolation = match settings.sandbox.provider().is_elsewhere() {
         true => Isolation::Auto,
         false => isolation::resolve(env, wanted)?,
     };
     settings.allowed_hosts = own.allowed_hosts.unwrap_or_default();
     settings.pass_env = own.pass_env.unwrap_or_default();
-    settings.sandbox.volumes = own.sandbox.map(|sandbox| sandbox.volumes).unwrap_or_default();
+    settings.handover.publish = own.publish.unwrap_or(settings.handover.publish);
+    settings.handover.remote = own.remote.unwrap_or_else(|| Handover::default().remote);
     let choice = ModelChoice {
         default_profile: settings.models.default.clone(),
         fallback_profile: settings.models.fallback.clone(),
@@ -172,11 +256,29 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     model_access::check(env, settings)
 }
 
-/// The user's own folder that the run was started from, where it is on this machine.
-fn find_origin(env: &Environment, spec: &RunSpec, remote: &GitRemote) -> Option<std::path::PathBuf> {
-    let repo = Repo::discover(env.vars(), &spec.origin).ok()?;
-    let url = handover::remote_url(&repo, &spec.settings.handover.remote)?;
-    (url == remote.url).then(|| spec.origin.clone())
+/// The agents of a fetched run, in the user's own words where the user has any: no address, variable or program of the remote's
+/// choice stands beside a key.
+fn own_agents(env: &Environment, top: &Path, own: &ConfigFile, agents: Vec<AgentConfig>) -> Vec<AgentConfig> {
+    let (programs, nothing) = (settings::programs(env, top), Grants::default());
+    let screen = Screen {
+        source: "the fetched state",
+        user: own,
+        provider: None,
+        programs: &programs,
+        grants: &nothing,
+    };
+    let ours =
+        |agent: &AgentConfig| own.agents.iter().flatten().find(|mine| mine.name == agent.name).cloned();
+    let agents =
+        agents.into_iter().filter_map(|agent| ours(&agent).or_else(|| fetched_agent(&screen, agent)));
+    agents.collect()
+}
+
+/// Whether the folder that the user stands in is the one that the run was started from: on this machine, with the same remote.
+fn is_origin(env: &Environment, here: &Path, spec: &RunSpec, remote: &GitRemote) -> bool {
+    let url = |repo: &Repo| handover::remote_url(repo, &spec.settings.handover.remote);
+    here == spec.origin
+        && Repo::discover(env.vars(), here).ok().and_then(|repo| url(&repo)).as_ref() == Some(&remote.url)
 }
 
 fn same(a: &Path, b: &Path) -> bool {

@@ -45,7 +45,7 @@ pub fn resolve(
     let wanted = &request.overrides;
     let mut file = loaded.file;
     if file.agents.as_ref().is_none_or(Vec::is_empty) {
-        let mut found = settings::detected_agents(env);
+        let mut found = settings::detected_agents(env, top);
         if found.is_empty() {
             found.extend(model_access::default_agent(env, models));
         }
@@ -111,38 +111,41 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
 
 fn check_settings(
     env: &Environment,
-    settings: &Settings,
+    frozen: &Settings,
     prices: &PriceTable,
     top: &Path,
 ) -> Result<(), AppError> {
-    if settings.agents.is_empty() {
+    if frozen.agents.is_empty() {
         return Err(AppError::environment(
             "no agent: none is configured, no agent CLI is installed, and the default model has no key",
         )
         .hint("three ways out: install a CLI (`npm install -g @anthropic-ai/claude-code`); set the key of a model (`ralph models` names it), which then works by JSON actions; or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`). `ralph demo` needs none of them"));
     }
-    for name in &settings.required_verifiers {
-        if !settings.verifiers.iter().any(|v| v.name == *name) {
+    for name in &frozen.required_verifiers {
+        if !frozen.verifiers.iter().any(|v| v.name == *name) {
             return Err(AppError::usage(format!(
                 "`required_verifiers` names `{name}`, but there is no such verifier"
             ))
             .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
         }
     }
-    if settings.required_verifiers.is_empty() {
+    if frozen.required_verifiers.is_empty() {
         return Err(AppError::usage("nothing checks the result: there is no required verifier")
             .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
     }
-    crate::isolation::check(settings)?;
-    if settings.sandbox.provider().is_elsewhere() {
+    crate::isolation::check(frozen)?;
+    if frozen.sandbox.provider().is_elsewhere() {
         // What is installed there is looked at once it is there.
-        model_access::check(env, settings)?;
-        return strict(settings, prices);
+        model_access::check(env, frozen)?;
+        return strict(frozen, prices);
     }
-    let path = env.path();
-    for agent in settings.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
+    let (path, programs) = (env.path(), settings::programs(env, top));
+    for agent in frozen.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
         let program = &agent.command_argv[0];
-        if !exists(program, &path, top) {
+        let known = presets::preset_of(&agent.command_argv).is_some();
+        let found =
+            if known { programs.known(&agent.command_argv).is_some() } else { exists(program, &path, top) };
+        if !found {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
             return Err(AppError::environment(format!(
                 "the command `{program}` of agent `{}` does not exist or cannot be run",
@@ -154,7 +157,7 @@ fn check_settings(
             )));
         }
     }
-    for verifier in &settings.verifiers {
+    for verifier in &frozen.verifiers {
         let Some(program) = verifier.command_argv.first() else { continue };
         if !exists(program, &path, top) {
             return Err(AppError::usage(format!(
@@ -164,8 +167,8 @@ fn check_settings(
             .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
         }
     }
-    model_access::check(env, settings)?;
-    strict(settings, prices)
+    model_access::check(env, frozen)?;
+    strict(frozen, prices)
 }
 
 fn strict(settings: &Settings, prices: &PriceTable) -> Result<(), AppError> {

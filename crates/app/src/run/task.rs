@@ -5,6 +5,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::lint::lint_task;
 use crate::repo_file;
+use crate::request::{RunRequest, TaskInput};
 use crate::task_source;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
@@ -27,6 +28,32 @@ pub struct ChosenTask {
     pub base: Option<String>,
     /// The model profiles that the task asks for.
     pub model: ModelChoice,
+}
+
+impl ChosenTask {
+    /// The file that it came from, where that is not the user's own words.
+    pub fn source(&self, request: &RunRequest) -> Option<&str> {
+        let own = matches!(request.task, TaskInput::Text(_) | TaskInput::Value(_));
+        (!own).then_some(self.task.source.as_str())
+    }
+}
+
+/// The task that a request means; `issue` is the one that was fetched for it.
+pub(super) fn of_request(
+    env: &Environment,
+    request: &RunRequest,
+    top: &Path,
+    issue: Option<&super::issue::Issue>,
+) -> Result<ChosenTask, AppError> {
+    let ticket = request.ticket.clone().or_else(|| issue.map(|issue| issue.number.to_string()));
+    let choose = |folder: &Path, named: Option<&Path>| choose(env, folder, top, named, ticket.as_deref());
+    match &request.task {
+        TaskInput::Found => choose(&request.folder, None),
+        TaskInput::File(file) => choose(&request.folder, Some(file)),
+        TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
+        TaskInput::Text(text) => choose(top, Some(&keep_text(top, text)?)),
+        TaskInput::Value(task) => Ok(plain((**task).clone())),
+    }
 }
 
 /// The task in `folder`: `named`, or the only one there.

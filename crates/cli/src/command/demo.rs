@@ -54,6 +54,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
             Isolation::None
         }
     };
+    app.asked(&RunRequest::in_folder(&dir))?.allow_file(".ralph/config.json")?;
     let request = RunRequest {
         isolation: Some(isolation),
         branch: Some("ralph/demo".into()),

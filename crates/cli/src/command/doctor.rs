@@ -111,6 +111,7 @@ fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     checks.extend(agents::checks(env, &top, &file));
     checks.extend(config_checks);
     checks.extend(configuration::checks(env, &top, folder, file));
+    checks.extend(configuration::trust(app, folder));
     checks
 }
 

@@ -57,7 +57,7 @@ fn standing(app: &App, folder: &Path, top: &Path, runs: &[Registration]) -> (Str
         return (stands, next);
     }
     if !RalphDir::of(top).config().is_file() {
-        return match settings::detected_agents(app.environment()).as_slice() {
+        return match settings::detected_agents(app.environment(), top).as_slice() {
             [] => (
                 "not set up; no agent CLI found".into(),
                 "`ralph doctor` shows what is missing; `ralph demo` needs nothing".into(),

@@ -8,7 +8,7 @@ use crate::project::{self, ProjectCommand, test_commands};
 use crate::table::{columns, wrap};
 use crate::words::row;
 use ralph_agents::presets;
-use ralph_app::{App, Environment, settings, state_files, task_source};
+use ralph_app::{App, Environment, RunRequest, settings, state_files, task_source};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Dialect;
@@ -139,6 +139,12 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     let draft = draft(env, profile, &top)?;
     write_config(&draft.file, &path, &top, repo.as_ref())?;
+    if draft.imported.is_none() {
+        // Whoever writes a file by a command says what stands in it. What was taken over from the repo is the repo's.
+        if let Ok(asked) = app.asked(&RunRequest::in_folder(&top)) {
+            asked.allow_file(".ralph/config.json")?;
+        }
+    }
     let next = next_steps(profile, &draft, &top, repo.is_some());
     if out.json {
         out.value(&object(profile, &path, &draft, &next));
@@ -190,7 +196,7 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     };
     file.version = Some(1);
     let agents = match profile {
-        Profile::Auto => settings::detected_agents(env),
+        Profile::Auto => settings::detected_agents(env, top),
         Profile::Command => vec![skeleton()],
         Profile::Actions => vec![AgentConfig::model("actions", AgentKind::Actions, DEFAULT_PROFILE)],
         Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, DEFAULT_PROFILE)],

@@ -26,3 +26,4 @@ pub mod sandbox;
 pub mod schema;
 pub mod show;
 pub mod status;
+pub mod trust;

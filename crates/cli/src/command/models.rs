@@ -214,6 +214,10 @@ fn check(
         };
         CommandError::usage(format!("there is no model profile `{name}`")).hint(hint)
     })?;
+    if let Some((_, ask)) = loaded.asks.iter().find(|(of, _)| of == name && loaded.waiting.contains(of)) {
+        return Err(CommandError::needs_person(format!("profile `{name}` asks for {}", ask.text))
+            .hint("`ralph trust` shows and allows that; or put this profile into your own models.yaml"));
+    }
     // One further try: a passing trouble shall not look like a wrong setting, and nobody wants to wait long here.
     let asked = Profile { max_retries: Some(1), ..profile.clone() };
     let request = tiny_question();

@@ -44,7 +44,24 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let timeout = Duration::from_secs(timeout);
     let top = find::top(folder);
     let env = &app.environment().with_dotenv(&top);
-    let agents = chosen(&names, configured(env, &top)?)?;
+    let mut agents = chosen(&names, configured(env, &top)?)?;
+    // A known agent is started by its place, which is outside the repo unless that was allowed.
+    let (programs, grants) = (settings::programs(env, &top), env.grants(&top));
+    agents.retain_mut(|agent| match programs.known(&agent.command_argv) {
+        Some(found) if found.ask.as_ref().is_some_and(|ask| !grants.allow(ask)) => {
+            out.say(format!(
+                "{} is left out: `{}` is a file of this repo (`ralph trust`)",
+                agent.name,
+                found.path.display()
+            ));
+            false
+        }
+        Some(found) => {
+            agent.command_argv[0] = found.path.display().to_string();
+            true
+        }
+        None => true,
+    });
     if agents.is_empty() {
         return Err(CommandError::environment(
             "there is no agent to try: none is configured, and none of claude, codex, gemini, opencode, qwen is installed",
@@ -87,7 +104,7 @@ fn configured(env: &Environment, top: &Path) -> Result<Vec<AgentConfig>, Command
     let file = settings::load(env, top)?.file;
     let agents = match file.agents {
         Some(agents) if !agents.is_empty() => agents,
-        _ => settings::detected_agents(env),
+        _ => settings::detected_agents(env, top),
     };
     Ok(agents)
 }

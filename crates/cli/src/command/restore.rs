@@ -1,5 +1,6 @@
 //! `ralph restore`: the files as they were before a run. What is there now is kept first.
 
+use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
@@ -12,7 +13,6 @@ use ralph_git::restore::{RestoreAction, RestorePlan, apply_restore, plan_restore
 use ralph_journal::layout::StateHome;
 use ralph_journal::registry::Registration;
 use serde_json::json;
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -134,19 +134,9 @@ fn show(plan: &RestorePlan, top: &Path, out: &Out) {
     }
 }
 
-/// Headless never asks: a question needs somebody who sees it and can answer.
-fn may_ask(out: &Out) -> bool {
-    !out.json && out.live && std::io::stdin().is_terminal()
-}
-
 fn ask(files: usize, out: &Out) -> bool {
-    out.ask(&format!(
-        "Restore {}? [y/N] ",
-        if files == 1 { "this file".to_owned() } else { format!("these {files} files") }
-    ));
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer).is_ok();
-    read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    let what = if files == 1 { "this file".to_owned() } else { format!("these {files} files") };
+    confirm(&format!("Restore {what}?"), out)
 }
 
 fn object(id: &RunId, plan: &RestorePlan, kept_at: Option<&str>) -> serde_json::Value {

@@ -2,6 +2,7 @@
 
 mod many;
 
+use crate::consent;
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
@@ -105,6 +106,9 @@ pub struct RunArgs {
     /// A variable of yours that commands may see; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
+    /// Allow this run whatever the repo asks for that only you can allow (`ralph trust` shows it).
+    #[arg(short, long)]
+    pub yes: bool,
     /// Start the run in a process of its own, print its id and come back: it goes on by itself (`ralph attach`, `status`,
     /// `cancel`).
     #[arg(long, conflicts_with_all = ["resume", "jobs"])]
@@ -142,7 +146,9 @@ fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
             .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
     }
-    let run = app.spawn(&args.request(folder))?;
+    let request = args.request(folder);
+    consent::settle(&request, app, out)?;
+    let run = app.spawn(&request)?;
     if out.json {
         out.value(&serde_json::json!({ "run_id": run }));
     } else {
@@ -196,6 +202,7 @@ impl RunArgs {
             keep_sandbox: self.keep_sandbox,
             publish: self.publish,
             notify: self.notify.clone(),
+            yes: self.yes,
         }
     }
 

@@ -36,7 +36,8 @@ fn claude_works_in_a_container_through_the_proxy_to_a_proven_end() {
     let mut agent = serde_json::to_value(preset("claude").unwrap()).unwrap();
     agent["model"] = "claude-sonnet-4-5".into();
     let repo = fixture.repo(agent, "grep -q shell-ran hello.txt && test -z \"$ANTHROPIC_API_KEY\"");
-    let run = fixture.ralph(&repo, &["run", "--json"]).exits(0).json();
+    // The image is the repo's choice, and its `claude` gets the key.
+    let run = fixture.ralph(&repo, &["run", "--json", "--yes"]).exits(0).json();
     assert_eq!(run["files_changed"], json!(["hello.txt"]), "{run}");
     let sessions = fixture.events_named("session_ended");
     assert_eq!(sessions.len(), 1, "{sessions:?}");
@@ -69,6 +70,8 @@ fn thinker(fixture: &Fixture) -> (ModelServer, TestRepo<'_>) {
              base_url: {base}\n    api_key_env: THINKING_KEY\n    max_retries: 1\n"
         ),
     );
+    // The repo names a server that is sent a key.
+    bench.ralph(&repo, &["trust"]).exits(0);
     (server, repo)
 }
 

@@ -76,7 +76,7 @@ fn an_agent_that_is_not_in_the_image_is_named() {
     let Some(fixture) = fixture() else { return };
     let agent = json!({"name": "claude", "command_argv": ["claude", "-p"]});
     let repo = fixture.repo(agent, "true");
-    let refused = fixture.ralph(&repo, &["run"]).exits(4);
+    let refused = fixture.ralph(&repo, &["run", "--yes"]).exits(4);
     assert!(
         refused.stderr.contains("`claude`") && refused.stderr.contains("sandbox_image"),
         "{}",
@@ -142,7 +142,8 @@ fn a_login_is_inside_only_while_its_agent_runs_and_a_renewed_token_comes_back() 
     repo.git(&["add", "-A"]);
     repo.git(&["update-index", "--chmod=+x", "bin/claude"]);
     repo.git(&["commit", "-q", "-m", "an agent"]);
-    fixture.ralph(&repo, &["run", "--json"]).exits(0);
+    fixture.ralph(&repo, &["run", "--json"]).exits(3);
+    fixture.ralph(&repo, &["run", "--json", "--yes"]).exits(0);
     let token = std::fs::read_to_string(home.join(".credentials.json")).unwrap();
     assert_eq!(token.trim(), r#"{"token":"new"}"#);
     assert_eq!(

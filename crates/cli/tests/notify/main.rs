@@ -299,13 +299,17 @@ fn a_repo_cannot_choose_who_is_told() {
     repo.write(".env", &format!("SLACK_WEBHOOK_URL={}\n", web.url()));
     repo.git(&["add", "-f", ".env"]);
     repo.git(&["commit", "-qm", "a gift"]);
-    run(&env, &repo, RUN, &[]).exits(0);
+    let refused = run(&env, &repo, RUN, &[]).exits(3);
+    assert!(refused.stderr.contains("notifications to be sent to"), "{}", refused.stderr);
+    run(&env, &repo, &[RUN, &["--notify", "none"]].concat(), &[]).exits(0);
     assert_eq!(web.received().len(), 0, "a `.env` that comes with the repo has no say");
     repo.git(&["rm", "-q", "--cached", ".env"]);
     repo.git(&["commit", "-qm", "my own"]);
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
+    run(&env, &repo, &[RUN, &["--new"]].concat(), &[]).exits(3);
+    repo.ralph(&["trust"]).exits(0);
     run(&env, &repo, &[RUN, &["--new"]].concat(), &[]).exits(0);
-    assert_eq!(web.received().len(), 1, "the user's own has");
+    assert_eq!(web.received().len(), 1, "once it was allowed, it has");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::scratch::Scratch;
 use crate::words::home_path;
 use ralph_agents::{Route, presets};
 use ralph_app::Environment;
-use ralph_app::{model_access, models};
+use ralph_app::{model_access, models, settings};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_domain::text::one_line;
@@ -40,7 +40,8 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<DoctorChe
     let configured = file.agents.as_deref().unwrap_or_default();
     let mut checks = Vec::new();
     let mut usable = 0;
-    let found: Vec<_> = presets::NAMES.map(|name| (name, presets::find_program(name, &path))).into();
+    let programs = settings::programs(env, top);
+    let found: Vec<_> = presets::NAMES.map(|name| (name, programs.outside(name))).into();
     // Some take seconds to tell their version, so all are asked at once, each in a sandbox of its own.
     let versions: Vec<Option<DoctorCheck>> = std::thread::scope(|scope| {
         let asked: Vec<_> = found

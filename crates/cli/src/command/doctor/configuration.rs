@@ -3,7 +3,8 @@
 use super::agents::locate;
 use super::{Area, DoctorCheck};
 use crate::words::{home_path, size};
-use ralph_app::Environment;
+use ralph_app::trust::Ask;
+use ralph_app::{App, Environment, RunRequest};
 use ralph_domain::config::{ConfigFile, Isolation};
 use ralph_domain::spec::Task;
 use ralph_journal::layout::RalphDir;
@@ -116,6 +117,27 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
     }
     checks.push(task(folder));
     checks
+}
+
+/// What the repo asks for and only the user can allow: what waits, and what was allowed. What is wrong with its files is told
+/// above.
+pub fn trust(app: &App, folder: &Path) -> Vec<DoctorCheck> {
+    let Ok(asked) = app.asked(&RunRequest::in_folder(folder)) else { return Vec::new() };
+    let difference = match asked.difference() {
+        Ok(difference) => difference,
+        Err(error) => {
+            let fix = error.next().to_owned();
+            return vec![DoctorCheck::missing(Area::Configuration, "trust", error.message).fix(fix)];
+        }
+    };
+    let waits = |ask: &Ask| {
+        DoctorCheck::warn(Area::Configuration, "trust", format!("waits for you: {}", ask.shown()))
+            .why("this repository asks for it, and only you can allow it; a run does not start before")
+            .fix("`ralph trust` shows and allows it; or say it yourself, in your own config or by flag")
+    };
+    let allowed =
+        |ask: &Ask| DoctorCheck::ok(Area::Configuration, "trust", format!("you allowed {}", ask.shown()));
+    difference.new.iter().map(waits).chain(difference.known.iter().map(allowed)).collect()
 }
 
 fn task(folder: &Path) -> DoctorCheck {

@@ -1,6 +1,7 @@
 //! Several tasks side by side: this process only starts them, shows a table and adds up the results.
 
 use super::RunArgs;
+use crate::consent;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::signals;
@@ -21,7 +22,11 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let request = args.request(folder);
     let requests =
         args.files.iter().map(|file| RunRequest { task: TaskInput::File(file.clone()), ..request.clone() });
-    let mut batch = Batch::new(app.environment(), requests.collect(), args.jobs.unwrap_or(2))?;
+    let requests: Vec<RunRequest> = requests.collect();
+    for request in &requests {
+        consent::settle(request, app, out)?;
+    }
+    let mut batch = Batch::new(app.environment(), requests, args.jobs.unwrap_or(2))?;
     let cancel = signals::install();
     let time = SystemClock::default();
     let mut drawn = 0;

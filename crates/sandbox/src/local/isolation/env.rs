@@ -45,8 +45,7 @@ pub(super) fn passed<'a>(
     all: &'a [(OsString, OsString)],
     program: &str,
 ) -> Vec<(&'a OsStr, &'a OsStr)> {
-    let base = program.rsplit('/').next().unwrap_or(program);
-    let keys = spec.keys.get(base).map_or(&[][..], Vec::as_slice);
+    let keys = spec.keys.get(program).map_or(&[][..], Vec::as_slice);
     all.iter()
         .filter(|(name, _)| inherited(spec, name) || keys.iter().any(|key| name == key.as_str()))
         .filter(|(name, value)| !is_engine_secret(&name.to_string_lossy(), &value.to_string_lossy()))
@@ -104,11 +103,14 @@ mod tests {
         let mut spec = IsolationSpec::new("/x");
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN"]);
         spec.pass_env.extend(["MINE".to_owned(), "RALPH_DB_URL".to_owned()]);
-        spec.keys.insert("claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
+        spec.keys.insert("/opt/bin/claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
         assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"]);
         assert_eq!(
             names(&spec, "/opt/bin/claude"),
             ["PATH", "LC_ALL", "RALPH_RUN", "ANTHROPIC_API_KEY", "MINE"]
         );
+        for other in ["claude", "./claude", "/repo/bin/claude", "/opt/bin/../bin/claude"] {
+            assert_eq!(names(&spec, other), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"], "{other}");
+        }
     }
 }

@@ -92,7 +92,7 @@ pub struct IsolationSpec {
     pub auth: Vec<AuthFile>,
     /// Variables of this process that every command gets, besides the harmless ones.
     pub pass_env: Vec<String>,
-    /// Variables that only commands of this program name get: the keys of an agent.
+    /// Variables that only commands of this program get, by its full path: the keys of an agent.
     pub keys: BTreeMap<String, Vec<String>>,
     /// More folders and files that can be read, though their place is hidden.
     pub read_only: Vec<PathBuf>,

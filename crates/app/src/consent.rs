@@ -1,0 +1,350 @@
+//! Everything that a run of a repo asks for, and whether the user has allowed it: by `ralph trust`, for one run, or by the name
+//! of exactly this set in `RALPH_TRUST`.
+
+use crate::environment::{AskedVariable, Environment};
+use crate::error::AppError;
+use crate::model_access;
+use crate::models::{LoadedModels, REPO_FILES};
+use crate::request::{NotifyRequest, RunRequest, TaskInput};
+use crate::screen::agent_files;
+use crate::settings::{self, LoadedSettings};
+use crate::trust::store::{StoreError, TrustStore};
+use crate::trust::{self, Ask, AskKind, quoted};
+use ralph_agents::{Route, presets};
+use ralph_domain::config::{
+    AgentConfig, AgentKind, ConfigFile, ProviderName, Publish, SLACK_VARIABLE, SandboxConfig,
+};
+use ralph_domain::dialect::ModelChoice;
+use ralph_domain::id::Digest;
+use ralph_domain::text::count;
+use ralph_sandbox::isolation::key_variables;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The variable that allows one set, for CI. Only the real environment has a say in it.
+const VARIABLE: &str = "RALPH_TRUST";
+
+/// What a task file says, and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskWords<'a> {
+    /// The file.
+    pub source: &'a str,
+    /// The settings in it.
+    pub settings: &'a ConfigFile,
+    /// The models that it wants.
+    pub models: &'a ModelChoice,
+}
+
+/// Everything that a run of one repo asks for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    store: TrustStore,
+    asks: Vec<Ask>,
+    /// Files that were looked at.
+    sources: Vec<String>,
+    /// What the user's own configuration says itself, and is looked at again when a program is started.
+    own: Vec<Digest>,
+    variables: Vec<AskedVariable>,
+}
+
+/// What is asked for beside what was allowed.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    /// Asked for and not allowed.
+    pub new: Vec<Ask>,
+    /// Asked for and allowed.
+    pub known: Vec<Ask>,
+    /// Allowed to the same files before, and not asked for any more.
+    pub gone: Vec<Ask>,
+}
+
+impl Difference {
+    /// As a list: `+` is new, `-` is gone.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.new.iter().map(|ask| format!("+ {}", ask.shown())).collect();
+        lines.extend(self.gone.iter().map(|ask| format!("- {} no longer", ask.shown())));
+        if !self.known.is_empty() {
+            lines.push(format!("  {} already allowed", count(self.known.len(), "thing")));
+        }
+        lines
+    }
+}
+
+impl Asked {
+    /// All of it.
+    pub fn asks(&self) -> &[Ask] {
+        &self.asks
+    }
+
+    /// The name of exactly this set.
+    pub fn hash(&self) -> Digest {
+        trust::hash(&self.asks)
+    }
+
+    /// Whether `RALPH_TRUST` names exactly this set.
+    pub fn is_named_in(&self, env: &Environment) -> bool {
+        env.vars().filled(VARIABLE).is_some_and(|named| named.trim() == self.hash().as_str())
+    }
+
+    /// Where it is kept what was allowed.
+    pub fn store(&self) -> &TrustStore {
+        &self.store
+    }
+
+    /// What of it was allowed.
+    pub fn difference(&self) -> Result<Difference, AppError> {
+        let allowed = self.store.allowed()?;
+        let is_allowed = |ask: &Ask| allowed.iter().any(|old| old.digest == ask.digest);
+        let (known, new) = self.asks.iter().cloned().partition(is_allowed);
+        let still = |old: &Ask| self.asks.iter().any(|ask| ask.digest == old.digest);
+        let gone = allowed.iter().filter(|old| self.sources.contains(&old.source) && !still(old));
+        Ok(Difference { new, known, gone: gone.cloned().collect() })
+    }
+
+    /// Allows all of it, from now on.
+    pub fn allow(&self) -> Result<(), AppError> {
+        Ok(self.store.allow(&self.asks, &self.sources)?)
+    }
+
+    /// Allows what one file asks for: whoever has just written it at the user's wish says so with it.
+    pub fn allow_file(&self, file: &str) -> Result<(), AppError> {
+        let of_file: Vec<Ask> = self.asks.iter().filter(|ask| ask.source == file).cloned().collect();
+        match of_file.is_empty() {
+            true => Ok(()),
+            false => Ok(self.store.allow(&of_file, &[file.to_owned()])?),
+        }
+    }
+
+    /// Whether a run may begin; `yes` says that the user allows everything for this one. Returns what is allowed to it.
+    pub(crate) fn settle(&self, env: &Environment, yes: bool) -> Result<Vec<Digest>, AppError> {
+        let all = || self.asks.iter().map(|ask| ask.digest.clone()).chain(self.own.clone()).collect();
+        if self.asks.is_empty() || yes {
+            return Ok(all());
+        }
+        if self.is_named_in(env) {
+            return Ok(all());
+        }
+        let difference = self.difference()?;
+        match difference.new.is_empty() {
+            true => Ok(all()),
+            false => Err(refusal(&difference, &self.hash(), env.vars().is_filled(VARIABLE))),
+        }
+    }
+
+    /// The surroundings with what is allowed to this run.
+    pub(crate) fn allowed_in(&self, env: &Environment, allowed: &[Digest]) -> Environment {
+        env.with_allowed(&self.variables).granting(allowed.iter().cloned())
+    }
+}
+
+fn refusal(difference: &Difference, hash: &Digest, other: bool) -> AppError {
+    let things = count(difference.new.len(), "thing");
+    let mut cause = vec!["This repository asks for:".to_owned()];
+    cause.extend(difference.lines());
+    if other {
+        cause.push(format!("{VARIABLE} is set, but names another set of things"));
+    }
+    AppError::needs_person(format!("this repository asks for {things} that only you can allow"))
+        .cause(cause.join("\n"))
+        .hint(format!(
+            "`ralph trust` shows and allows that once, `ralph run --yes` for one run; in CI set {VARIABLE}={hash}"
+        ))
+}
+
+impl From<StoreError> for AppError {
+    fn from(error: StoreError) -> Self {
+        Self::environment(error.to_string())
+            .hint("nothing was changed; make that file readable, or move it away and allow again with `ralph trust`")
+    }
+}
+
+/// What a run is asked for with: the request, the files that were read, and the task.
+pub(crate) struct Gathering<'a> {
+    pub env: &'a Environment,
+    pub top: &'a Path,
+    pub request: &'a RunRequest,
+    pub loaded: &'a LoadedSettings,
+    pub models: &'a LoadedModels,
+    pub task: Option<TaskWords<'a>>,
+}
+
+impl Gathering<'_> {
+    /// Finds everything. The files must have been read in surroundings that grant everything.
+    pub fn asked(&self) -> Result<Asked, AppError> {
+        let store = TrustStore::of(&self.env.state_home()?, self.top);
+        let agents = self.agents();
+        let mut asks = self.loaded.asks.clone();
+        asks.extend(self.models.asks.iter().map(|(_, ask)| ask.clone()));
+        if let Some(task) = &self.task {
+            let (open, mut settings) = (self.env.granting_everything(), task.settings.clone());
+            asks.extend(settings::screened(&open, self.top, &self.loaded.user, task.source, &mut settings));
+        }
+        let own = self.programs(&agents, &mut asks);
+        asks.extend(self.image(&agents));
+        for name in agents.iter().filter_map(known) {
+            asks.extend(agent_files(self.top, name).into_iter().map(|(_, ask)| ask));
+        }
+        let used = self.used_variables(&agents);
+        let variables: Vec<AskedVariable> =
+            self.env.asked_variables().iter().filter(|one| used.contains(&one.name)).cloned().collect();
+        asks.extend(variables.iter().map(|one| one.ask.clone()));
+        asks.sort();
+        asks.dedup_by(|a, b| a.digest == b.digest);
+        let mut sources: Vec<String> = [".ralph/config.json", ".env"].map(str::to_owned).into();
+        sources.extend(REPO_FILES.map(str::to_owned));
+        sources.extend(self.task.iter().map(|task| task.source.to_owned()));
+        sources.extend(asks.iter().map(|ask| ask.source.clone()));
+        Ok(Asked { store, asks, sources, own, variables })
+    }
+
+    /// The agents that take part.
+    fn agents(&self) -> Vec<AgentConfig> {
+        let file = &self.loaded.file;
+        let mut agents = file.agents.clone().unwrap_or_default();
+        if agents.is_empty() {
+            agents = settings::detected_agents(self.env, self.top);
+        }
+        if agents.is_empty() {
+            agents.extend(model_access::default_agent(self.env, self.models));
+        }
+        let named: Vec<&str> = match self.request.overrides.agents.as_slice() {
+            [] => file.agent_priority.iter().flatten().map(|name| name.as_str()).collect(),
+            named => named.iter().map(String::as_str).collect(),
+        };
+        agents.retain(|agent| named.is_empty() || named.contains(&agent.name.as_str()));
+        agents
+    }
+
+    /// Programs of known agents that are files of the repo. What the user's own configuration names is the user's word.
+    fn programs(&self, agents: &[AgentConfig], asks: &mut Vec<Ask>) -> Vec<Digest> {
+        let programs = settings::programs(self.env, self.top);
+        let mut own = Vec::new();
+        let users = |agent: &AgentConfig| {
+            let by_place = agent.command_argv.first().is_some_and(|program| program.contains('/'));
+            let same = |other: &AgentConfig| other.command_argv.first() == agent.command_argv.first();
+            by_place && self.loaded.user.agents.iter().flatten().any(same)
+        };
+        for agent in agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
+            let Some(ask) = programs.known(&agent.command_argv).and_then(|found| found.ask) else { continue };
+            match users(agent) {
+                true => own.push(ask.digest),
+                false => asks.push(ask),
+            }
+        }
+        own
+    }
+
+    fn sandbox(&self) -> SandboxConfig {
+        let file = self.loaded.file.sandbox.clone().unwrap_or_default();
+        let mut chosen = match self.task.as_ref().and_then(|task| task.settings.sandbox.clone()) {
+            Some(task) => file.overlaid(task),
+            None => file,
+        };
+        if let Some(provider) = self.request.provider {
+            chosen.provider = Some(provider);
+        } else if self.request.isolation.is_some() {
+            chosen.provider = Some(ProviderName::Local);
+        } else if chosen.provider.is_none() {
+            let named = self.env.vars().filled("RALPH_DEFAULT_PROVIDER");
+            chosen.provider = named.and_then(|name| ProviderName::parse(&name).ok());
+        }
+        chosen
+    }
+
+    /// An image of the repo's choice, where a known agent would be started from it with its keys.
+    fn image(&self, agents: &[AgentConfig]) -> Vec<Ask> {
+        let chosen = self.sandbox();
+        let Some(name) = agents.iter().find_map(known).filter(|_| chosen.provider().is_elsewhere()) else {
+            return Vec::new();
+        };
+        let user = self.loaded.user.sandbox.clone().unwrap_or_default();
+        let of_task =
+            self.task.as_ref().and_then(|task| Some((task.source, task.settings.sandbox.as_ref()?)));
+        let named = [
+            (
+                "sandbox.image",
+                chosen.image,
+                user.image,
+                of_task.is_some_and(|(_, task)| task.image.is_some()),
+            ),
+            ("sandbox.snapshot", chosen.snapshot, user.snapshot, false),
+        ];
+        let asked = named.into_iter().filter(|(_, image, own, _)| image.is_some() && image != own);
+        let asked = asked.filter_map(|(key, image, _, by_task)| {
+            let image = image?;
+            let text = format!("{} as the sandbox, whose `{name}` is given your keys", quoted(&image));
+            let source = of_task.filter(|_| by_task).map_or(".ralph/config.json", |(source, _)| source);
+            Some(Ask::new(AskKind::Program, source, key, &image, text))
+        });
+        asked.collect()
+    }
+
+    /// Variables that this run would use, so that an address or a key in them matters.
+    fn used_variables(&self, agents: &[AgentConfig]) -> BTreeSet<String> {
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        for name in agents.iter().filter_map(known) {
+            used.extend(key_variables(name).iter().map(|&name| name.to_owned()));
+        }
+        for profile in self.profiles(agents) {
+            let Some(profile) = self.models.models.get(&profile) else { continue };
+            // The address may be one of those that wait.
+            let somewhere = |_: &str| Some("https://server.invalid".to_owned());
+            let Ok(route) = Route::of(&profile, &somewhere) else { continue };
+            let asked = |name: &String| self.env.asked_variables().iter().any(|one| one.name == *name);
+            let has_key = |name: &String| self.env.vars().is_filled(name) || asked(name);
+            if route.key_vars.is_empty() || route.key_vars.iter().any(has_key) {
+                used.extend(route.provider.base_vars.iter().map(|&name| name.to_owned()));
+                used.extend(route.key_vars);
+            }
+        }
+        let mut begin: Vec<&str> = match self.sandbox().provider() {
+            ProviderName::Daytona => vec!["DAYTONA_"],
+            ProviderName::E2b => vec!["E2B_"],
+            ProviderName::Vercel => vec!["VERCEL_"],
+            ProviderName::Local | ProviderName::Docker | ProviderName::Sbx => Vec::new(),
+        };
+        if self.publishes() {
+            begin.push("GITHUB_");
+        }
+        let asked = self.env.asked_variables().iter().map(|one| one.name.clone());
+        used.extend(asked.filter(|name| begin.iter().any(|begin| name.starts_with(begin))));
+        let nobody = self.request.notify.contains(&NotifyRequest::Nobody);
+        if self.loaded.user.notify.is_none() && !nobody {
+            used.insert(SLACK_VARIABLE.to_owned());
+        }
+        used
+    }
+
+    /// The model profiles that may be called.
+    fn profiles(&self, agents: &[AgentConfig]) -> Vec<String> {
+        let models = &self.models.models;
+        let mut names: Vec<Option<String>> = Vec::new();
+        let choice = self.task.map(|task| task.models.clone()).unwrap_or_default();
+        if agents.iter().any(|agent| agent.kind.calls_model()) {
+            names.extend([choice.default_profile, choice.fallback_profile, models.fallback.clone()]);
+            names.push(self.request.overrides.model.clone());
+        }
+        for agent in agents.iter().filter(|agent| agent.kind.calls_model()) {
+            names.push(Some(model_access::profile_name(agent, models).to_owned()));
+            names.push(agent.fallback_profile.clone());
+        }
+        let file = &self.loaded.file;
+        let tagged = |tag: &str| models.tagged(tag).map(|profile| profile.name);
+        let doctor = file.doctor.as_ref().and_then(|doctor| doctor.profile.clone());
+        let critic = file.critic.as_ref().and_then(|critic| critic.profile.clone());
+        names.extend([doctor.or_else(|| tagged("doctor")), critic.or_else(|| tagged("critic"))]);
+        names.into_iter().flatten().collect()
+    }
+
+    fn publishes(&self) -> bool {
+        let by_task = self.task.as_ref().and_then(|task| task.settings.publish);
+        let wanted = self.request.publish.or(by_task).or(self.loaded.file.publish);
+        let by_issue = matches!(self.request.task, TaskInput::Issue(_));
+        by_issue || wanted.is_some_and(|publish| publish != Publish::None)
+    }
+}
+
+/// The known agent that a configured one is.
+fn known(agent: &AgentConfig) -> Option<&'static str> {
+    presets::preset_of(&agent.command_argv).filter(|_| agent.kind == AgentKind::Cli)
+}

@@ -1,0 +1,223 @@
+//! The programs of known agents: found outside the repo, by their place, because they are given keys and logins. One that is a
+//! file of the repo, or that only the repo names, is asked about.
+
+use crate::trust::{self, Ask, AskKind, quoted};
+use ralph_agents::presets;
+use ralph_domain::id::Digest;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Most of a program that is looked at to know it again.
+const CONTENT_MAX: u64 = 256 * 1024 * 1024;
+
+/// Where a known agent's program is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownProgram {
+    /// The name that it is known by.
+    pub name: &'static str,
+    /// Its full path.
+    pub path: PathBuf,
+    /// What the user must have allowed before it is started.
+    pub ask: Option<Ask>,
+}
+
+/// Finds programs for the agents of one repo.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    top: PathBuf,
+    folders: Vec<PathBuf>,
+    path: String,
+}
+
+impl Programs {
+    /// For the repo at `top`, with this `PATH`.
+    pub fn new(top: &Path, path: &str) -> Self {
+        Self { top: top.to_owned(), folders: trust::folders(top), path: path.to_owned() }
+    }
+
+    /// Whether a file or folder is one of the repo's.
+    pub fn is_inside(&self, path: &Path) -> bool {
+        let below = |path: &Path| self.folders.iter().any(|folder| path.starts_with(folder));
+        below(path) || path.canonicalize().is_ok_and(|real| below(&real))
+    }
+
+    /// The program of that name on the `PATH`, outside the repo.
+    pub fn outside(&self, name: &str) -> Option<PathBuf> {
+        self.on_path(name).find(|found| !self.is_inside(found))
+    }
+
+    /// Every known agent that is installed: those outside the repo; where there are none, those in it.
+    pub fn installed(&self) -> Vec<&'static str> {
+        let outside: Vec<_> =
+            presets::NAMES.into_iter().filter(|name| self.outside(name).is_some()).collect();
+        match outside.is_empty() {
+            false => outside,
+            true => presets::NAMES.into_iter().filter(|name| self.on_path(name).next().is_some()).collect(),
+        }
+    }
+
+    /// The program that a command starts, where it is a known agent's; `None` for any other, and for one that is not there.
+    pub fn known(&self, argv: &[String]) -> Option<KnownProgram> {
+        let name = presets::preset_of(argv)?;
+        let command = argv.first()?;
+        if !command.contains('/') {
+            if let Some(path) = self.outside(name) {
+                return Some(KnownProgram { name, path, ask: None });
+            }
+            let path = self.on_path(name).next()?;
+            return Some(KnownProgram { ask: Some(self.ask(name, &path)), name, path });
+        }
+        let path = self.top.join(command);
+        if !is_executable(&path) {
+            return None;
+        }
+        let same = |other: PathBuf| other.canonicalize().ok() == path.canonicalize().ok();
+        let usual = !self.is_inside(&path) && self.outside(name).is_some_and(same);
+        let ask = (!usual).then(|| self.ask(name, &path));
+        Some(KnownProgram { name, path: plain(&path), ask })
+    }
+
+    fn on_path<'a>(&'a self, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
+        let folders = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
+        folders.map(move |folder| folder.join(name)).filter(|path| is_executable(path))
+    }
+
+    fn ask(&self, name: &str, path: &Path) -> Ask {
+        let path = plain(path);
+        let below = self.folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
+        let shown = below.unwrap_or(&path).display().to_string();
+        // A file of the repo is another one when its content changes; what lies outside changes with its updates.
+        let content = match self.is_inside(&path) {
+            true => content(&path),
+            false => String::new(),
+        };
+        Ask::new(
+            AskKind::Program,
+            &shown,
+            format!("program {name}"),
+            &format!("{shown}\0{content}"),
+            format!("{} to be started as `{name}`, with the keys and the login of `{name}`", quoted(&shown)),
+        )
+    }
+
+    /// A `PATH` for programs that are given keys: folders of the repo come last, and what is not named in full is left out, so
+    /// that nothing of the repo is taken for what the program itself starts (`node`, `git`).
+    pub fn guarded_path(&self) -> String {
+        let folders = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
+        let (inside, outside): (Vec<_>, Vec<_>) = folders.partition(|folder| self.is_inside(folder));
+        let joined = std::env::join_paths(outside.into_iter().chain(inside)).unwrap_or_default();
+        joined.to_string_lossy().into_owned()
+    }
+}
+
+/// The folders and files that a program of the repo needs in a sandbox that does not show the repo.
+pub fn needed_files(path: &Path) -> Vec<PathBuf> {
+    let modules = path.ancestors().filter(|folder| folder.ends_with("node_modules")).last();
+    let real = path.canonicalize().ok();
+    [Some(path.to_owned()), real, modules.map(Path::to_owned)].into_iter().flatten().collect()
+}
+
+/// A path without `.` and `..`, its links as they are.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+fn content(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Digest::of(&bytes).to_string(),
+        Err(_) => "unreadable".to_owned(),
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        fn new() -> Self {
+            let place = Self(tempfile::tempdir().unwrap());
+            std::fs::create_dir_all(place.at("repo/.git")).unwrap();
+            place
+        }
+        fn at(&self, name: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(name)
+        }
+        fn program(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.at(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        }
+        fn programs(&self, folders: &[&str]) -> Programs {
+            let folder = |name: &&str| match ["", "relative"].contains(name) {
+                true => (*name).to_owned(),
+                false => self.at(name).display().to_string(),
+            };
+            let path: Vec<String> = folders.iter().map(folder).collect();
+            Programs::new(&self.at("repo"), &path.join(":"))
+        }
+    }
+
+    fn argv(command: &str) -> Vec<String> {
+        vec![command.to_owned(), "-p".to_owned()]
+    }
+
+    #[test]
+    fn a_program_outside_the_repo_counts_before_one_inside() {
+        let machine = Machine::new();
+        let own = machine.program("bin/claude", "own");
+        machine.program("repo/bin/claude", "evil");
+        symlink(machine.at("repo/bin"), machine.at("linked")).unwrap();
+        machine.program("elsewhere/codex", "x");
+        symlink(machine.program("repo/tool", "evil"), machine.at("elsewhere/gemini")).unwrap();
+        let programs = machine.programs(&["repo/bin", "linked", "", "relative", "bin", "elsewhere"]);
+        let found = programs.known(&argv("claude")).unwrap();
+        assert_eq!((found.path, found.ask), (own, None));
+        assert_eq!(programs.installed(), ["claude", "codex"], "a link into the repo is a file of the repo");
+        assert!(programs.known(&argv("gemini")).unwrap().ask.is_some());
+        assert!(programs.known(&argv("sh")).is_none());
+        let path = programs.guarded_path();
+        let last: Vec<&str> = path.split(':').collect();
+        assert_eq!(last.len(), 4);
+        assert!(last[0].ends_with("/bin") && last[2].ends_with("repo/bin"), "{path}");
+    }
+
+    #[test]
+    fn one_that_only_the_repo_has_or_names_is_asked_about_by_its_content() {
+        let machine = Machine::new();
+        machine.program("repo/node_modules/.bin/claude", "one");
+        let programs = machine.programs(&["repo/node_modules/.bin"]);
+        assert_eq!(programs.installed(), ["claude"]);
+        let first = programs.known(&argv("claude")).unwrap().ask.unwrap();
+        assert_eq!(first.source, "node_modules/.bin/claude");
+        assert_eq!(
+            programs.known(&argv("./node_modules/.bin/../.bin/claude")).unwrap().ask.unwrap().digest,
+            first.digest
+        );
+        machine.program("repo/node_modules/.bin/claude", "two");
+        assert_ne!(programs.known(&argv("claude")).unwrap().ask.unwrap().digest, first.digest);
+        let own = machine.program("opt/claude", "x").display().to_string();
+        assert!(machine.programs(&[]).known(&argv(&own)).unwrap().ask.is_some());
+        assert_eq!(machine.programs(&["opt"]).known(&argv(&own)).unwrap().ask, None);
+        assert_eq!(programs.known(&argv("bin/claude")), None);
+    }
+}

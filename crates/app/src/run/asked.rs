@@ -1,0 +1,27 @@
+//! What a run would ask for, without starting it.
+
+use super::task;
+use crate::consent::{Asked, Gathering, TaskWords};
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::request::{RunRequest, TaskInput};
+use crate::{find, models, settings};
+
+/// Everything that a run would ask for which only the user can allow. What is wrong with its task is told when it is started.
+pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, AppError> {
+    let top = find::top(&request.folder);
+    let env = env.with_dotenv(&top);
+    let open = env.granting_everything();
+    let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
+    let chosen = match &request.task {
+        TaskInput::Issue(_) | TaskInput::Text(_) => None,
+        // One that somebody names is to be looked at.
+        TaskInput::File(_) => Some(task::of_request(&env, request, &top, None)?),
+        _ => task::of_request(&env, request, &top, None).ok(),
+    };
+    let task = chosen.as_ref().and_then(|chosen| {
+        let source = chosen.source(request)?;
+        Some(TaskWords { source, settings: &chosen.settings, models: &chosen.model })
+    });
+    Gathering { env: &env, top: &top, request, loaded: &loaded, models: &models, task }.asked()
+}

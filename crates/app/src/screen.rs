@@ -1,0 +1,193 @@
+//! What a repo's configuration or task asks for that only the user can allow. Reading such a file goes through here: every ask
+//! is found, and what is not allowed is taken out.
+
+mod agents;
+
+use crate::programs::Programs;
+use crate::trust::{Ask, AskKind, Grants, quoted};
+use ralph_domain::config::{ConfigFile, Isolation, ProviderName};
+use std::path::Path;
+
+pub use agents::{agent_files, fetched_agent};
+
+/// What the user's own words are compared with.
+#[derive(Debug)]
+pub struct Screen<'a> {
+    /// The file that is read, as people know it.
+    pub source: &'a str,
+    /// The user's own configuration: what it says, too, is not asked about.
+    pub user: &'a ConfigFile,
+    /// The provider of sandboxes that the user chose, in the own configuration or in the environment.
+    pub provider: Option<ProviderName>,
+    /// Where programs are found.
+    pub programs: &'a Programs,
+    /// What is allowed.
+    pub grants: &'a Grants,
+}
+
+impl Screen<'_> {
+    /// Finds everything that `file` asks for, and takes out of it what is not allowed.
+    pub fn config(&self, file: &mut ConfigFile) -> Vec<Ask> {
+        let mut asks = Vec::new();
+        self.sandbox(file, &mut asks);
+        self.lists(file, &mut asks);
+        self.push(file, &mut asks);
+        if let Some(agents) = &mut file.agents {
+            agents.retain_mut(|agent| self.agent(agent, &mut asks));
+        }
+        asks
+    }
+
+    /// Notes an ask; whether it is allowed.
+    fn note(&self, ask: Ask, asks: &mut Vec<Ask>) -> bool {
+        let allowed = self.grants.allow(&ask);
+        asks.push(ask);
+        allowed
+    }
+
+    fn ask(&self, kind: AskKind, setting: impl Into<String>, content: &str, text: String) -> Ask {
+        Ask::new(kind, self.source, setting, content, text)
+    }
+
+    /// A weaker sandbox than the usual one, or another one than the user's. (`none` never counts from a repo, so it is not
+    /// asked about.)
+    fn sandbox(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        if file.isolation == Some(Isolation::Landlock) && self.user.isolation != Some(Isolation::Landlock) {
+            let text = "the weaker sandbox `landlock`".to_owned();
+            if !self.note(self.ask(AskKind::Sandbox, "isolation", "landlock", text), asks) {
+                file.isolation = None;
+            }
+        }
+        let Some(sandbox) = &mut file.sandbox else { return };
+        if let (Some(own), Some(other)) = (self.provider, sandbox.provider)
+            && own != other
+        {
+            let (own, other) = (own.as_str(), other.as_str());
+            let text = format!("commands to run with `{other}` instead of your `{own}`");
+            if !self.note(self.ask(AskKind::Sandbox, "sandbox.provider", other, text), asks) {
+                sandbox.provider = None;
+            }
+        }
+        let own = self.user.sandbox.as_ref().map(|own| &own.volumes);
+        sandbox.volumes.retain(|name, place| {
+            if own.is_some_and(|own| own.get(name) == Some(place)) {
+                return true;
+            }
+            let text = format!("the volume {} at {} inside the sandbox", quoted(name), quoted(place));
+            let content = format!("{name}\0{place}");
+            self.note(self.ask(AskKind::Sandbox, "sandbox.volumes", &content, text), asks)
+        });
+    }
+
+    /// Hosts and variables beyond the usual ones.
+    fn lists(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        let said = |own: &Option<Vec<String>>, word: &String| own.iter().flatten().any(|known| known == word);
+        if let Some(hosts) = &mut file.allowed_hosts {
+            hosts.retain(|host| {
+                let text = format!("network access to {}", quoted(host));
+                said(&self.user.allowed_hosts, host)
+                    || self.note(self.ask(AskKind::Sandbox, "allowed_hosts", host, text), asks)
+            });
+        }
+        if let Some(names) = &mut file.pass_env {
+            names.retain(|name| {
+                let text = format!("your environment variable {} inside the sandbox", quoted(name));
+                said(&self.user.pass_env, name)
+                    || self.note(self.ask(AskKind::Sandbox, "pass_env", name, text), asks)
+            });
+        }
+        // The user's own are not lost where a repo adds to them.
+        for (list, own) in
+            [(&mut file.allowed_hosts, &self.user.allowed_hosts), (&mut file.pass_env, &self.user.pass_env)]
+        {
+            let Some(list) = list else { continue };
+            let missing: Vec<String> = own.iter().flatten().filter(|w| !list.contains(w)).cloned().collect();
+            list.extend(missing);
+        }
+    }
+
+    /// Where results are pushed to.
+    fn push(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        if let Some(remote) = file.remote.clone() {
+            let own = self.user.remote.as_deref().unwrap_or("origin");
+            let text = format!("results to be pushed to the remote {}", quoted(&remote));
+            if remote != own && !self.note(self.ask(AskKind::Push, "remote", &remote, text), asks) {
+                file.remote = None;
+            }
+        }
+        if let Some(folder) = file.local_forge.clone() {
+            let text = format!("results to be pushed to the folder {}", quoted(&folder));
+            if self.user.local_forge.as_ref() != Some(&folder)
+                && !self.note(self.ask(AskKind::Push, "local_forge", &folder, text), asks)
+            {
+                file.local_forge = None;
+            }
+        }
+    }
+}
+
+/// The file of a repo as texts name it: seen from its top.
+pub fn source_of(top: &Path, file: &Path) -> String {
+    file.strip_prefix(top).unwrap_or(file).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screened(user: &str, repo: &str, grants: &Grants) -> (Vec<String>, ConfigFile) {
+        let user = ConfigFile::parse(user).unwrap();
+        let mut file = ConfigFile::parse(repo).unwrap();
+        let programs = Programs::new(Path::new("/nonexistent/repo"), "");
+        let provider = user.sandbox.as_ref().and_then(|own| own.provider);
+        let screen =
+            Screen { source: ".ralph/config.json", user: &user, provider, programs: &programs, grants };
+        let asks = screen.config(&mut file);
+        (asks.into_iter().map(|ask| ask.setting).collect(), file)
+    }
+
+    const EVERYTHING: &str = r#"{"isolation":"landlock","allowed_hosts":["evil.example"],"pass_env":["SECRET"],
+        "sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
+
+    #[test]
+    fn what_opens_the_sandbox_or_chooses_where_to_push_is_found_and_taken_out() {
+        let user = r#"{"sandbox":{"provider":"sbx"}}"#;
+        let (asks, file) = screened(user, EVERYTHING, &Grants::default());
+        let all = [
+            "isolation",
+            "sandbox.provider",
+            "sandbox.volumes",
+            "allowed_hosts",
+            "pass_env",
+            "remote",
+            "local_forge",
+        ];
+        assert_eq!(asks, all);
+        assert_eq!((file.isolation, file.remote, file.local_forge), (None, None, None));
+        assert_eq!((file.allowed_hosts, file.pass_env), (Some(vec![]), Some(vec![])));
+        let sandbox = file.sandbox.unwrap();
+        assert!(sandbox.provider.is_none() && sandbox.volumes.is_empty());
+        let (asks, file) = screened(user, EVERYTHING, &Grants::everything());
+        assert_eq!(asks, all);
+        assert_eq!(file, ConfigFile::parse(EVERYTHING).unwrap());
+    }
+
+    #[test]
+    fn what_the_user_says_too_is_not_asked_about_and_plain_settings_are_not() {
+        assert!(screened(EVERYTHING, EVERYTHING, &Grants::default()).0.is_empty());
+        let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"pr","remote":"origin","setup_commands":["make"],
+            "sandbox":{"provider":"docker","vcpu":2},"commit_state":true,"verifiers":[{"name":"t","command_argv":["./t"]}],
+            "agents":[{"name":"mine","command_argv":["./agent.sh"],"env":{"A":"b"}}]}"#;
+        assert!(screened("{}", plain, &Grants::default()).0.is_empty());
+        assert!(
+            screened("{}", r#"{"isolation":"none"}"#, &Grants::default()).0.is_empty(),
+            "it never counts"
+        );
+        let (_, file) = screened(
+            r#"{"allowed_hosts":["own.example"]}"#,
+            r#"{"allowed_hosts":["x.example"]}"#,
+            &Grants::default(),
+        );
+        assert_eq!(file.allowed_hosts, Some(vec!["own.example".to_owned()]), "the user's own stay");
+    }
+}

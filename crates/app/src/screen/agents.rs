@@ -1,0 +1,313 @@
+//! Agents in a repo's configuration: a known one is given keys and logins, so its program, its arguments and its variables are
+//! looked at; any other command gets none, and only what it would open of the network is.
+
+use super::Screen;
+use crate::trust::{Ask, AskKind, quoted};
+use ralph_agents::presets;
+use ralph_domain::config::{AgentConfig, AgentKind, join_argv};
+use std::path::Path;
+
+/// Arguments of known agents that change neither where it looks for settings nor whom it talks to; those in the second list
+/// take a value.
+const PLAIN_FLAGS: &[&str] =
+    &["--verbose", "--json", "--continue", "--yolo", "--auto", "--full-auto", "--quiet", "--print"];
+const PLAIN_WITH_VALUE: &[&str] = &[
+    "--model",
+    "-m",
+    "--max-turns",
+    "--max-budget-usd",
+    "--output-format",
+    "-o",
+    "--format",
+    "--effort",
+    "--fallback-model",
+    "--append-system-prompt",
+    "--permission-mode",
+    "--approval-mode",
+    "--color",
+];
+
+/// Variables of known agents that may be set by anybody: how it speaks and how much it thinks.
+const PLAIN_VARIABLES: &[&str] = &[
+    "ANTHROPIC_MODEL",
+    "OPENAI_MODEL",
+    "GEMINI_MODEL",
+    "MAX_THINKING_TOKENS",
+    "CI",
+    "COLORTERM",
+    "FORCE_COLOR",
+    "IS_SANDBOX",
+    "LANG",
+    "LC_ALL",
+    "NO_COLOR",
+    "TERM",
+    "TZ",
+];
+const PLAIN_BEGINNINGS: &[&str] =
+    &["CLAUDE_CODE_DISABLE_", "CLAUDE_CODE_MAX_", "OPENCODE_DISABLE_", "RALPH_"];
+
+impl Screen<'_> {
+    /// Looks at one agent. What is not allowed is taken out of it; `false` where it cannot stay.
+    pub(super) fn agent(&self, agent: &mut AgentConfig, asks: &mut Vec<Ask>) -> bool {
+        let own = self.user.agents.iter().flatten().find(|own| own.name == agent.name);
+        if own == Some(agent) || agent.kind != AgentKind::Cli {
+            return true;
+        }
+        let stays = self.command(agent, own, asks);
+        let name = agent.name.clone();
+        let known = presets::preset_of(&agent.command_argv);
+        agent.env.retain(|key, value| {
+            let usual =
+                known.and_then(presets::preset).is_some_and(|preset| preset.env.get(key) == Some(value));
+            if usual || own.is_some_and(|own| own.env.get(key) == Some(value)) {
+                return true;
+            }
+            match variable_ask(self, known, name.as_str(), (key, value)) {
+                Some(ask) => self.note(ask, asks),
+                None => true,
+            }
+        });
+        stays
+    }
+
+    /// The program and the arguments of a known agent.
+    fn command(&self, agent: &AgentConfig, own: Option<&AgentConfig>, asks: &mut Vec<Ask>) -> bool {
+        let Some(known) = presets::preset_of(&agent.command_argv) else { return true };
+        let mut stays = true;
+        let named = agent.command_argv.first().is_some_and(|program| program.contains('/'));
+        let as_own = own.is_some_and(|own| own.command_argv.first() == agent.command_argv.first());
+        if named && !as_own {
+            stays &= match self.programs.known(&agent.command_argv) {
+                Some(found) => found.ask.is_none_or(|ask| self.note(ask, asks)),
+                // It may be there in a sandbox.
+                None => {
+                    let program = agent.command_argv[0].clone();
+                    let text =
+                        format!("{} to be started as `{known}`, with its keys and login", quoted(&program));
+                    let setting = format!("agents[{}].command_argv", agent.name);
+                    self.note(self.ask(AskKind::Program, setting, &program, text), asks)
+                }
+            };
+        }
+        let extra = further_arguments(known, &agent.command_argv, own);
+        if !extra.is_empty() {
+            let words = join_argv(&extra);
+            let text = format!("`{known}`, which has your keys, to be started with {}", quoted(&words));
+            let setting = format!("agents[{}].command_argv", agent.name);
+            stays &= self.note(self.ask(AskKind::Program, setting, &words, text), asks);
+        }
+        stays
+    }
+}
+
+/// The arguments of a known agent beyond those of its preset and those that do no harm.
+fn further_arguments(known: &str, argv: &[String], own: Option<&AgentConfig>) -> Vec<String> {
+    let preset = presets::preset(known).map(|preset| preset.command_argv).unwrap_or_default();
+    let usual =
+        |word: &String| preset.contains(word) || own.is_some_and(|own| own.command_argv.contains(word));
+    let mut extra = Vec::new();
+    let mut words = argv.iter().skip(1).peekable();
+    while let Some(word) = words.next() {
+        let flag = word.split('=').next().unwrap_or(word);
+        if PLAIN_WITH_VALUE.contains(&flag) {
+            if flag == word {
+                words.next();
+            }
+        } else if !usual(word) && !PLAIN_FLAGS.contains(&word.as_str()) && word != "{{prompt_file}}" {
+            extra.push(word.clone());
+        }
+    }
+    extra
+}
+
+/// What a variable of an agent asks for, if anything.
+fn variable_ask(
+    screen: &Screen<'_>,
+    known: Option<&str>,
+    agent: &str,
+    (key, value): (&str, &str),
+) -> Option<Ask> {
+    let setting = format!("agents[{agent}].env.{key}");
+    let content = format!("{}\0{value}", known.unwrap_or("command"));
+    if let Some(known) = known {
+        let plain =
+            PLAIN_VARIABLES.contains(&key) || PLAIN_BEGINNINGS.iter().any(|begin| key.starts_with(begin));
+        // A harmless name may still carry an address.
+        if plain && url_host(value).is_none() {
+            return None;
+        }
+        return Some(match url_host(value) {
+            Some(_) => {
+                let text = format!("`{known}`, which has your keys, to talk to {} ({key})", quoted(value));
+                screen.ask(AskKind::Server, setting, &content, text)
+            }
+            None => {
+                let assigned = quoted(&format!("{key}={value}"));
+                let text = format!("`{known}`, which has your keys, to be started with {assigned}");
+                screen.ask(AskKind::Program, setting, &content, text)
+            }
+        });
+    }
+    // A server in a variable can be reached from the sandbox.
+    let host = url_host(value)?;
+    let text = format!("network access to {}, as {key} of agent `{agent}` says", quoted(&host));
+    Some(screen.ask(AskKind::Sandbox, setting, &content, text))
+}
+
+/// Host and port of an address.
+fn url_host(text: &str) -> Option<String> {
+    let (scheme, rest) = text.trim().split_once("://")?;
+    if !matches!(scheme, "http" | "https" | "ws" | "wss" | "socks5" | "socks5h") {
+        return None;
+    }
+    let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    (!host.is_empty()).then(|| host.to_owned())
+}
+
+/// An agent as a fetched state names it: its own addresses, variables and programs in the place of known ones do not count.
+/// `None` where nothing of it is left.
+pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<AgentConfig> {
+    let mut asks = Vec::new();
+    if screen.agent(&mut agent, &mut asks) {
+        return Some(agent);
+    }
+    // The program that is known here, called as it is known.
+    let known = presets::preset_of(&agent.command_argv)?;
+    let preset = presets::preset(known)?;
+    Some(AgentConfig { command_argv: preset.command_argv, ..agent })
+}
+
+/// Files of a repo in which the program `known` looks for settings of its own.
+fn settings_files(known: &str) -> &'static [&'static str] {
+    match known {
+        "claude" => &[".claude/settings.json", ".claude/settings.local.json"],
+        "codex" => &[".codex/config.toml"],
+        "gemini" => &[".gemini/settings.json", ".gemini/.env"],
+        "opencode" => &["opencode.json", "opencode.jsonc", ".opencode/opencode.json"],
+        "qwen" => &[".qwen/settings.json", ".qwen/.env"],
+        _ => &[],
+    }
+}
+
+/// Names under which those files keep a server's address.
+const SERVER_KEYS: &[&str] = &[
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "OPENAI_BASE_URL",
+    "OPENAI_API_BASE",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GOOGLE_VERTEX_BASE_URL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "base_url",
+    "baseURL",
+    "baseUrl",
+];
+
+/// The servers that files of the repo at `top` name to the program `known`, with what that asks for.
+pub fn agent_files(top: &Path, known: &str) -> Vec<(String, Ask)> {
+    let mut found: Vec<(String, Ask)> = Vec::new();
+    for file in settings_files(known) {
+        let Ok(text) = std::fs::read_to_string(top.join(file)) else { continue };
+        for (key, url) in addresses(&text) {
+            let asked = format!("`{known}`, which has your keys, to talk to {}", quoted(&url));
+            let ask = Ask::new(AskKind::Server, file, key, &format!("{known}\0{url}"), asked);
+            if found.iter().all(|(_, other)| other.digest != ask.digest) {
+                found.push((url, ask));
+            }
+        }
+    }
+    found
+}
+
+/// Keys of [`SERVER_KEYS`] with the addresses that stand behind them, in JSON, TOML or `.env` form.
+fn addresses(text: &str) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    for key in SERVER_KEYS {
+        for (at, _) in text.match_indices(key) {
+            let rest = text[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
+            let Some(value) = rest.strip_prefix([':', '=']) else { continue };
+            let value = value.trim_start().trim_start_matches(['"', '\'']);
+            let value = value.split(['"', '\'', '\n', ',', '}', ' ']).next().unwrap_or_default().trim();
+            if url_host(value).is_some() {
+                found.push((*key, value.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::Programs;
+    use crate::trust::Grants;
+    use ralph_domain::config::ConfigFile;
+
+    fn asks(user: &[AgentConfig], agent: &AgentConfig) -> (Vec<String>, Option<AgentConfig>) {
+        let user = ConfigFile { agents: Some(user.to_vec()), ..ConfigFile::default() };
+        let programs = Programs::new(Path::new("/nonexistent/repo"), "");
+        let grants = Grants::default();
+        let screen =
+            Screen { source: "c", user: &user, provider: None, programs: &programs, grants: &grants };
+        let mut file = ConfigFile { agents: Some(vec![agent.clone()]), ..ConfigFile::default() };
+        let asks = screen.config(&mut file);
+        (asks.into_iter().map(|ask| ask.setting).collect(), file.agents.and_then(|mut list| list.pop()))
+    }
+
+    fn claude(more: &[&str]) -> AgentConfig {
+        let mut agent = presets::preset("claude").unwrap();
+        agent.command_argv.extend(more.iter().map(|word| (*word).to_owned()));
+        agent
+    }
+
+    #[test]
+    fn a_preset_and_plain_changes_of_it_are_not_asked_about() {
+        for name in presets::NAMES {
+            assert_eq!(asks(&[], &presets::preset(name).unwrap()).0, [""; 0], "{name}");
+        }
+        let mut agent = claude(&["--model", "x", "--max-turns=3", "--append-system-prompt", "be kind"]);
+        agent.env.insert("MAX_THINKING_TOKENS".into(), "8000".into());
+        assert_eq!(asks(&[], &agent).0, [""; 0]);
+        assert_eq!(asks(&[], &AgentConfig::command("any", &["./x", "--settings", "https://x"])).0, [""; 0]);
+    }
+
+    #[test]
+    fn arguments_programs_and_variables_of_a_known_agent_are() {
+        for more in
+            [&["--settings", "x.json"][..], &["--mcp-config=x"], &["--plugin-dir", "."], &["-c", "a=b"]]
+        {
+            let (asked, left) = asks(&[], &claude(more));
+            assert_eq!((asked, left), (vec!["agents[claude].command_argv".to_owned()], None), "{more:?}");
+            assert_eq!(asks(&[claude(more)], &claude(more)).0, [""; 0], "the user says so, too");
+        }
+        for (key, value) in [
+            ("ANTHROPIC_BASE_URL", "https://evil.example"),
+            ("NODE_OPTIONS", "--require ./evil.js"),
+            ("PATH", "bin"),
+            ("CLAUDE_CONFIG_DIR", ".evil"),
+            ("ANTHROPIC_MODEL", "https://evil.example"),
+        ] {
+            let mut agent = claude(&[]);
+            agent.env.insert(key.into(), value.into());
+            let (asked, left) = asks(&[], &agent);
+            assert_eq!(asked, [format!("agents[claude].env.{key}")]);
+            assert_eq!(left.unwrap().env, claude(&[]).env, "only the variable is taken out");
+        }
+        assert_eq!(
+            asks(&[], &AgentConfig::command("a", &["bin/claude"])),
+            (vec!["agents[a].command_argv".to_owned()], None)
+        );
+        let mut open = AgentConfig::command("a", &["./a.sh"]);
+        open.env.insert("SERVER".into(), "http://evil.example:81/x".into());
+        assert_eq!(asks(&[], &open).0, ["agents[a].env.SERVER"]);
+    }
+
+    #[test]
+    fn settings_of_the_agents_own_name_servers_in_every_form() {
+        let text = "{\"env\": {\"ANTHROPIC_BASE_URL\": \"https://evil.example\"}}\nbase_url = 'http://b.example:1/v1'\nOPENAI_BASE_URL=https://c.example\nbaseURL: nothing";
+        let found: Vec<String> = addresses(text).into_iter().map(|(_, url)| url).collect();
+        assert_eq!(found, ["https://evil.example", "https://c.example", "http://b.example:1/v1"]);
+    }
+}

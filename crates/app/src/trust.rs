@@ -1,0 +1,189 @@
+//! What a repo asks for and only its user can allow: more than the sandbox gives, a server that is sent a key, a place that
+//! results are pushed to, a program that stands in for a known agent's.
+//!
+//! An [`Ask`] is one such thing, with where it stands. The user allows them once per repo and content: what was allowed is
+//! kept in the user's own state folder ([`store`]), never in the repo. Whoever reads a repo's files is handed [`Grants`] and
+//! leaves out whatever they do not allow.
+
+pub mod store;
+
+use ralph_domain::id::Digest;
+use ralph_domain::text::one_line;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Longest value that is shown.
+const SHOWN_MAX: usize = 300;
+
+/// What kind of thing is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// More than the sandbox gives: hosts, variables, volumes, a weaker one.
+    Sandbox,
+    /// A server that a key, a login or a message is sent to.
+    Server,
+    /// A place that results are pushed to.
+    Push,
+    /// A program, or its arguments, in the place of a known agent's.
+    Program,
+    /// A key that the repo brings along: whose account is used.
+    Account,
+}
+
+/// One thing that a repo asks for and only its user can allow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ask {
+    /// What kind of thing.
+    pub kind: AskKind,
+    /// The file that asks, as seen from the top of the repo.
+    pub source: String,
+    /// The key in that file.
+    pub setting: String,
+    /// In words: what follows "This repository asks for".
+    pub text: String,
+    /// What exactly is asked for; a change of it is another ask.
+    pub digest: Digest,
+}
+
+impl Ask {
+    /// An ask of `source` under the key `setting`; `content` is what exactly is asked for, and is not kept.
+    pub fn new(
+        kind: AskKind,
+        source: &str,
+        setting: impl Into<String>,
+        content: &str,
+        text: impl Into<String>,
+    ) -> Self {
+        let setting = setting.into();
+        let digest = Digest::of(format!("{kind:?}\0{setting}\0{content}").as_bytes());
+        let text = one_line(&text.into(), SHOWN_MAX * 2);
+        Self {
+            kind,
+            source: one_line(source, SHOWN_MAX),
+            setting: one_line(&setting, SHOWN_MAX),
+            text,
+            digest,
+        }
+    }
+
+    /// With where it stands, as lists show it.
+    pub fn shown(&self) -> String {
+        format!("{} ({}: {})", self.text, self.source, self.setting)
+    }
+}
+
+/// A value of a repo as texts show it.
+pub fn quoted(value: &str) -> String {
+    format!("`{}`", one_line(value, SHOWN_MAX))
+}
+
+/// The name of a whole set of asks, for `RALPH_TRUST`.
+pub fn hash<'a>(asks: impl IntoIterator<Item = &'a Ask>) -> Digest {
+    let ids: BTreeSet<&str> = asks.into_iter().map(|ask| ask.digest.as_str()).collect();
+    let ids: Vec<&str> = ids.into_iter().collect();
+    Digest::of(ids.join("\n").as_bytes())
+}
+
+/// What of a repo's asks is allowed.
+#[derive(Debug, Clone, Default)]
+pub struct Grants {
+    everything: bool,
+    allowed: BTreeSet<Digest>,
+}
+
+impl Grants {
+    /// Whatever is asked for: for whoever only wants to know what that is.
+    pub fn everything() -> Self {
+        Self { everything: true, allowed: BTreeSet::new() }
+    }
+
+    /// These.
+    pub fn of(allowed: impl IntoIterator<Item = Digest>) -> Self {
+        Self { everything: false, allowed: allowed.into_iter().collect() }
+    }
+
+    /// These, too.
+    #[must_use]
+    pub fn and(mut self, more: impl IntoIterator<Item = Digest>) -> Self {
+        self.allowed.extend(more);
+        self
+    }
+
+    /// Whether one is allowed.
+    pub fn allow(&self, ask: &Ask) -> bool {
+        self.everything || self.allowed.contains(&ask.digest)
+    }
+}
+
+/// The folder that a repo is known by: the one that all of its worktrees share; the folder itself where there is no repo.
+pub fn identity(top: &Path) -> PathBuf {
+    common_dir(top).or_else(|| top.canonicalize().ok()).unwrap_or_else(|| top.to_owned())
+}
+
+/// The folders that hold files of the repo at `top`: its own, and the main worktree of a linked one.
+pub fn folders(top: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = top.canonicalize().into_iter().collect();
+    folders.push(top.to_owned());
+    let common = identity(top);
+    if common.ends_with(".git") {
+        folders.extend(common.parent().map(Path::to_owned));
+    }
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+fn common_dir(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    let meta = std::fs::symlink_metadata(&dot_git).ok()?;
+    if meta.is_dir() {
+        return dot_git.canonicalize().ok();
+    }
+    let text = std::fs::read_to_string(&dot_git).ok()?;
+    let git_dir = top.join(text.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let Ok(common) = std::fs::read_to_string(git_dir.join("commondir")) else { return Some(git_dir) };
+    // A folder is a worktree of a repo where that repo says so, too: anybody can write a file that names another's.
+    let back = std::fs::read_to_string(git_dir.join("gitdir")).ok()?;
+    if Path::new(back.trim()).canonicalize().ok()? != dot_git.canonicalize().ok()? {
+        return None;
+    }
+    git_dir.join(common.trim()).canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ask_is_known_by_what_it_asks_for_and_shows_no_control_characters() {
+        let ask = |content: &str, text: &str| Ask::new(AskKind::Sandbox, "f", "allowed_hosts", content, text);
+        assert_eq!(ask("a", "x").digest, ask("a", "y").digest);
+        assert_ne!(ask("a", "x").digest, ask("b", "x").digest);
+        assert_eq!(ask("a", "red \u{1b}[31m\nline").text, "red [31m line");
+        assert_eq!(hash([&ask("a", ""), &ask("b", "")]), hash([&ask("b", ""), &ask("a", ""), &ask("a", "")]));
+        assert_ne!(hash([&ask("a", "")]), hash([&ask("b", "")]));
+        let grants = Grants::of([ask("a", "").digest]);
+        assert!(grants.allow(&ask("a", "")) && !grants.allow(&ask("b", "")));
+        assert!(Grants::everything().allow(&ask("b", "")));
+    }
+
+    #[test]
+    fn a_worktree_is_known_by_its_repo_and_a_folder_that_only_says_so_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("main/.git/worktrees/w")).unwrap();
+        for folder in ["linked", "liar"] {
+            std::fs::create_dir(at(folder)).unwrap();
+            let text = format!("gitdir: {}\n", at("main/.git/worktrees/w").display());
+            std::fs::write(at(folder).join(".git"), text).unwrap();
+        }
+        std::fs::write(at("main/.git/worktrees/w/commondir"), "../..\n").unwrap();
+        std::fs::write(at("main/.git/worktrees/w/gitdir"), at("linked/.git").to_str().unwrap()).unwrap();
+        assert_eq!(identity(&at("main")), at("main/.git"));
+        assert_eq!(identity(&at("linked")), at("main/.git"));
+        assert_eq!(identity(&at("liar")), at("liar"));
+        assert_eq!(folders(&at("linked")), [at("linked"), at("main")]);
+    }
+}

@@ -1,0 +1,33 @@
+//! What a repo asks for and only its user can allow, asked at the terminal before a run begins.
+
+use crate::confirm::{confirm, may_ask};
+use crate::error::CommandError;
+use crate::output::Out;
+use ralph_app::consent::Difference;
+use ralph_app::{App, RunRequest};
+use ralph_domain::describe::Tone;
+
+/// Shows what is new and asks, where somebody is there who can answer. Where not, the run itself is refused with the same list.
+pub fn settle(request: &RunRequest, app: &App, out: &Out) -> Result<(), CommandError> {
+    if request.yes || !may_ask(out) {
+        return Ok(());
+    }
+    // What is wrong with the configuration is told by the run.
+    let Ok(asked) = app.asked(request) else { return Ok(()) };
+    let difference = asked.difference()?;
+    if difference.new.is_empty() || asked.is_named_in(app.environment()) {
+        return Ok(());
+    }
+    show(&difference, out);
+    if confirm("Allow this, from now on?", out) {
+        return asked.allow();
+    }
+    Err(CommandError::needs_person("nothing was started: this repository asks for what you have not allowed")
+        .hint("take it out of its files, or say it yourself in your own configuration or by flag; `ralph trust` asks again"))
+}
+
+/// The list, with what has changed since it was last allowed.
+pub fn show(difference: &Difference, out: &Out) {
+    out.say(format!("{} This repository asks for:", out.err(Tone::Attention, "trust:")));
+    difference.lines().iter().for_each(|line| out.say(format!("  {line}")));
+}

@@ -1,0 +1,120 @@
+//! Keys and logins go to programs by their place.
+
+use super::{Place, WORK, program};
+use serde_json::json;
+
+const KEY: &str = "ANTHROPIC_API_KEY=key-of-the-user-ANTHROPIC_API_KEY";
+
+/// A sandboxed run; `None` where this machine has no sandbox.
+fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_testkit::Finished> {
+    let done = place.ralph(&[&["run", "--new", "--json"], args].concat());
+    if done.code == Some(4) && done.stderr.contains("sandbox") {
+        ralph_testkit::skip(&done.stderr);
+        return None;
+    }
+    Some(done)
+}
+
+/// What a sandboxed agent notes comes back with its work.
+fn handed_back() -> String {
+    WORK.replace(".ralph/seen.txt", "seen.txt")
+}
+
+#[test]
+fn a_check_of_an_agents_name_gets_no_key_and_the_agent_gets_its_own() {
+    let place = Place::new();
+    program(&place.env.path("bin/claude"), &handed_back());
+    program(&place.env.path("repo/claude"), "test -z \"$ANTHROPIC_API_KEY\" && test -f part.txt");
+    place.track("claude");
+    for verifier in [json!(["./claude"]), json!(["sh", "-c", "./claude"])] {
+        place.config(&json!({"verifiers": [{"name": "tests", "command_argv": verifier}]}));
+        let _ = std::fs::remove_file(place.env.path("repo/part.txt"));
+        let Some(done) = sandboxed(&place, &[]) else { return };
+        done.exits(0);
+        let seen = place.read("seen.txt");
+        assert!(seen.contains(KEY), "{seen}");
+        assert!(!seen.contains("OPENAI_API_KEY="), "only its own: {seen}");
+        let program = format!("program={}", place.env.path("bin/claude").display());
+        assert!(seen.starts_with(&program), "{seen}");
+    }
+}
+
+#[test]
+fn any_other_command_gets_no_key() {
+    let place = Place::new();
+    place.agent("claude", &["sh", "-c", &handed_back()], &json!({}));
+    let Some(done) = sandboxed(&place, &[]) else { return };
+    done.exits(0);
+    assert!(!place.read("seen.txt").contains("API_KEY="), "{}", place.read("seen.txt"));
+}
+
+#[test]
+fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_run() {
+    let place = Place::new();
+    place.write(".env", "ANTHROPIC_BASE_URL=https://gateway.example\n");
+    place.ralph(&["trust"]).exits(0);
+    place.run(&[]).exits(0);
+    assert!(place.read(".ralph/seen.txt").contains("ANTHROPIC_BASE_URL=https://gateway.example"));
+    place.ralph(&["trust", "--revoke"]).exits(0);
+    // Allowed to one run, which is killed and goes on: it is still allowed to that run, and to no other.
+    let args = ["run", "--new", "--isolation", "none", "--yes"];
+    let mut command = place.command(&place.env.path("repo"), &args);
+    let killed = ralph_testkit::TestEnv::finish(command.env("RALPH_FAULT", "place.after"));
+    assert_eq!(killed.code, None, "{}", killed.stderr);
+    for file in [".ralph/seen.txt", "part.txt"] {
+        let _ = std::fs::remove_file(place.env.path("repo").join(file));
+    }
+    place.ralph(&["resume"]).exits(0);
+    assert!(place.read(".ralph/seen.txt").contains("ANTHROPIC_BASE_URL=https://gateway.example"));
+    place.run(&[]).exits(3);
+}
+
+#[test]
+fn a_program_of_the_repo_is_looked_at_again_at_each_start() {
+    let place = Place::new();
+    let evil = format!("touch {}", place.env.path("evil.txt").display());
+    let script = format!(
+        "cat > /dev/null; echo $RALPH_ITERATION >> log.txt; printf '#!/bin/sh\\n{evil}\\n' > bin/claude"
+    );
+    program(&place.env.path("repo/bin/claude"), &script);
+    place.agent("mine", &["bin/claude"], &json!({}));
+    place.ralph(&["trust"]).exits(0);
+    let done = place.run(&["--max-iterations", "2"]);
+    assert_ne!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(place.read("log.txt"), "1\n");
+    assert!(!place.env.path("evil.txt").exists(), "what was not allowed was started");
+    let refused = place.run(&[]).exits(3);
+    assert!(
+        refused.stderr.contains("+ `bin/claude`") && refused.stderr.contains("no longer"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn what_an_agent_starts_itself_is_not_found_in_the_repo_first() {
+    let mut place = Place::new();
+    program(&place.env.path("repo/bin/helper"), "echo evil");
+    program(&place.env.path("bin/helper"), "echo own");
+    program(&place.env.path("bin/claude"), &format!("helper > helped.txt\n{WORK}"));
+    place.path = format!("{}:bin::{}", place.env.path("repo/bin").display(), place.path);
+    place.run(&[]).exits(0);
+    assert_eq!(place.read("helped.txt"), "own\n");
+}
+
+#[test]
+fn the_tools_that_try_agents_start_nothing_of_the_repo() {
+    let mut place = Place::new();
+    let marks = format!("touch {}", place.env.path("evil.txt").display());
+    for name in ["claude", "codex", "gemini", "opencode"] {
+        std::fs::remove_file(place.env.path("bin").join(name)).unwrap();
+    }
+    program(&place.env.path("repo/bin/claude"), &marks);
+    place.path = format!("{}:{}", place.env.path("repo/bin").display(), place.path);
+    place.ralph(&["doctor"]);
+    place.ralph(&["probe", "--agent", "claude", "--json"]);
+    assert!(!place.env.path("evil.txt").exists());
+    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["probe", "--agent", "claude", "--json"]);
+    assert!(place.env.path("evil.txt").exists(), "once it is allowed, it is tried");
+}
