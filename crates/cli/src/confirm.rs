@@ -9,7 +9,7 @@ pub fn may_ask(out: &Out) -> bool {
 
 /// Asks; everything but yes is no.
 pub fn confirm(question: &str, out: &Out) -> bool {
-    out.draw(&format!("{question} [y/N] "));
+    out.ask(&format!("{question} [y/N] "));
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer).is_ok();
     read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
