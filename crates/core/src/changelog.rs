@@ -64,7 +64,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         }
     }
     let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
-    let entry = ctx.redactor.text(&entry);
+    let entry = ctx.shown_elsewhere(&entry);
     for file in [format!("changelog/{}.md", current.agent), "changelog/global.md".into()] {
         // A restart may judge the same iteration again; its entry is the last one then.
         if ends_with_entry(&ctx.home, &file, &heading) {

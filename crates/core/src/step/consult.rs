@@ -65,7 +65,7 @@ impl Driver {
                 Apply::Auto => "applied",
             }
         );
-        let text = self.ctx.redactor.text(&diagnosis.report.markdown(&heading)).into_owned();
+        let text = self.ctx.shown_elsewhere(&diagnosis.report.markdown(&heading));
         write_report(&self.ctx, &text)?;
         let json = serde_json::to_vec_pretty(&diagnosis.report).unwrap_or_default();
         let digest = artifacts::write(

@@ -150,6 +150,11 @@ impl Redactor {
         self.values.begun_at(bytes)
     }
 
+    /// Where long values stand in `bytes`, white space between their parts or not.
+    fn broken_in(&self, bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+        self.values.broken_in(bytes).into_iter().map(|(place, _)| place).collect()
+    }
+
     /// Every string inside a JSON value, keys included, without secrets.
     pub fn json(&self, value: &mut serde_json::Value) {
         use serde_json::Value;

@@ -26,7 +26,7 @@ impl RedactStream {
             _ => return Vec::new(),
         };
         // A secret that white space parts has begun: it waits for its rest.
-        let cut = match redactor.begun_at(&self.held[..cut]) {
+        let cut = match begun_before(redactor, &self.held[..cut]) {
             Some(begun) if self.held.len() - begun <= HOLD_MAX => begun,
             _ => cut,
         };
@@ -63,6 +63,23 @@ impl RedactStream {
         }
         out.extend_from_slice(&redactor.bytes(ready));
         out
+    }
+}
+
+/// Where to cut before a value that has begun, so that neither a word nor another value is cut in two: the end of one may well
+/// look like the beginning of the next.
+fn begun_before(redactor: &Redactor, ready: &[u8]) -> Option<usize> {
+    let mut begun = redactor.begun_at(ready)?;
+    let values = redactor.broken_in(ready);
+    loop {
+        let space = ready[..begun].iter().rposition(|b| b.is_ascii_whitespace());
+        let word = space.map_or(0, |at| word_start(ready, at));
+        let inside = values.iter().find(|place| place.start < word && word < place.end);
+        let next = inside.map_or(word, |place| place.start).min(begun);
+        if next == begun {
+            return Some(begun);
+        }
+        begun = next;
     }
 }
 

@@ -155,6 +155,35 @@ fn json_is_cleaned_in_values_and_keys() {
     assert!(!value.to_string().contains("s3cr3t"));
 }
 
+#[test]
+fn a_value_that_ends_as_it_begins_is_not_cut_in_two() {
+    let redactor = Redactor::new([("TWICE", "hunter2hunter2"), ("OTHER_TOKEN", "abcdefgh-hunt")]);
+    for text in [
+        "first hunter2hunter2 \nlast\n",
+        "first hunter2\nhunter2 \nlast\n",
+        "first hunter2hunter2hunter2 \nlast\n",
+        "first abcdefgh-hunt \nlast\n",
+        "first abcd\nefgh-hunt er2hunter2\nlast\n",
+    ] {
+        for size in [1, 2, 3, 5, 8, 13, 100] {
+            let mut stream = RedactStream::default();
+            let mut out = Vec::new();
+            text.as_bytes().chunks(size).for_each(|piece| out.extend(stream.push(&redactor, piece)));
+            out.extend(stream.finish(&redactor));
+            let out = String::from_utf8(out).unwrap();
+            assert!(
+                out.starts_with("first ") && out.ends_with("last\n") && out.contains("[redacted:"),
+                "{out:?}"
+            );
+            let dense: String = out.split_whitespace().collect();
+            assert!(
+                !dense.contains("hunter2hunter2") && !dense.contains("abcdefgh-hunt"),
+                "{text:?} by {size}: {out:?}"
+            );
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn a_secret_split_anywhere_never_shows(
