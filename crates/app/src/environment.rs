@@ -23,7 +23,7 @@ pub struct Environment {
     named: Option<PathBuf>,
     /// The program itself.
     program: Option<PathBuf>,
-    /// Through which face people act, for the journal: `cli` or `library`.
+    /// Through which face people act.
     face: &'static str,
     /// What of a repo's asks is allowed here, beside what the user's trust keeps.
     granted: Grants,
@@ -81,6 +81,13 @@ impl Environment {
     #[must_use]
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.named = Some(program.into());
+        self
+    }
+
+    /// The same for another face: what the journal says people acted through (`cli`, `web`, …).
+    #[must_use]
+    pub fn with_face(mut self, face: &'static str) -> Self {
+        self.face = face;
         self
     }
 
@@ -272,6 +279,13 @@ fn host_of(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_journal_hears_through_which_face_people_act() {
+        let env = Environment::new([("USER", "ann")].into_iter().collect(), "/");
+        assert_eq!(env.actor(), "ann via library");
+        assert_eq!(env.with_face("web").actor(), "ann via web");
+    }
 
     #[test]
     fn a_dotenv_completes_a_copy_and_never_overrides() {

@@ -63,6 +63,11 @@ mod tests {
         let Ok(NotifyRequest::Also(command)) = parse("command:echo a:b") else { panic!("a command") };
         assert_eq!(command.command_argv, ["sh", "-c", "echo a:b"]);
         assert!(parse("slack").is_ok() && parse("desktop").is_ok());
-        assert!(parse("command:").is_err() && parse("pigeon").is_err());
+        for bad in ["command:", "pigeon"] {
+            assert!(
+                parse(bad).unwrap_err().starts_with("one of slack, desktop, command:LINE, none"),
+                "{bad}"
+            );
+        }
     }
 }

@@ -174,6 +174,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), request);
         let small: RunRequest = serde_json::from_str(r#"{"folder":"/repo"}"#).unwrap();
         assert_eq!(small, RunRequest::in_folder("/repo"));
-        assert!(serde_json::from_str::<RunRequest>(r#"{"foldr":"/repo"}"#).is_err());
+        let refused = serde_json::from_str::<RunRequest>(r#"{"foldr":"/repo"}"#).unwrap_err().to_string();
+        assert!(refused.starts_with("unknown field `foldr`"), "{refused}");
     }
 }

@@ -216,8 +216,8 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
         repo.write("fresh.txt", "mine, too\n");
         repo.write(".ralph/guardrails.md", "### guardrail: mine\n");
         // Nobody else can start here meanwhile.
-        let second = repo.ralph(&["run", "--new"]);
-        assert!(second.code == Some(2) || second.code == Some(4), "{second:?}");
+        let second = repo.ralph(&["run", "--new"]).exits(4);
+        assert!(second.stderr.contains("one run at a time per folder"), "{}", second.stderr);
         assert_eq!(std::fs::read_dir(env.path("state/ralph/workspaces")).unwrap().count(), 1);
     });
     let done = fenced!(done).exits(0);
@@ -294,7 +294,8 @@ fn nothing_that_makes_git_run_programs_reaches_the_users_repo() {
     let refs = repo.git(&["for-each-ref", "refs/heads", "refs/tags"]);
     let config = repo.read(".git/config");
     let done = fenced!(repo.ralph(&["run", "--json", "--max-iterations", "1"]));
-    assert!(matches!(done.code, Some(0 | 1 | 3 | 4)), "{done:?}");
+    let done = done.exits(1);
+    assert_eq!(done.json()["reason"], "max_iterations", "{done:?}");
     assert_eq!(repo.git(&["for-each-ref", "refs/heads", "refs/tags"]), refs);
     assert_eq!(repo.read(".git/config"), config);
     let hooks = repo.dir.join(".git/hooks");

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
@@ -70,4 +72,35 @@ fn a_folder_without_a_run_has_a_report_too() {
     let shown = repo.ralph(&["bug-report", "-o", "-"]).exits(0).stdout;
     assert!(shown.contains("## Version") && !shown.contains("## Run"), "{shown}");
     repo.ralph(&["bug-report", "no-such-run"]).exits(2);
+}
+
+#[test]
+fn the_log_tells_of_agents_and_requests_and_never_what_an_address_hides() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in server.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    // Nobody knows that this is a secret: it stands in no variable.
+    let hidden = ["q7Zp", "unknown-to-all"].concat();
+    let url = format!("http://127.0.0.1:{port}/hooks/{hidden}?key={hidden}");
+    let config = env.path("config").join("ralph/config.json");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let notify = json!({ "notify": [{ "kind": "webhook", "name": "hook", "url": url }] });
+    std::fs::write(&config, notify.to_string()).unwrap();
+    let run = repo.run(&[]).exits(0).json();
+    let log =
+        std::fs::read_to_string(repo.record(run["run_id"].as_str().unwrap()).join("ralph.log")).unwrap();
+    for word in
+        ["agent started", "agent ended", "method=POST", "host=\"127.0.0.1\"", "status=200", "people told"]
+    {
+        assert!(log.contains(word), "{word}: {log}");
+    }
+    assert!(!log.contains(&hidden), "{log}");
 }

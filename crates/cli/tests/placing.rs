@@ -83,11 +83,12 @@ fn a_refused_run_leaves_nothing() {
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, "true");
     repo.git(&["branch", "taken"]);
-    for args in
-        [&["--branch", "taken"][..], &["--clone", "/nonexistent/x"], &["--worktree", "--branch", "a b"]]
-    {
-        let done = repo.run(args);
-        assert!(matches!(done.code, Some(2 | 4)), "{args:?}: {done:?}");
+    for (args, code) in [
+        (&["--branch", "taken"][..], 2),
+        (&["--clone", "/nonexistent/x"], 4),
+        (&["--worktree", "--branch", "a b"], 2),
+    ] {
+        repo.run(args).exits(code);
         assert_eq!(repo.ralph(&["list", "--json"]).exits(0).json(), serde_json::json!([]), "{args:?}");
         assert_eq!(repo.latest(), "", "{args:?}");
     }

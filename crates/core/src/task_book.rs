@@ -149,8 +149,9 @@ mod tests {
         let task = task(Dialect::RalphTaskMd, MD);
         let claims = review(&task, &MD.replace("[ ] M1.2", "[x] M1.2")).unwrap();
         assert_eq!((claims.done, claims.open), (set(&["M1.2"]), set(&["M1.1"])));
-        assert!(review(&task, &MD.replace("one", "nothing")).is_err());
-        assert!(review(&task, &MD.replace("- [ ] M1.2 two\n", "")).is_err());
+        for edited in [MD.replace("one", "nothing"), MD.replace("- [ ] M1.2 two\n", "")] {
+            assert_eq!(review(&task, &edited).unwrap_err(), ["more than its boxes was changed"]);
+        }
     }
 
     #[test]
@@ -160,7 +161,8 @@ mod tests {
             review(&task, &PLAN.replace("\"passes\":false", "\"passes\":true")).unwrap().done,
             set(&["US-1"])
         );
-        assert!(review(&task, &PLAN.replace("[\"x\"]", "[]")).is_err());
+        let shrunk = review(&task, &PLAN.replace("[\"x\"]", "[]")).unwrap_err();
+        assert_eq!(shrunk, ["an acceptance criterion of `US-1` is gone: x"]);
     }
 
     #[test]

@@ -116,7 +116,8 @@ fn a_renamed_repo_is_followed_but_not_to_another_host() {
     assert_eq!(host.fake.count("?renamed"), 1);
     let other = FakeGitHub::start().unwrap();
     host.fake.fail("GET /repos/octo/app", moved(format!("{}/repos/octo/app", other.url())));
-    assert!(host.forge.default_branch().is_err());
+    let error = host.forge.default_branch().unwrap_err().to_string();
+    assert!(error.contains("301 Moved Permanently"), "{error}");
     assert_eq!(other.seen(), [], "the token went elsewhere");
 }
 

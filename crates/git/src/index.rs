@@ -140,9 +140,13 @@ mod tests {
         whole.extend([7; 40 + 20]);
         whole.extend([0, 1, b'a', 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(parse(&whole, ObjectFormat::Sha1, path).unwrap().entries.len(), 1);
+        let refused = |bytes: &[u8]| match parse(bytes, ObjectFormat::Sha1, path) {
+            Err(error) => error.to_string().contains("it is cut short or of an unknown version"),
+            Ok(_) => false,
+        };
         for cut in 0..whole.len() - 8 {
-            assert!(parse(&whole[..cut], ObjectFormat::Sha1, path).is_err(), "cut at {cut}");
+            assert!(refused(&whole[..cut]), "cut at {cut}");
         }
-        assert!(parse(b"DIRC\0\0\0\x04\0\0\0\0", ObjectFormat::Sha1, path).is_err());
+        assert!(refused(b"DIRC\0\0\0\x04\0\0\0\0"));
     }
 }

@@ -324,7 +324,8 @@ fn patch_and_changes_agree_with_git_and_are_bounded() {
     let from_git = workspace.patch(baseline.start.as_str(), made.tree.as_str(), 1 << 20).unwrap();
     assert_eq!(patch, from_git);
     assert_eq!(workspace.patch(baseline.start.as_str(), made.tree.as_str(), 10).unwrap(), patch[..10]);
-    assert!(workspace.patch("--output=/tmp/x", "HEAD", 10).is_err());
+    let error = workspace.patch("--output=/tmp/x", "HEAD", 10).unwrap_err();
+    assert_eq!(error.reason, "`--output=/tmp/x` names no tree or commit");
 }
 
 #[test]

@@ -94,11 +94,16 @@ impl Client {
         watch: Watch<'_, S>,
     ) -> Result<Response<'_>, Failure<S>> {
         let broken = || TransportError::Broken { reason: "the body cannot be sent twice".into() };
-        let sent = request.inner.try_clone().ok_or_else(broken)?;
+        let mut sent = request.inner.try_clone().ok_or_else(broken)?;
+        // Nobody sends them, and libraries below would log them.
+        let _ = (sent.url_mut().set_username(""), sent.url_mut().set_password(None));
         let connect = request.connect_timeout.unwrap_or(self.options.connect_timeout);
         let client = self.client_for(sent.url(), connect)?;
-        let inner = self.runtime.block_on(watched(client.execute(sent), limit, watch))?;
-        Ok(Response { client: self, inner: inner.map_err(|error| self.failed(error))? })
+        let begun = Instant::now();
+        let sent = self.runtime.block_on(watched(client.execute(sent), limit, watch));
+        let inner = sent.and_then(|inner| inner.map_err(|error| self.failed(error).into()));
+        log(&request.inner, &inner, begun.elapsed());
+        Ok(Response { client: self, inner: inner? })
     }
 
     /// Sends a request and reads the whole answer, of at most `max` bytes, within `limit`.
@@ -171,6 +176,22 @@ impl Client {
             clients.insert((local, connect), client.clone());
         }
         Ok(client)
+    }
+}
+
+/// Notes a request and what became of it. Of the address only the server: its path, query and user may hold secrets, as
+/// headers and bodies do.
+fn log<S>(request: &reqwest::Request, inner: &Result<reqwest::Response, Failure<S>>, took: Duration) {
+    let (method, host, port) = (request.method(), request.url().host_str(), request.url().port());
+    match inner {
+        Ok(response) => {
+            tracing::debug!(%method, host, port, status = response.status().as_u16(), ?took, "http")
+        }
+        Err(Failure::Transport(error)) => {
+            tracing::debug!(%method, host, port, %error, ?took, "http failed");
+        }
+        Err(Failure::TimedOut) => tracing::debug!(%method, host, port, ?took, "http timed out"),
+        Err(Failure::Stopped(_)) => tracing::debug!(%method, host, port, ?took, "http stopped"),
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(200);
 
 /// A server that sends `answer` to every connection and tells the heads of the requests.
 fn server(answer: &'static str) -> (SocketAddr, Receiver<String>) {
@@ -128,4 +128,69 @@ fn a_proxy_of_the_variables_is_used_but_not_for_this_machine() {
     assert_eq!(fetch(&client, &get(direct), 100).unwrap().1, "direct");
     let failure = fetch(&client, &get("direct.invalid"), 100).unwrap_err();
     assert!(matches!(failure, Failure::Transport(TransportError::Connect { .. })), "{failure:?}");
+}
+
+/// Everything that is logged.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_log_names_method_server_and_status_and_nothing_that_may_be_secret() {
+    let (address, _heads) =
+        server("HTTP/1.1 404 Not Found\r\nx-reply: reply-header\r\ncontent-length: 10\r\n\r\nreply-body");
+    let log = Log::default();
+    let kept = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_ansi(false)
+        .with_writer(move || kept.clone())
+        .finish();
+    let url = |server: &str| {
+        Url::parse(&format!("http://user-name:pass-word@{server}/path-key?token=query-key")).unwrap()
+    };
+    let request = |server: &str| {
+        Request::new(Method::POST, url(server))
+            .header(HeaderName::from_static("authorization"), HeaderValue::from_static("Bearer header-key"))
+            .body(HeaderValue::from_static("text/plain"), "body-key")
+    };
+    // Nobody listens on a port that was free a moment ago.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        let client = client(ProxySettings::NONE);
+        assert_eq!(fetch(&client, &request(&address.to_string()), 100).unwrap().0, 404);
+        assert!(matches!(fetch(&client, &request(&free.to_string()), 100), Err(Failure::Transport(_))));
+    });
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    for word in [
+        "method=POST",
+        "host=\"127.0.0.1\"",
+        &format!("port={}", address.port()),
+        "status=404",
+        "took=",
+        "http failed",
+    ] {
+        assert!(log.contains(word), "{word}: {log}");
+    }
+    for secret in [
+        "user-name",
+        "pass-word",
+        "path-key",
+        "query-key",
+        "header-key",
+        "body-key",
+        "reply-header",
+        "reply-body",
+    ] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
 }

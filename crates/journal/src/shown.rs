@@ -205,6 +205,14 @@ mod tests {
         assert_eq!(fs::read_link(place.path()).unwrap(), f.record.path(), "a run that goes on lives again");
     }
 
+    /// Why the run cannot be copied.
+    fn refused(f: &Fixture) -> io::ErrorKind {
+        match copy(&f.dir, &f.run, &f.record) {
+            Err(JournalError::File { verb: "copy the run to", source, .. }) => source.kind(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn what_is_not_ours_stays() {
         let f = fixture();
@@ -212,7 +220,7 @@ mod tests {
         fs::create_dir_all(place.path()).unwrap();
         fs::write(place.path().join("mine.txt"), "x").unwrap();
         link(&f.dir, &f.run, &f.record);
-        assert!(copy(&f.dir, &f.run, &f.record).is_err());
+        assert_eq!(refused(&f), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(place.path().join("mine.txt")).unwrap(), "x");
     }
 
@@ -223,7 +231,7 @@ mod tests {
         fs::create_dir_all(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, f.dir.join("runs")).unwrap();
         link(&f.dir, &f.run, &f.record);
-        assert!(copy(&f.dir, &f.run, &f.record).is_err());
+        assert_eq!(refused(&f), io::ErrorKind::NotADirectory);
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     }
 }

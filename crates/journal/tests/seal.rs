@@ -171,5 +171,5 @@ fn a_file_that_cannot_be_made_is_done_without() {
     let (_, opened) = Journal::open(places, redactor(), &mut |_| {}).unwrap();
     assert_eq!(opened, OpenedJournal::default());
     let mut seal = FileSeal::at(std::path::Path::new("/dev/null/no/seal.jsonl"));
-    assert!(seal.append(b"x", 0).is_err());
+    assert_eq!(seal.append(b"x", 0).unwrap_err().kind(), std::io::ErrorKind::NotADirectory);
 }

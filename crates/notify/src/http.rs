@@ -67,6 +67,7 @@ fn send_with_retries(client: &Client, request: &Request) -> Result<(), String> {
         if number >= TRIES || begun.elapsed() + pause >= LIMIT {
             return Err(format!("{why} (tried {number} times)"));
         }
+        tracing::debug!(tries = number, wait = ?pause, why, "message is sent again");
         client.pause(pause);
     }
 }

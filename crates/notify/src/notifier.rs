@@ -68,15 +68,21 @@ impl Notifier for ChannelNotifier {
 
     fn send(&self, message: &Notification) -> Result<(), String> {
         let channel = self.channel.clone()?;
-        let message = message.clone();
+        let (message, occasion) = (message.clone(), message.occasion.as_str());
         let (done, result) = mpsc::channel();
         // Looking up a name or a program that does not end cannot be cut short: the thread is left to itself.
         let thread = std::thread::Builder::new().name("notifier".into());
         thread
             .spawn(move || done.send(channel.send(&message)))
             .map_err(|e| format!("no thread could be started: {e}"))?;
-        result
+        let sent = result
             .recv_timeout(LIMIT)
-            .unwrap_or_else(|_| Err(format!("no answer within {} seconds", LIMIT.as_secs())))
+            .unwrap_or_else(|_| Err(format!("no answer within {} seconds", LIMIT.as_secs())));
+        let (channel, kind) = (self.name.as_str(), self.config.kind.as_str());
+        match &sent {
+            Ok(()) => tracing::debug!(channel, kind, occasion, "people told"),
+            Err(error) => tracing::debug!(channel, kind, occasion, error, "people not told"),
+        }
+        sent
     }
 }

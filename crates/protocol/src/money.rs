@@ -223,6 +223,7 @@ mod tests {
         let text = serde_json::to_string(&usd).unwrap();
         assert_eq!(text, "0.016695");
         assert_eq!(serde_json::from_str::<Usd>(&text).unwrap(), usd);
-        assert!(serde_json::from_str::<Usd>("-1").is_err());
+        let refused = serde_json::from_str::<Usd>("-1").unwrap_err().to_string();
+        assert_eq!(refused, "an amount in USD must be a number of at least 0");
     }
 }

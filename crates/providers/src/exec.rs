@@ -353,8 +353,8 @@ mod tests {
         let over = news("c 7 2\no \ne aGk=\n").unwrap();
         assert_eq!(over.end, Some(Ended::Code { code: 7, survivors: 2 }));
         assert_eq!(news("c lost\no \ne \n").unwrap().end, Some(Ended::Lost));
-        assert!(news("sh: not found").is_err());
-        assert!(news("c -\no ???\n").is_err());
+        assert_eq!(news("sh: not found").unwrap_err(), "no state in `sh: not found`");
+        assert!(news("c -\no ???\n").unwrap_err().starts_with("output is garbled"));
     }
 
     #[test]

@@ -175,6 +175,7 @@ impl VendorClient {
             if !error.passes() || tries >= call.tries || wait > WAIT_MAX {
                 return Err(error);
             }
+            tracing::debug!(vendor = self.vendor, what = call.what, tries, ?wait, %error, "trying again");
             self.pause(wait, watch)?;
         }
     }

@@ -95,8 +95,14 @@ mod tests {
         let folder = rustix::fs::open(&tree, FOLDER, Mode::empty()).unwrap();
         let walk = |path: &str| walk(folder.as_fd(), Path::new(path), READ, Mode::empty());
         assert!(regular(walk("a/b/file").unwrap()).is_ok());
-        for path in ["a/inside/file", "out/tree/a/b/file", "out", "a/b/none", "a/b/file/below"] {
-            assert!(walk(path).is_err(), "{path}");
+        for (path, why) in [
+            ("a/inside/file", Errno::NOTDIR),
+            ("out/tree/a/b/file", Errno::NOTDIR),
+            ("out", Errno::LOOP),
+            ("a/b/none", Errno::NOENT),
+            ("a/b/file/below", Errno::NOTDIR),
+        ] {
+            assert_eq!(Errno::from_io_error(&walk(path).unwrap_err()), Some(why), "{path}");
         }
     }
 }

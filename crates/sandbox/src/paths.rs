@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn only_plain_relative_paths_pass() {
         for bad in ["/etc/passwd", "..", "a/../b", "a/..", ".git", ".git/config", "sub/.GIT/x"] {
-            assert!(names(Path::new(bad)).is_err(), "{bad}");
+            assert!(matches!(names(Path::new(bad)), Err(SandboxError::OutsideWorkspace(_))), "{bad}");
         }
         for good in ["", ".", "a", "./a/b", ".github/x", ".gitignore", "a//b"] {
             assert!(names(Path::new(good)).is_ok(), "{good}");

@@ -165,7 +165,7 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
         }
     });
     let mut request = sh("echo served > page.txt; exec python3 -m http.server --bind 127.0.0.1 8123");
-    request.timeout = Some(std::time::Duration::from_secs(30));
+    request.timeout = Some(std::time::Duration::from_secs(200));
     connection.exec(&request, &mut sink).unwrap();
     drop(sink);
     assert!(answer.contains("200 OK") && answer.ends_with("served\n"), "{answer}");
@@ -197,7 +197,7 @@ fn a_server_of_another_command_is_reached_through_the_proxy_and_the_hosts_own_is
         ControlFlow::Break(StopCause::Cancelled)
     });
     let mut request = sh("echo served > page.txt; exec python3 -m http.server --bind 127.0.0.1 8124");
-    request.timeout = Some(std::time::Duration::from_secs(30));
+    request.timeout = Some(std::time::Duration::from_secs(200));
     connection.exec(&request, &mut sink).unwrap();
     drop(sink);
     assert_eq!(answer, "served\n");

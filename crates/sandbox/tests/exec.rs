@@ -220,11 +220,10 @@ fn a_stranger_who_holds_the_pipe_is_not_waited_for() {
         .current_dir(b.path())
         .spawn()
         .unwrap();
-    let begun = Instant::now();
     // In a subshell: the named pipe must not be the command's own standard output, not even for a moment.
     let output = b.sh("(echo $$ > fifo); while [ ! -s answer ]; do sleep 0.01; done; echo mine");
     assert_eq!(output.stdout, "mine\n");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    // It still holds the pipe, and would for a long time.
     let pid = i32::try_from(stranger.id()).unwrap();
     assert!(alive(pid));
     stranger.kill().unwrap();
@@ -247,12 +246,16 @@ fn the_guard_shrugs_off_polite_signals() {
 #[test]
 fn a_guard_that_is_no_guard_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    for program in ["/bin/true", "/no/such/program"] {
+    for (program, why) in [
+        ("/bin/true", "`/bin/true` is not the program it should be"),
+        ("/no/such/program", "No such file or directory"),
+    ] {
         let mut options = common::options("none");
         options.guard_exe = Some(PathBuf::from(program));
-        assert!(ralph_sandbox::LocalSandbox::start(dir.path(), options).is_err());
+        let error = ralph_sandbox::LocalSandbox::start(dir.path(), options).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
     }
-    assert!(
-        ralph_sandbox::LocalSandbox::start(Path::new("/no/such/folder"), common::options("none")).is_err()
-    );
+    let error = ralph_sandbox::LocalSandbox::start(Path::new("/no/such/folder"), common::options("none"))
+        .unwrap_err();
+    assert_eq!(error.to_string(), "cannot open `/no/such/folder`: No such file or directory (os error 2)");
 }

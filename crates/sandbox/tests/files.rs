@@ -27,11 +27,12 @@ fn write_read_append_list_remove() {
     assert_eq!(s.list(Path::new("a")).unwrap(), ["b", "new"]);
     assert_eq!(s.list(Path::new("")).unwrap(), ["a"], "no temporary file is left");
     assert_eq!(s.read(Path::new("a/new/below")).unwrap(), None);
-    assert!(s.read(Path::new("a")).is_err());
-    assert!(s.write(Path::new("a"), b"", WriteMode::Replace).is_err());
-    assert!(s.write(Path::new("a/new/below"), b"", WriteMode::Replace).is_err());
-    assert!(s.write(Path::new(""), b"", WriteMode::Append).is_err());
-    assert!(s.remove(Path::new("a")).is_err());
+    let write = |path: &str, mode| s.write(Path::new(path), b"", mode).unwrap_err().to_string();
+    assert_eq!(s.read(Path::new("a")).unwrap_err().to_string(), "cannot read `a`: it is a folder");
+    assert_eq!(write("a", WriteMode::Replace), "cannot write `a`: it is a folder");
+    assert_eq!(write("a/new/below", WriteMode::Replace), "cannot write `a/new/below`: Not a directory");
+    assert_eq!(write("", WriteMode::Append), "cannot write ``: it is a folder");
+    assert_eq!(s.remove(Path::new("a")).unwrap_err().to_string(), "cannot remove `a`: Is a directory");
     s.remove(path).unwrap();
     s.remove(path).unwrap();
     s.remove(Path::new("no/such/folder/file")).unwrap();
@@ -110,7 +111,8 @@ fn no_path_leads_out() {
     }
     // A link itself is inside, wherever it leads.
     b.sandbox.remove(Path::new("file")).unwrap();
-    assert!(fs::symlink_metadata(b.path().join("file")).is_err());
+    let gone = fs::symlink_metadata(b.path().join("file")).unwrap_err();
+    assert_eq!(gone.kind(), std::io::ErrorKind::NotFound);
     assert_eq!(fs::read_to_string(other.path().join("secret")).unwrap(), "secret");
     assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(b.path().join(".git/config")).unwrap(), "config");

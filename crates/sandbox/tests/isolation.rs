@@ -244,13 +244,20 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
     for finding in &report.findings {
         println!("{} {} {}", finding.name, finding.works, finding.detail);
     }
-    let weak = ralph_sandbox::isolation::IsolationReport {
-        findings: report.findings.iter().filter(|f| f.name != "bwrap").cloned().collect(),
+    let lacking = |names: &[&str]| {
+        let mut report = report.clone();
+        for finding in &mut report.findings {
+            (finding.works, finding.detail) = (!names.contains(&finding.name), "not here".into());
+        }
+        report
     };
-    assert!(weak.choose(Isolation::Bwrap, IsolationSpec::new("/x")).is_err());
-    let none = ralph_sandbox::isolation::IsolationReport { findings: Vec::new() };
-    assert!(none.choose(Isolation::Auto, IsolationSpec::new("/x")).is_err());
-    assert!(none.choose(Isolation::Landlock, IsolationSpec::new("/x")).is_err());
+    let refused = |report: &ralph_sandbox::isolation::IsolationReport, asked| {
+        report.choose(asked, IsolationSpec::new("/x")).unwrap_err()
+    };
+    assert_eq!(refused(&lacking(&["bwrap"]), Isolation::Bwrap), "bwrap: not here");
+    let none = lacking(&["bwrap", "landlock"]);
+    assert_eq!(refused(&none, Isolation::Auto), "bwrap: not here; landlock: not here");
+    assert_eq!(refused(&none, Isolation::Landlock), "landlock: not here");
     assert!(matches!(none.choose(Isolation::None, IsolationSpec::new("/x")), Ok(LocalIsolation::None)));
 }
 

@@ -48,8 +48,9 @@ fn files_and_built_in_commands() {
     for bad in ["/etc/passwd", "../x", ".git/config"] {
         assert!(matches!(s.read(Path::new(bad)), Err(SandboxError::OutsideWorkspace(_))), "{bad}");
     }
-    assert!(s.write(Path::new("src"), b"", WriteMode::Replace).is_err());
-    assert!(s.write(Path::new("src/a.rs/x"), b"", WriteMode::Replace).is_err());
+    let write = |path: &str| s.write(Path::new(path), b"", WriteMode::Replace).unwrap_err().to_string();
+    assert_eq!(write("src"), "cannot write `src`: it is a folder");
+    assert_eq!(write("src/a.rs/x"), "cannot write `src/a.rs/x`: Not a directory");
     let kept = s.snapshot();
     s.remove(Path::new("src/a.rs")).unwrap();
     s.remove(Path::new("src/a.rs")).unwrap();
@@ -115,13 +116,16 @@ fn checkpoints_can_be_repeated() {
     let patch = String::from_utf8(w.patch(baseline.start.as_str(), to.as_str(), 1000).unwrap()).unwrap();
     assert!(patch.contains("-2\n+3\n+4\n"), "{patch}");
     assert_eq!(w.patch(baseline.start.as_str(), to.as_str(), 5).unwrap().len(), 5);
-    assert!(w.changes("nonsense", to.as_str()).is_err());
+    assert_eq!(w.changes("nonsense", to.as_str()).unwrap_err().reason, "there is no such tree or commit");
     // A clean checkout has what was committed, not what lies around now.
     s.files(|files| files.set("later", ""));
     w.checkout_clean(&to, Path::new("/clean")).unwrap();
     let clean = s.with_root(Path::new("/clean")).unwrap();
     assert_eq!(clean.list(Path::new("")).unwrap(), ["a", "bin"]);
-    assert!(w.checkout_clean(&baseline.start, Path::new("/clean")).is_err(), "not empty");
+    assert_eq!(
+        w.checkout_clean(&baseline.start, Path::new("/clean")).unwrap_err().reason,
+        "the folder is not empty"
+    );
 }
 
 #[test]

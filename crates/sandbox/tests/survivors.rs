@@ -24,12 +24,10 @@ fn after_a_normal_end() {
 fn after_a_timeout() {
     let b = fresh();
     let mut request = sh(&format!("{STUBBORN} sleep 1000"));
-    request.timeout = Some(Duration::from_millis(500));
+    request.timeout = Some(Duration::from_secs(3));
     request.grace = Duration::from_millis(200);
-    let begun = Instant::now();
     let outcome = run(&b.sandbox, &request).outcome;
     assert_eq!(outcome.end, ExecEnd::TimedOut);
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     b.assert_two_dead();
 }
 
@@ -37,8 +35,8 @@ fn after_a_timeout() {
 fn after_a_silence() {
     let b = fresh();
     let mut request =
-        sh(&format!("for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done; {STUBBORN} sleep 1000"));
-    request.idle_timeout = Some(Duration::from_millis(400));
+        sh(&format!("for i in 1 2 3 4 5 6; do echo $i; sleep 0.6; done; {STUBBORN} sleep 1000"));
+    request.idle_timeout = Some(Duration::from_secs(3));
     request.grace = Duration::ZERO;
     let output = run(&b.sandbox, &request);
     assert_eq!(output.outcome.end, ExecEnd::IdleTimedOut);
@@ -72,20 +70,19 @@ fn the_whole_tree_may_use_the_grace() {
     let mut request = sh(
         "sh -c 'trap \"sleep 0.3; echo saved > work; exit\" TERM; echo ready; while :; do sleep 0.01; done' & wait",
     );
-    request.timeout = Some(Duration::from_millis(300));
-    request.grace = Duration::from_secs(10);
-    let begun = Instant::now();
+    request.timeout = Some(Duration::from_secs(3));
+    // Waited out, it would take longer than a test may.
+    request.grace = Duration::from_secs(1000);
     let output = run(&b.sandbox, &request);
     assert_eq!(output.outcome.end, ExecEnd::TimedOut);
     assert_eq!(std::fs::read_to_string(b.path().join("work")).unwrap(), "saved\n");
-    assert!(begun.elapsed() < Duration::from_secs(5), "an early end is not waited out");
 }
 
 #[test]
 fn output_during_the_grace_is_kept() {
     let b = fresh();
     let mut request = sh("trap 'echo last words; exit 7' TERM; echo first; while :; do sleep 0.01; done");
-    request.timeout = Some(Duration::from_millis(300));
+    request.timeout = Some(Duration::from_secs(3));
     let output = run(&b.sandbox, &request);
     assert_eq!(output.stdout, "first\nlast words\n");
     assert_eq!(output.outcome.end, ExecEnd::TimedOut);
@@ -193,7 +190,8 @@ fn a_sink_that_panics_leaves_nothing_behind() {
     let request = sh(&format!("{STUBBORN} sleep 1000"));
     let caught =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| b.sandbox.exec(&request, &mut sink)));
-    assert!(caught.is_err());
+    let panic = caught.unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
     drop(sink);
     b.assert_two_dead();
     assert_eq!(b.sh("echo on").stdout, "on\n");

@@ -125,7 +125,8 @@ proptest! {
         let before = checkbox::read(&text, from);
         for (at, entry) in before.boxes.iter().enumerate() {
             if before.boxes.iter().filter(|other| other.id == entry.id).count() > 1 {
-                prop_assert!(checkbox::tick(&text, &entry.id).is_err());
+                let refused = checkbox::tick(&text, &entry.id).unwrap_err();
+                prop_assert!(refused.contains("more than one checkbox has the id"), "{}", refused);
                 continue;
             }
             let changed = if entry.ticked { checkbox::untick(&text, &entry.id) } else { checkbox::tick(&text, &entry.id) };

@@ -133,7 +133,16 @@ impl CliAgent {
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
         pump.silence_limit = self.silence_limit;
-        let outcome = sandbox.exec(&exec, &mut pump)?;
+        let (agent, program) = (self.config.name.as_str(), exec.argv.first());
+        tracing::debug!(agent, ?program, "agent started");
+        let ended = sandbox.exec(&exec, &mut pump);
+        match &ended {
+            Ok(done) => {
+                tracing::debug!(agent, ?program, end = ?done.end, took = ?done.duration, "agent ended")
+            }
+            Err(error) => tracing::debug!(agent, ?program, %error, "agent not started"),
+        }
+        let outcome = ended?;
         let mut report = pump.report(&request.config.rate_limit_detection.patterns, &outcome, request.now);
         if let Some(session) = report.counted_over {
             report.session.usage = self.ledger.since(&session, report.session.usage);

@@ -126,6 +126,11 @@ impl ModelCall<'_> {
             if failure.about_schema && with_schema && self.request.json_schema.is_some() {
                 // Not every server takes every schema. The caller checks the answer anyway.
                 with_schema = false;
+                tracing::debug!(
+                    profile = self.profile.name,
+                    tries,
+                    "model call is tried again without its schema"
+                );
                 continue;
             }
             let wait = match failure.again {
@@ -138,6 +143,7 @@ impl ModelCall<'_> {
                 return Err(self.error(failure, tries));
             }
             let reason = self.cleaned(&format!("{} {}", self.name(), failure.said));
+            tracing::debug!(profile = self.profile.name, tries, ?wait, reason, "model call is tried again");
             sink.waiting(wait, &reason);
             http.pause_watched(wait, &mut || sink.poll()).map_err(|cause| self.stopped(cause))?;
         }

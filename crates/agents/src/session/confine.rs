@@ -155,6 +155,8 @@ mod tests {
         assert!(file(".ralph/guardrails.md", FileOperation::Append, &[]).is_ok());
         assert_eq!(folder("."), Ok(PathBuf::new()));
         assert_eq!(folder("sub/x/"), Ok(PathBuf::from("sub/x")));
-        assert!(folder("..").is_err() && folder(".git").is_err() && folder("/").is_err());
+        assert_eq!(folder(".."), Err(PathRefusal::Outside("..".into())));
+        assert_eq!(folder("/"), Err(PathRefusal::Outside("/".into())));
+        assert_eq!(folder(".git"), Err(PathRefusal::Git(".git".into())));
     }
 }

@@ -97,18 +97,19 @@ mod tests {
         {
             assert!(path_rules.file(good, PathAccess::Write).is_ok(), "{good}");
         }
-        for bad in [
-            "/etc/passwd",
-            "../x",
-            "a/../../x",
-            ".git/config",
-            "sub/.GIT/x",
-            ".ralph/notes.md",
-            "door/x",
-            "",
-            ".",
+        for (bad, why) in [
+            ("/etc/passwd", "leads out of the workspace"),
+            ("../x", "leads out of the workspace"),
+            ("a/../../x", "leads out of the workspace"),
+            (".git/config", "belongs to git"),
+            ("sub/.GIT/x", "belongs to git"),
+            (".ralph/notes.md", "belongs to the engine"),
+            ("door/x", "belongs to the engine"),
+            ("", "names no file"),
+            (".", "names no file"),
         ] {
-            assert!(path_rules.file(bad, PathAccess::Read).is_err(), "{bad}");
+            let refused = path_rules.file(bad, PathAccess::Read).unwrap_err();
+            assert!(refused.contains(why), "{bad}: {refused}");
         }
         assert!(path_rules.file("tests/a.rs", PathAccess::Read).is_ok());
         for protected in ["tests/a.rs", "other/a.rs"] {
@@ -120,6 +121,6 @@ mod tests {
         let below = PathRules { cwd: Path::new("web"), ..path_rules };
         assert_eq!(below.file("a.txt", PathAccess::Read).unwrap(), Path::new("web/a.txt"));
         assert_eq!(below.folder(None).unwrap(), Path::new("web"));
-        assert!(below.file("../a.txt", PathAccess::Read).is_err());
+        assert!(below.file("../a.txt", PathAccess::Read).unwrap_err().contains("leads out of the workspace"));
     }
 }

@@ -137,12 +137,18 @@ impl ApiClient {
             let answer = match self.attempt(&request, &token) {
                 Ok(answer) => answer,
                 Err(lost) if again && (lost.unsent || request.repeat == Repeat::Safe) => {
-                    self.client.pause(self.backoff.wait(tries));
+                    self.pause(
+                        &request,
+                        tries,
+                        self.backoff.wait(tries),
+                        &errors::clean(&lost.reason, &token),
+                    );
                     continue;
                 }
                 Err(lost) => return Err(unavailable(request.what, errors::clean(&lost.reason, &token))),
             };
             let status = answer.status;
+            tracing::debug!(repo = self.repo, what = request.what, status, tries, "forge call");
             if (200..300).contains(&status) || request.also.contains(&status) {
                 return Ok(answer);
             }
@@ -160,17 +166,30 @@ impl ApiClient {
             if let Some(wait) = limits::wait(&answer, self.now()) {
                 // Nothing was done yet, so even what harms twice may be asked again.
                 if again && wait <= WAIT_MAX {
-                    self.client.pause(wait);
+                    self.pause(&request, tries, wait, "rate limit");
                     continue;
                 }
                 return Err(ForgeError::RateLimited { what: request.what, wait });
             }
             if status >= 500 && again && request.repeat == Repeat::Safe {
-                self.client.pause(self.backoff.wait(tries));
+                self.pause(&request, tries, self.backoff.wait(tries), "the host has trouble");
                 continue;
             }
             return Err(errors::error(&request, &answer, &self.repo, &token, tokens.renews()));
         }
+    }
+
+    /// Waits before the next try.
+    fn pause(&self, request: &ApiRequest, tries: u32, wait: Duration, reason: &str) {
+        tracing::debug!(
+            repo = self.repo,
+            what = request.what,
+            tries,
+            ?wait,
+            reason,
+            "forge call is tried again"
+        );
+        self.client.pause(wait);
     }
 
     /// Makes a call and reads its answer.
@@ -334,8 +353,9 @@ mod tests {
     #[test]
     fn a_token_is_not_sent_in_the_clear() {
         assert!(is_safe("https://ghe.corp/api/v3").is_ok() && is_safe("http://127.0.0.1:80").is_ok());
-        assert!(
-            is_safe("http://ghe.corp/api/v3").is_err() && is_safe("http://127.0.0.1.evil.example").is_err()
-        );
+        for address in ["http://ghe.corp/api/v3", "http://127.0.0.1.evil.example"] {
+            let refused = is_safe(address).unwrap_err().to_string();
+            assert!(refused.contains("a token must not go over the network in the clear"), "{refused}");
+        }
     }
 }

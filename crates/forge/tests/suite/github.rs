@@ -19,7 +19,7 @@ pub fn options(fake: &FakeGitHub) -> GitHubOptions {
     options.graphql_url = format!("{}/graphql", fake.url());
     options.git_url = fake.git_url();
     options.backoff = Duration::from_millis(5);
-    options.timeout = Duration::from_secs(20);
+    options.timeout = Duration::from_secs(200);
     options
 }
 

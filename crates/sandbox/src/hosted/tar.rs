@@ -147,8 +147,13 @@ mod tests {
         let mut writer = Writer::default();
         sample().iter().for_each(|member| writer.add(member).unwrap());
         let whole = writer.finish().unwrap();
-        for cut in [100, 512, 600, whole.len() - 1024] {
-            assert!(read(&whole[..cut]).is_err(), "{cut}");
+        for (cut, why) in [
+            (100, "failed to read entire block"),
+            (512, "the archive ends in the middle of a file"),
+            (600, "unexpected EOF during skip"),
+            (whole.len() - 1024, "the archive has no end"),
+        ] {
+            assert_eq!(read(&whole[..cut]).unwrap_err(), why, "{cut}");
         }
     }
 
@@ -156,7 +161,8 @@ mod tests {
     fn no_path_leads_out_of_the_root() {
         for path in ["/etc/passwd", "../x", "a/../../x"] {
             let member = Member { path: path.into(), mode: 0o644, body: Body::File(Vec::new()) };
-            assert!(Writer::default().add(&member).is_err(), "{path}");
+            let refused = Writer::default().add(&member).unwrap_err().to_string();
+            assert!(refused.starts_with("paths in archives must"), "{path}: {refused}");
         }
     }
 

@@ -142,9 +142,9 @@ impl ExecSink for Sink<'_> {
     }
 }
 
-/// Asks until `what` is true; fails after 20 seconds.
+/// Asks until `what` is true; fails after some minutes, so that a busy machine is not taken for a fault.
 pub fn until(label: &str, mut what: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(200);
     while !what() {
         assert!(Instant::now() < deadline, "waited in vain: {label}");
         nix::poll::poll(&mut [], 2u8).unwrap();

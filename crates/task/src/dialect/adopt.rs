@@ -136,7 +136,9 @@ mod tests {
         let (again, settings) = edited(&task, TASK).unwrap();
         assert_eq!(again, task);
         assert!(settings.is_some());
-        assert!(edited(&task, "no frontmatter at all").is_err());
-        assert!(edited(&task, " ").is_err());
+        assert!(
+            edited(&task, "no frontmatter at all").unwrap_err().contains("does not start with a frontmatter")
+        );
+        assert_eq!(edited(&task, " ").unwrap_err(), "the new task is empty");
     }
 }

@@ -358,9 +358,9 @@ mod tests {
     fn what_is_not_json_is_named_with_its_place() {
         assert!(parse("").unwrap_err().message.contains("empty"));
         assert_eq!(parse("{\n \"a\": 1,\n}").unwrap_err().offset, 11);
-        assert!(parse(&"[".repeat(100_000)).is_err());
+        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "EOF while parsing a list");
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
         assert!(parse(&deep).unwrap_err().message.contains("too deep"));
-        assert!(parse("{\"\\ud800\": 1}").is_err());
+        assert!(parse("{\"\\ud800\": 1}").unwrap_err().message.contains("stands for no character"));
     }
 }

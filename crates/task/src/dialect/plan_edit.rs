@@ -97,8 +97,8 @@ mod tests {
         let at = TASKS.match_indices("\"passes\": false").next().unwrap().0 + "\"passes\": ".len();
         assert_eq!(set, format!("{}true{}", &TASKS[..at], &TASKS[at + 5..]));
         assert_eq!(set_passes(&set, "US-002", false).unwrap(), TASKS);
-        assert!(set_passes(TASKS, "US-9", true).is_err());
-        assert!(set_passes("{", "US-1", true).is_err());
+        assert_eq!(set_passes(TASKS, "US-9", true).unwrap_err(), "no story has the id `US-9`");
+        assert_eq!(set_passes("{", "US-1", true).unwrap_err(), "EOF while parsing an object");
         assert!(set_passes(r#"{"userStories":[{"id":"a"}]}"#, "a", true).unwrap_err().contains("passes"));
         let crlf = TASKS.replace('\n', "\r\n");
         assert_eq!(set_passes(&crlf, "US-002", true).unwrap(), set.replace('\n', "\r\n"));

@@ -35,7 +35,7 @@ fn preview(fixture: &Fixture<'_>) -> Result<(), Fault> {
     };
     let mut request = fixture.sh(SERVE)?;
     let connection = fixture.sandbox().new_connection()?;
-    request.timeout = Some(Duration::from_secs(30));
+    request.timeout = Some(Duration::from_secs(200));
     request.env = vec![("PORT".to_owned(), fixture.port().to_string())];
     let (told, mut sink) = super::connections::stopper();
     let running = std::thread::spawn(move || connection.exec(&request, &mut sink));

@@ -116,15 +116,15 @@ mod tests {
             String::from_utf8(head).unwrap(),
             "GET /a?b HTTP/1.1\r\nHost: example.org:8080\r\nConnection: close\r\nAccept: */*\r\n\r\n"
         );
-        for bad in [
-            "GET / HTTP/1.1\r\n\r\n",
-            "GET https://x.org/ HTTP/1.1\r\n\r\n",
-            "CONNECT x.org HTTP/1.1\r\n\r\n",
-            "GET http://a@b/ HTTP/1.1\r\n\r\n",
-            "CONNECT a@b:443 HTTP/1.1\r\n\r\n",
-            "x\r\n\r\n",
+        for (bad, why) in [
+            ("GET / HTTP/1.1\r\n\r\n", "only http:// and CONNECT go through this proxy"),
+            ("GET https://x.org/ HTTP/1.1\r\n\r\n", "only http:// and CONNECT go through this proxy"),
+            ("CONNECT x.org HTTP/1.1\r\n\r\n", "CONNECT needs host:port"),
+            ("GET http://a@b/ HTTP/1.1\r\n\r\n", "the address has no host"),
+            ("CONNECT a@b:443 HTTP/1.1\r\n\r\n", "CONNECT needs host:port"),
+            ("x\r\n\r\n", "the request is not one of HTTP"),
         ] {
-            assert!(wish(bad.as_bytes()).is_err(), "{bad}");
+            assert_eq!(wish(bad.as_bytes()).unwrap_err(), why, "{bad}");
         }
     }
 }
