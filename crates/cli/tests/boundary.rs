@@ -86,15 +86,26 @@ const ATTACKS: &[&str] = &[
     "rm -f .ralph/errors.log; ln -s /dev/zero .ralph/errors.log",
 ];
 
-#[test]
-fn a_sandboxed_agent_leads_the_engine_nowhere() {
-    for attack in ATTACKS {
+/// Every sixth attack: each takes a whole run, and they can run side by side.
+fn a_sandboxed_agent_leads_the_engine_nowhere(from: usize) {
+    for attack in ATTACKS.iter().skip(from).step_by(6) {
         let env = TestEnv::new(RALPH);
         if attacked(&env, attack, &[]).is_none() {
             return;
         }
     }
 }
+
+macro_rules! sandboxed {
+    ($($name:ident $from:literal)*) => {
+        $(#[test]
+        fn $name() {
+            a_sandboxed_agent_leads_the_engine_nowhere($from);
+        })*
+    };
+}
+
+sandboxed! { sandboxed_1 0 sandboxed_2 1 sandboxed_3 2 sandboxed_4 3 sandboxed_5 4 sandboxed_6 5 }
 
 #[test]
 fn in_a_sandboxed_worktree_neither() {
