@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, Stdin, StopCause};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {
