@@ -179,6 +179,24 @@ pub fn of_run(
     choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
 }
 
+/// A sandbox for commands of a repo that somebody only wants to try, without a run: the usual hosts, no key, no login. `folder`
+/// is for what it needs itself; `programs` can be started in it, too. None where the user's own configuration says so.
+pub fn for_trying(
+    env: &Environment,
+    top: &Path,
+    folder: PathBuf,
+    programs: Vec<PathBuf>,
+) -> Result<LocalIsolation, AppError> {
+    if settings::load(env, top)?.user_isolation == Some(Isolation::None) {
+        return Ok(LocalIsolation::None);
+    }
+    let mut isolation = IsolationSpec::new(folder);
+    isolation.hidden = vec![env.state_home()?.path().to_owned()];
+    isolation.read_only = programs;
+    isolation.egress = Some(EgressPolicy::new(defaults::rules(top), Vec::new()));
+    choose(&isolation::detect(env.vars()), Isolation::Auto, isolation)
+}
+
 /// Programs of agents and verifiers that are named by their place, wherever that is, and those of known agents.
 fn own_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
     let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());

@@ -1,13 +1,29 @@
 //! A temporary folder with a sandbox over it, for commands that only try something.
 
 use crate::error::CommandError;
-use ralph_app::Environment;
+use ralph_app::{Environment, isolation};
 use ralph_sandbox::{LocalOptions, LocalSandbox};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folder; it is removed when dropped.
 #[derive(Debug)]
 struct TempFolder(PathBuf);
+
+impl TempFolder {
+    fn new(env: &Environment, purpose: &str) -> Result<Self, CommandError> {
+        let path = env.vars().temp_dir().join(format!("ralph-{purpose}-{}", std::process::id()));
+        // Never a folder that somebody else has put there.
+        std::fs::create_dir(&path).map_err(|e| {
+            CommandError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
+                .hint("free some space there, or set TMPDIR to a folder that you may write to")
+        })?;
+        Ok(Self(path))
+    }
+}
+
+fn options(env: &Environment, purpose: &str) -> LocalOptions {
+    LocalOptions::new(format!("{purpose}-{}", std::process::id()), env.vars())
+}
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
@@ -15,28 +31,42 @@ impl Drop for TempFolder {
     }
 }
 
-/// A sandbox over a temporary folder.
+/// A sandbox over a temporary folder, or for trying.
 #[derive(Debug)]
 pub struct Scratch {
     /// The sandbox. It goes before its folder does.
     pub sandbox: LocalSandbox,
-    _folder: TempFolder,
+    _folders: Vec<TempFolder>,
 }
 
 impl Scratch {
-    /// A fresh one; `purpose` becomes part of its name and marks its processes.
+    /// A fresh one; `purpose` becomes part of its name and marks its processes. What is started there has the rights of the user.
     pub fn new(env: &Environment, purpose: &str) -> Result<Self, CommandError> {
-        let path = env.vars().temp_dir().join(format!("ralph-{purpose}-{}", std::process::id()));
-        // Never a folder that somebody else has put there.
-        std::fs::create_dir(&path).map_err(|e| {
-            CommandError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
-                .hint("free some space there, or set TMPDIR to a folder that you may write to")
-        })?;
-        let folder = TempFolder(path);
-        let sandbox = LocalSandbox::start(
-            &folder.0,
-            LocalOptions::new(format!("{purpose}-{}", std::process::id()), env.vars()),
-        )?;
-        Ok(Self { sandbox, _folder: folder })
+        let folder = TempFolder::new(env, purpose)?;
+        let sandbox = LocalSandbox::start(&folder.0, options(env, purpose))?;
+        Ok(Self { sandbox, _folders: vec![folder] })
+    }
+
+    /// The same for commands of the repo at `top`, which are sandboxed; `programs` can be started in it.
+    pub fn isolated(
+        env: &Environment,
+        purpose: &str,
+        top: &Path,
+        programs: Vec<PathBuf>,
+    ) -> Result<Self, CommandError> {
+        let (folder, own) =
+            (TempFolder::new(env, purpose)?, TempFolder::new(env, &format!("{purpose}-own"))?);
+        let mut options = options(env, purpose);
+        options.isolation = isolation::for_trying(env, top, own.0.clone(), programs)?;
+        let sandbox = LocalSandbox::start(&folder.0, options)?;
+        Ok(Self { sandbox, _folders: vec![folder, own] })
+    }
+
+    /// A sandbox over the repo at `top` itself, for its own commands.
+    pub fn over_repo(env: &Environment, purpose: &str, top: &Path) -> Result<Self, CommandError> {
+        let own = TempFolder::new(env, &format!("{purpose}-own"))?;
+        let mut options = options(env, purpose);
+        options.isolation = isolation::for_trying(env, top, own.0.clone(), Vec::new())?;
+        Ok(Self { sandbox: LocalSandbox::start(top, options)?, _folders: vec![own] })
     }
 }

@@ -248,8 +248,11 @@ fn the_keys_of_models_are_seen_by_no_command() {
     let profile =
         repo.read(".ralph/models.yaml").replace("api_key_env: \"\"", "api_key_env: ANTHROPIC_API_KEY");
     repo.write(".ralph/models.yaml", &profile);
+    // The repo names a server that is sent a key: nothing is, before that is allowed.
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--json"]);
-    TestEnv::finish(command.env("ANTHROPIC_API_KEY", &canary)).exits(0);
+    TestEnv::finish(command.env("ANTHROPIC_API_KEY", &canary)).exits(3);
+    assert!(server.requests("work", "k").is_empty());
+    TestEnv::finish(command.arg("--yes")).exits(0);
     assert_eq!(
         server.requests("work", "k")[0].header("x-api-key"),
         Some(canary.as_str()),

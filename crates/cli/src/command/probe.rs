@@ -12,13 +12,13 @@ use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
 use ralph_app::{App, Environment, find, models, settings};
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::AgentConfig;
+use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
 use ralph_domain::describe::Tone;
 use ralph_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
 use ralph_domain::redact::Redactor;
 use ralph_domain::text::duration;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,6 +71,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let redactor = env.redactor(&top);
     let cancel = signals::install();
     let scratch = Scratch::new(env, "probe")?;
+    let user = settings::load(env, &top)?.user;
     let mut reports = Vec::new();
     for agent in &agents {
         if cancel.get().is_some() {
@@ -81,6 +82,12 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         let now = SystemClock::default().now();
         let mut report = match agent.kind.calls_model() {
             true => model::ask(env, agent, &models::load(env, &top)?, timeout, &cancel, now),
+            // A command that only the repo names is sandboxed here as it would be in a run.
+            false if is_of_repo(agent, &user) => {
+                let program = agent.command_argv.first().map(PathBuf::from).filter(|path| path.is_absolute());
+                let isolated = Scratch::isolated(env, "probe-repo", &top, program.into_iter().collect())?;
+                probe(agent, &isolated.sandbox, timeout, now, &mut sink)
+            }
             false => probe(agent, &scratch.sandbox, timeout, now, &mut sink),
         };
         clean(&mut report, &redactor);
@@ -97,6 +104,12 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         return Ok(130);
     }
     Ok(if reports.iter().any(|r| r.ok) { 0 } else { 4 })
+}
+
+/// Whether an agent is a command that the repo names, and not one of the user's or a known agent's.
+fn is_of_repo(agent: &AgentConfig, user: &ConfigFile) -> bool {
+    let own = user.agents.iter().flatten().any(|own| own == agent);
+    agent.kind == AgentKind::Cli && !own && presets::preset_of(&agent.command_argv).is_none()
 }
 
 /// The agents that a run here would have.

@@ -102,6 +102,36 @@ fn what_an_agent_starts_itself_is_not_found_in_the_repo_first() {
     assert_eq!(place.read("helped.txt"), "own\n");
 }
 
+/// What a repo names to be tried is sandboxed there, too.
+#[test]
+fn commands_that_are_only_tried_are_sandboxed_and_get_no_key() {
+    let place = Place::new();
+    let mark = place.env.path("evil.txt");
+    let script =
+        format!("touch {}; test -z \"$ANTHROPIC_API_KEY\" || touch {0}-key; echo ok", mark.display());
+    place.agent("any", &["sh", "-c", &script], &json!({}));
+    let tried = place.ralph(&["probe", "--json"]);
+    if tried.stderr.contains("cannot sandbox") {
+        ralph_testkit::skip(&tried.stderr);
+        return;
+    }
+    let task = format!(
+        "---\ntask_id: x\ntest_command: 'true'\nmax_iterations: 3\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n\
+         # Task: The part\n\nWrite it.\n\n## Success criteria\n- [ ] M1.1 one\n  - verify: `{script}`\n\
+         - [ ] M1.2 two\n  - verify: `test -f never`\n"
+    );
+    place.write("ralph_task.md", &task.replace("$ANTHROPIC_API_KEY", "${ANTHROPIC_API_KEY}"));
+    let linted = place.ralph(&["lint", "--probe-checks", "ralph_task.md"]);
+    assert!(linted.stderr.contains("trying M1.1"), "{linted:?}");
+    let made: Vec<_> =
+        std::fs::read_dir(place.env.path("")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert!(!made.iter().any(|name| name.to_string_lossy().starts_with("evil")), "{made:?}");
+    // The twin: the user's own word runs it with the user's rights.
+    place.env.user_config(&json!({"isolation": "none"}));
+    place.ralph(&["probe", "--json"]);
+    assert!(mark.exists());
+}
+
 #[test]
 fn the_tools_that_try_agents_start_nothing_of_the_repo() {
     let mut place = Place::new();

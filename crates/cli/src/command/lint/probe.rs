@@ -1,7 +1,8 @@
-//! Which checks pass before any work: each is run once, under the guard and with a time-out.
+//! Which checks pass before any work: each is run once, sandboxed as in a run, under the guard and with a time-out.
 
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::scratch::Scratch;
 use crate::signals;
 use ralph_app::{Environment, find};
 use ralph_core::CancelFlag;
@@ -9,7 +10,6 @@ use ralph_domain::config::CommandLine;
 use ralph_domain::criterion::Check;
 use ralph_domain::dialect::TaskFile;
 use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,8 +32,7 @@ pub fn passing(
     }
     let top = find::top(folder);
     let cancel = signals::install();
-    let sandbox =
-        LocalSandbox::start(&top, LocalOptions::new(format!("lint-{}", std::process::id()), env.vars()))?;
+    let sandbox = Scratch::over_repo(env, "lint", &top)?;
     let cwd = task.git.working_dir.as_ref().map(PathBuf::from).unwrap_or_default();
     let probe =
         Probe { sandbox, top: top.join(&cwd), cwd, timeout: Duration::from_secs(seconds.max(1)), cancel };
@@ -53,7 +52,7 @@ pub fn passing(
 }
 
 struct Probe {
-    sandbox: LocalSandbox,
+    sandbox: Scratch,
     top: PathBuf,
     cwd: PathBuf,
     timeout: Duration,
@@ -82,7 +81,7 @@ impl Probe {
             ..ExecRequest::new(command.argv())
         };
         let mut sink = Sink { bytes: Vec::new(), cancel: &self.cancel };
-        let outcome = self.sandbox.exec(&request, &mut sink).ok()?;
+        let outcome = self.sandbox.sandbox.exec(&request, &mut sink).ok()?;
         outcome.end.success().then(|| String::from_utf8_lossy(&sink.bytes).into_owned())
     }
 }
