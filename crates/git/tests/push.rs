@@ -341,7 +341,7 @@ fn everything_new_is_shown_before_a_push() {
         let first = CommitId::new(fixture.git(&["rev-parse", "HEAD"]));
         push_one(&mut workspace, &remote, to(&first, "refs/heads/main", Lease::Absent));
         let known = workspace.remote_commits(&remote).unwrap().unwrap();
-        assert_eq!(known, [first.clone()]);
+        assert_eq!(known, std::slice::from_ref(&first));
         assert!(shown(&workspace, &first, &known, OutgoingSide::New).unwrap().0.is_empty());
         // Each commit on the way counts, not only what is left at the end.
         fixture.write("on-the-way/name-of-a-file.txt", "written and removed");
