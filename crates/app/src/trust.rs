@@ -161,7 +161,7 @@ mod tests {
         let ask = |content: &str, text: &str| Ask::new(AskKind::Sandbox, "f", "allowed_hosts", content, text);
         assert_eq!(ask("a", "x").digest, ask("a", "y").digest);
         assert_ne!(ask("a", "x").digest, ask("b", "x").digest);
-        assert_eq!(ask("a", "red \u{1b}[31m\nline").text, "red [31m line");
+        assert_eq!(ask("a", "red \u{1b}[31m\nline").text, "red line");
         assert_eq!(hash([&ask("a", ""), &ask("b", "")]), hash([&ask("b", ""), &ask("a", ""), &ask("a", "")]));
         assert_ne!(hash([&ask("a", "")]), hash([&ask("b", "")]));
         let grants = Grants::of([ask("a", "").digest]);

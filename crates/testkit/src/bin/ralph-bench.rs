@@ -185,7 +185,7 @@ impl Bench<'_> {
             late / early_time
         );
         println!(
-            "memory of ralph and its guard: {} kB early, {} kB at the peak    ratio {:.2} (allowed 1.2); allowed 13,312 kB",
+            "memory of ralph and its guard: {} kB early, {} kB at the peak    ratio {:.2} (allowed 1.2); allowed 16,384 kB",
             early,
             peak,
             peak as f64 / early.max(1) as f64
