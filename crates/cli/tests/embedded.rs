@@ -19,7 +19,7 @@ fn repo<'a>(env: &'a TestEnv, own: &str, other: &str) -> TestRepo<'a> {
     std::fs::create_dir_all(&marks).unwrap();
     let (mine, theirs) = (marks.join(own), marks.join(other));
     let look = format!(
-        "touch '{}'; i=0; while [ ! -e '{}' ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; echo \"$RALPH_DB_URL\" > seen.txt",
+        "touch '{}'; i=0; while [ ! -e '{}' ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; echo \"$VERCEL_PROJECT_ID\" > seen.txt",
         mine.display(),
         theirs.display()
     );
@@ -33,7 +33,7 @@ fn repo<'a>(env: &'a TestEnv, own: &str, other: &str) -> TestRepo<'a> {
         "required_verifiers": ["tests"],
     });
     repo.write(".ralph/config.json", &config.to_string());
-    repo.write(".env", &format!("RALPH_DB_URL=postgres://of-{own}\n"));
+    repo.write(".env", &format!("VERCEL_PROJECT_ID=project-of-{own}\n"));
     repo.write(".git/info/exclude", ".env\n");
     repo
 }
@@ -66,7 +66,7 @@ fn two_runs_of_one_process_do_not_see_each_others_variables() {
     for thread in threads {
         assert_eq!(thread.join().unwrap(), EndReason::Completed);
     }
-    assert_eq!(a.read("seen.txt"), "postgres://of-a\n");
-    assert_eq!(b.read("seen.txt"), "postgres://of-b\n");
-    assert_eq!(env.vars().get("RALPH_DB_URL"), None, "the embedder's own environment is as it was");
+    assert_eq!(a.read("seen.txt"), "project-of-a\n");
+    assert_eq!(b.read("seen.txt"), "project-of-b\n");
+    assert_eq!(env.vars().get("VERCEL_PROJECT_ID"), None, "the embedder's own environment is as it was");
 }

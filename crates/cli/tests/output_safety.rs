@@ -146,7 +146,7 @@ fn what_others_wrote_steers_no_terminal() {
     let notify = json!([{"kind": "command", "command_argv": [hear], "on": ["start", "success", "failure", "needs_human"]}]);
     std::fs::create_dir_all(env.path("config/ralph")).unwrap();
     std::fs::write(env.path("config/ralph/config.json"), json!({ "notify": notify }).to_string()).unwrap();
-    let shown = world.shown(&["run", "--isolation", "none", "-vv"]);
+    let shown = world.shown(&["run", "--yes", "--isolation", "none", "-vv"]);
     assert!(shown.contains("evil"), "{shown}");
     let run = world.repo.latest();
     for args in COMMANDS {
@@ -192,7 +192,7 @@ fn what_others_wrote_steers_no_terminal() {
 fn a_program_reads_the_very_text_and_so_does_who_asks_for_it() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
-    world.shown(&["run", "--isolation", "none", "--json"]);
+    world.shown(&["run", "--yes", "--isolation", "none", "--json"]);
     let shown = world.shown(&["logs", "-o", "--iteration", "1", "--json"]);
     let value: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     assert!(value["output"].as_str().unwrap().contains(EVIL), "{value}");
@@ -214,7 +214,7 @@ fn a_program_reads_the_very_text_and_so_does_who_asks_for_it() {
 fn colours_are_ours_alone() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
-    world.raw(&["run", "--isolation", "none"]);
+    world.raw(&["run", "--yes", "--isolation", "none"]);
     let run = world.repo.latest();
     for args in [
         &["status"][..],
@@ -262,7 +262,7 @@ fn a_remotes_words_are_shown_and_nothing_else_of_them() {
     std::fs::rename(hook, bare.join("hooks/pre-receive")).unwrap();
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
     for args in [
-        &["run", "--isolation", "none", "--publish", "push", "-v"][..],
+        &["run", "--yes", "--isolation", "none", "--publish", "push", "-v"][..],
         &["status"],
         &["show"],
         &["logs"],
@@ -278,7 +278,7 @@ fn a_remotes_words_are_shown_and_nothing_else_of_them() {
 fn what_people_write_comes_out_as_it_is() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, HONEST, "größe-日本");
-    world.shown(&["run", "--isolation", "none", "-v"]);
+    world.shown(&["run", "--yes", "--isolation", "none", "-v"]);
     let run = world.repo.latest();
     for args in [
         &["show"][..],
