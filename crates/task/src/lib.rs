@@ -12,6 +12,8 @@ pub mod dialect;
 pub mod lint;
 #[cfg(feature = "schema")]
 pub mod schema;
+#[cfg(feature = "schema")]
+mod schema_parts;
 pub mod spec;
 mod type_words;
 mod yaml;

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "agent", transform = crate::schema::agent_aliases))]
+#[cfg_attr(feature = "schema", schemars(rename = "agent", transform = crate::schema_parts::agent_aliases))]
 pub struct AgentConfig {
     /// Unique name, used in logs, commits and changelogs.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[A-Za-z0-9._-]+$")))]

@@ -62,7 +62,7 @@ impl Default for CriticConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema::role_aliases))]
+#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema_parts::role_aliases))]
 pub struct RoleConfig {
     /// What this session is for.
     pub role: Role,

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(transform = crate::schema::config_aliases))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema_parts::config_aliases))]
 pub struct ConfigFile {
     /// Editor hint; ignored.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "verifier", transform = crate::schema::verifier_aliases))]
+#[cfg_attr(feature = "schema", schemars(rename = "verifier", transform = crate::schema_parts::verifier_aliases))]
 pub struct VerifierConfig {
     /// Unique name.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[A-Za-z0-9._-]+$")))]

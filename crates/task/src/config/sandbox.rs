@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema::provider_aliases))]
+#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema_parts::provider_aliases))]
 pub enum ProviderName {
     /// None: commands run on this machine, in its sandbox.
     #[default]
@@ -91,7 +91,7 @@ pub struct SandboxConfig {
     pub disk_gib: Option<f64>,
     /// Volumes for shared caches: name and place inside. Counts only from the user's own config.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(transform = crate::schema::absolute_values))]
+    #[cfg_attr(feature = "schema", schemars(transform = crate::schema_parts::absolute_values))]
     pub volumes: BTreeMap<String, String>,
     /// Leave it as it is when the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]

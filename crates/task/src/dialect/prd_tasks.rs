@@ -41,7 +41,7 @@ pub struct TasksJson {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema::story_needs))]
+#[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema_parts::story_needs))]
 pub struct Story {
     /// Unique, for example `US-001`.
     #[cfg_attr(

@@ -127,7 +127,7 @@ pub struct BudgetSection {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "criterion", transform = crate::schema::criterion_kinds))]
+#[cfg_attr(feature = "schema", schemars(rename = "criterion", transform = criterion_kinds))]
 pub struct Entry {
     /// How it is checked.
     #[serde(rename = "type")]
@@ -163,6 +163,20 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("pr_checks_pass", &[]),
     ("pr_approved", &[]),
 ];
+
+/// What each kind of criterion needs.
+#[cfg(feature = "schema")]
+fn criterion_kinds(schema: &mut schemars::Schema) {
+    let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
+    if let Some(kind) = schema.pointer_mut("/properties/type") {
+        kind["enum"] = serde_json::json!(kinds);
+    }
+    let branch = |(kind, needed): &(&str, &[&str])| {
+        let required: Vec<&str> = std::iter::once("type").chain(needed.iter().copied()).collect();
+        serde_json::json!({ "properties": { "type": { "const": kind } }, "required": required })
+    };
+    schema.insert("oneOf".to_owned(), serde_json::Value::Array(KINDS.iter().map(branch).collect()));
+}
 
 static REPOSITORY: ObjectShape =
     ObjectShape { keys: &[("url", None), ("branch", None), ("working_dir", None)] };
