@@ -100,7 +100,15 @@ impl Client {
         let connect = request.connect_timeout.unwrap_or(self.options.connect_timeout);
         let client = self.client_for(sent.url(), connect)?;
         let begun = Instant::now();
-        let sent = self.runtime.block_on(watched(client.execute(sent), limit, watch));
+        let execute = async {
+            // Between two requests nobody drives the runtime: what servers closed meanwhile is noticed now, before such a
+            // connection is used again.
+            for _ in 0..2 {
+                tokio::task::yield_now().await;
+            }
+            client.execute(sent).await
+        };
+        let sent = self.runtime.block_on(watched(execute, limit, watch));
         let inner = sent.and_then(|inner| inner.map_err(|error| self.failed(error).into()));
         log(&request.inner, &inner, begun.elapsed());
         Ok(Response { client: self, inner: inner? })

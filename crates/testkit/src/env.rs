@@ -131,7 +131,7 @@ impl TestEnv {
 /// own limit, so that a busy machine is not taken for a fault.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(400);
+    let deadline = Instant::now() + Duration::from_secs(200);
     loop {
         if let Some(found) = look() {
             return found;

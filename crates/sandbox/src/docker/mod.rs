@@ -185,8 +185,10 @@ impl SandboxProvider for DockerProvider {
             Some((sandbox, _)) => {
                 sandbox.start()?;
                 // While a container is being removed, its processes are dead before the engine says so.
-                sandbox.exec_target().script("exit 0", &[], b"")?;
-                Ok(Some(Box::new(sandbox)))
+                match sandbox.exec_target().script("exit 0", &[], b"")?.code {
+                    0 => Ok(Some(Box::new(sandbox))),
+                    code => Err(SandboxError::Broken(format!("nothing runs in `{id}` (code {code})"))),
+                }
             }
         }
     }
