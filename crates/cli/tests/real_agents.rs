@@ -34,24 +34,29 @@ fn works_to_a_proven_end(cli: &'static str) {
     assert!(usage["cost"].as_f64().is_some_and(|cost| cost > 0.001), "{usage}");
 }
 
-/// Every fault and the word that a run has for it.
-fn faults_are_read_as_what_they_are(cli: &'static str, table: &[(&str, &str)]) {
+/// How `ralph probe` calls the end of a session in which the provider does what `scenario` says.
+fn fault_is_read_as(cli: &'static str, scenario: &str, word: &str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
-    let mut wrong = Vec::new();
-    for (scenario, word) in table {
-        // A machine of its own for each, since CLIs remember what failed.
-        let machine = Machine::new(cli, &programs);
-        let report = match *scenario {
-            "refused" => machine.probe_at("http://127.0.0.1:9/s/x/x", scenario),
-            "nokey" => machine.probe_without_key(&server),
-            _ => machine.probe(&server, scenario),
-        };
-        if report["end"] != *word {
-            wrong.push(format!("{cli} {scenario}: wanted `{word}`, got {report}"));
+    let machine = Machine::new(cli, &programs);
+    let report = match scenario {
+        "refused" => machine.probe_at("http://127.0.0.1:9/s/x/x", scenario),
+        "nokey" => machine.probe_without_key(&server),
+        _ => machine.probe(&server, scenario),
+    };
+    assert_eq!(report["end"], word, "{report}");
+}
+
+/// A test for each fault of a provider and the word that a run has for it.
+macro_rules! faults_of {
+    ($cli:ident: $($scenario:ident => $word:literal),+ $(,)?) => {
+        mod $cli {
+            $(#[test]
+            fn $scenario() {
+                super::fault_is_read_as(stringify!($cli), stringify!($scenario), $word);
+            })+
         }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    };
 }
 
 #[test]
@@ -79,108 +84,87 @@ fn qwen_works_to_a_proven_end() {
     works_to_a_proven_end("qwen");
 }
 
-#[test]
-fn faults_of_claude() {
-    faults_are_read_as_what_they_are(
-        "claude",
-        &[
-            ("text", "completed"),
-            ("rl429", "rate limited"),
-            ("rl429once", "completed"),
-            ("rl429long", "rate limited"),
-            ("usagelimit", "rate limited"),
-            ("quota", "rate limited"),
-            ("auth", "not logged in"),
-            ("forbidden", "not logged in"),
-            ("credit", "no credit"),
-            ("overloaded", "provider overloaded"),
-            ("unavail", "provider overloaded"),
-            ("err500", "provider overloaded"),
-            ("toolong", "context too long"),
-            ("nomodel", "agent failed"),
-            ("streamerr", "provider overloaded"),
-            ("streamrl", "rate limited"),
-            ("streamcut", "provider overloaded"),
-            ("refusal", "refused"),
-            ("refused", "provider overloaded"),
-            ("nokey", "not logged in"),
-        ],
-    );
+faults_of! {
+    claude:
+    text => "completed",
+    rl429 => "rate limited",
+    rl429once => "completed",
+    rl429long => "rate limited",
+    usagelimit => "rate limited",
+    quota => "rate limited",
+    auth => "not logged in",
+    forbidden => "not logged in",
+    credit => "no credit",
+    overloaded => "provider overloaded",
+    unavail => "provider overloaded",
+    err500 => "provider overloaded",
+    toolong => "context too long",
+    nomodel => "agent failed",
+    streamerr => "provider overloaded",
+    streamrl => "rate limited",
+    streamcut => "provider overloaded",
+    refusal => "refused",
+    refused => "provider overloaded",
+    nokey => "not logged in",
 }
 
-#[test]
-fn faults_of_codex() {
-    faults_are_read_as_what_they_are(
-        "codex",
-        &[
-            ("text", "completed"),
-            ("rl429", "rate limited"),
-            ("rl429long", "rate limited"),
-            ("usagelimit", "rate limited"),
-            ("quota", "rate limited"),
-            ("auth", "not logged in"),
-            ("forbidden", "not logged in"),
-            ("credit", "no credit"),
-            ("overloaded", "provider overloaded"),
-            ("unavail", "provider overloaded"),
-            ("err500", "provider overloaded"),
-            ("toolong", "context too long"),
-            ("nomodel", "agent failed"),
-            ("streamcut", "provider overloaded"),
-            ("refused", "provider overloaded"),
-            ("nokey", "not logged in"),
-        ],
-    );
+faults_of! {
+    codex:
+    text => "completed",
+    rl429 => "rate limited",
+    rl429long => "rate limited",
+    usagelimit => "rate limited",
+    quota => "rate limited",
+    auth => "not logged in",
+    forbidden => "not logged in",
+    credit => "no credit",
+    overloaded => "provider overloaded",
+    unavail => "provider overloaded",
+    err500 => "provider overloaded",
+    toolong => "context too long",
+    nomodel => "agent failed",
+    streamcut => "provider overloaded",
+    refused => "provider overloaded",
+    nokey => "not logged in",
 }
 
-#[test]
-fn faults_of_gemini() {
-    faults_are_read_as_what_they_are(
-        "gemini",
-        &[
-            ("text", "completed"),
-            ("rl429", "rate limited"),
-            ("rl429long", "rate limited"),
-            ("usagelimit", "rate limited"),
-            ("quota", "rate limited"),
-            ("auth", "not logged in"),
-            ("credit", "not logged in"),
-            ("forbidden", "not logged in"),
-            ("overloaded", "provider overloaded"),
-            ("unavail", "provider overloaded"),
-            ("err500", "provider overloaded"),
-            ("toolong", "context too long"),
-            ("nomodel", "agent failed"),
-            ("streamcut", "provider overloaded"),
-            ("refused", "provider overloaded"),
-            ("nokey", "not logged in"),
-        ],
-    );
+faults_of! {
+    gemini:
+    text => "completed",
+    rl429 => "rate limited",
+    rl429long => "rate limited",
+    usagelimit => "rate limited",
+    quota => "rate limited",
+    auth => "not logged in",
+    credit => "not logged in",
+    forbidden => "not logged in",
+    overloaded => "provider overloaded",
+    unavail => "provider overloaded",
+    err500 => "provider overloaded",
+    toolong => "context too long",
+    nomodel => "agent failed",
+    streamcut => "provider overloaded",
+    refused => "provider overloaded",
+    nokey => "not logged in",
 }
 
-#[test]
-fn faults_of_opencode() {
-    // It waits out limits and an overloaded provider in silence, and a prompt that is too long it shortens without end:
-    // those are left to the idle time-out.
-    faults_are_read_as_what_they_are(
-        "opencode",
-        &[("auth", "not logged in"), ("credit", "no credit"), ("nomodel", "agent failed")],
-    );
+// It waits out limits and an overloaded provider in silence, and a prompt that is too long it shortens without end:
+// those are left to the idle time-out.
+faults_of! {
+    opencode:
+    auth => "not logged in",
+    credit => "no credit",
+    nomodel => "agent failed",
 }
 
-#[test]
-fn faults_of_qwen() {
-    // It waits out limits and an overloaded provider in silence, so those are left to the idle time-out.
-    faults_are_read_as_what_they_are(
-        "qwen",
-        &[
-            ("auth", "not logged in"),
-            ("credit", "no credit"),
-            ("toolong", "context too long"),
-            ("nomodel", "agent failed"),
-            ("streamcut", "provider overloaded"),
-        ],
-    );
+// It waits out limits and an overloaded provider in silence, so those are left to the idle time-out.
+faults_of! {
+    qwen:
+    auth => "not logged in",
+    credit => "no credit",
+    toolong => "context too long",
+    nomodel => "agent failed",
+    streamcut => "provider overloaded",
 }
 
 /// The same in the sandbox, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.

@@ -94,6 +94,8 @@ impl Machine {
                     ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
                     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
                     ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+                    // It installs a package into every new home, and waits for the registry.
+                    ("npm_config_offline", "true"),
                 ])
             }
             _ => set(&[
@@ -109,9 +111,7 @@ impl Machine {
         let (file, text) = match self.cli {
             "codex" => (".codex/config.toml", codex_settings(base_url)),
             "gemini" => (".gemini/settings.json", gemini_settings().to_string()),
-            "qwen" => {
-                (".qwen/settings.json", json!({"security": {"auth": {"selectedType": "openai"}}}).to_string())
-            }
+            "qwen" => (".qwen/settings.json", qwen_settings().to_string()),
             _ => return,
         };
         let file = self.env.path("home").join(file);
@@ -128,7 +128,7 @@ impl Machine {
     pub fn probe_without_key(&self, server: &ModelServer) -> Value {
         let repo = self.repo("nokey");
         let mut command =
-            self.command(&repo, &server.base_url("ok", "nokey"), &["probe", "--json", "--timeout", "100"]);
+            self.command(&repo, &server.base_url("ok", "nokey"), &["probe", "--json", "--timeout", "400"]);
         for name in ["ANTHROPIC_API_KEY", "SCRIPTED_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"] {
             command.env_remove(name);
         }
@@ -138,9 +138,17 @@ impl Machine {
     /// The same with any address.
     pub fn probe_at(&self, base_url: &str, name: &str) -> Value {
         let repo = self.repo(name);
-        let done = self.ralph(&repo, base_url, &["probe", "--json", "--timeout", "100"]);
+        let done = self.ralph(&repo, base_url, &["probe", "--json", "--timeout", "400"]);
         done.json()[0].clone()
     }
+}
+
+fn qwen_settings() -> Value {
+    json!({
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+        "general": {"disableAutoUpdate": true, "disableUpdateNag": true},
+    })
 }
 
 fn gemini_settings() -> Value {
