@@ -8,7 +8,7 @@ use crate::entry::on_disk;
 use crate::error::Result;
 use crate::oid::{ObjectFormat, Oid};
 use crate::survey::{join, parent};
-use crate::watch::list;
+use crate::watch::{NameKind, list};
 use nix::unistd::AccessFlags;
 use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::collections::{BTreeSet, HashMap};
@@ -186,17 +186,15 @@ fn lines<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
 
 /// All files and links below a folder, but what is git's own.
 fn walk(top: &Path, folder: &[u8], out: &mut Vec<Vec<u8>>) {
-    for (name, is_folder) in list(top, folder).unwrap_or_default() {
+    for (name, kind) in list(top, folder).unwrap_or_default() {
         let path = join(folder, &name);
         if name.eq_ignore_ascii_case(b".git") {
             continue;
         }
-        if is_folder {
-            walk(top, &path, out);
-        } else if std::fs::symlink_metadata(on_disk(top, &path))
-            .is_ok_and(|meta| meta.is_file() || meta.is_symlink())
-        {
-            out.push(path);
+        match kind {
+            NameKind::Folder => walk(top, &path, out),
+            NameKind::File | NameKind::Link => out.push(path),
+            NameKind::Special => {}
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::entry::MODE_GITLINK;
 use crate::error::Result;
 use crate::index::Index;
 use crate::watch::{
-    Changes, FileTime, WatchedDir, WatchedFile, WatchedFiles, content_hash, hash_names, list, stat_of,
+    Changes, FileTime, NameKind, WatchedDir, WatchedFile, WatchedFiles, content_hash, hash_names, list,
+    stat_of,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{CString, OsStr};
@@ -85,14 +86,15 @@ impl SurveyRules {
                 // The stat from before git's reading, where there is one: what came later must show.
                 let Some(stat) = changed.unwrap_or_else(|| watch.stat(&path)) else { continue };
                 let Some(names) = list(&watch.top, &path) else { continue };
-                let trust = watch.trust(&stat, began, || Some(hash_names(&names)));
+                let hash = hash_names(&names);
+                let trust = watch.trust(&stat, began, || Some(hash));
                 self.look_at_names(watch, index, &path, &names, |sub| {
                     let known = known.contains(sub) || links.contains(&sub);
                     if !known {
                         unsure.insert(sub.to_owned());
                     }
                 });
-                dirs.insert(path, WatchedDir { stat, trust });
+                dirs.insert(path, WatchedDir { stat, trust, names: hash });
             }
             unsure.retain(|d| !self.ignored.contains(d) && !dirs.contains_key(d) && !old.contains_key(d));
             queue = self.not_ignored(unsure)?;
@@ -107,17 +109,17 @@ impl SurveyRules {
         watch: &mut WatchedFiles,
         index: &Index,
         dir: &[u8],
-        names: &[(Vec<u8>, bool)],
+        names: &[(Vec<u8>, NameKind)],
         mut subfolder: impl FnMut(&[u8]),
     ) {
         let in_index =
             |path: &[u8]| index.entries.binary_search_by(|e| e.entry.path.as_slice().cmp(path)).is_ok();
-        for (name, is_dir) in names {
+        for (name, kind) in names {
             let path = join(dir, name);
             if name == b".git" || (self.skip_ralph && path == b".ralph") {
                 continue;
             }
-            if *is_dir {
+            if *kind == NameKind::Folder {
                 // A nested repo that the index has a link for is pinned: nobody looks into it.
                 if !in_index(&path) {
                     subfolder(&path);

@@ -53,6 +53,8 @@ pub(crate) struct WatchedFile {
 pub(crate) struct WatchedDir {
     pub(crate) stat: Stat,
     pub(crate) trust: StatTrust,
+    /// Hash of its names: a file that was replaced by one of the same name changes the stat alone.
+    pub(crate) names: Oid,
 }
 
 /// What a look at the files has found.
@@ -114,12 +116,7 @@ impl WatchedFiles {
 
     /// The file system's time now. Whatever changes from here on has this ctime or a later one.
     pub(crate) fn now(&self) -> Result<FileTime> {
-        let read = || {
-            self.clock.write_all_at(b".", 0)?;
-            self.clock.metadata()
-        };
-        let meta = read().map_err(|e| Error::file("touch", Path::new("the run's clock file"), e))?;
-        Ok((meta.ctime() as u32, meta.ctime_nsec() as u32))
+        now(&self.clock)
     }
 
     /// Looks at everything once.
@@ -132,8 +129,11 @@ impl WatchedFiles {
         let now = if any_fresh { Some(self.now()?) } else { None };
         for (path, dir) in &mut self.dirs {
             let stat = stat_at(&self.root, if path.is_empty() { b"." } else { path }).map(|s| to_stat(&s));
-            if stat != Some(dir.stat) || !still(&mut dir.trust, dir.stat, now, || names_hash(&self.top, path))
-            {
+            if stat == Some(dir.stat) {
+                if !still(&mut dir.trust, dir.stat, now, || names_hash(&self.top, path)) {
+                    changes.dirs.insert(path.clone(), stat);
+                }
+            } else if stat.is_none() || !same_names(&self.root, &self.clock, &self.top, path, dir)? {
                 changes.dirs.insert(path.clone(), stat);
             }
         }
@@ -171,6 +171,29 @@ impl WatchedFiles {
     pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
         stat_at(&self.root, path).map(|s| s.st_size as u64)
     }
+}
+
+fn now(clock: &File) -> Result<FileTime> {
+    let read = || {
+        clock.write_all_at(b".", 0)?;
+        clock.metadata()
+    };
+    let meta = read().map_err(|e| Error::file("touch", Path::new("the run's clock file"), e))?;
+    Ok((meta.ctime() as u32, meta.ctime_nsec() as u32))
+}
+
+/// Whether a folder with another stat still has the same names; its stat is the new one then.
+fn same_names(root: &File, clock: &File, top: &Path, path: &[u8], dir: &mut WatchedDir) -> Result<bool> {
+    let before = now(clock)?;
+    let Some(stat) = stat_at(root, if path.is_empty() { b"." } else { path }).map(|s| to_stat(&s)) else {
+        return Ok(false);
+    };
+    if names_hash(top, path) != Some(dir.names) {
+        return Ok(false);
+    }
+    let trust = if stat.ctime < before { StatTrust::Settled } else { StatTrust::Fresh(dir.names) };
+    *dir = WatchedDir { stat, trust, names: dir.names };
+    Ok(true)
 }
 
 /// Whether something with an unchanged stat is unchanged, and whether from now on the stat alone will do.
@@ -229,8 +252,17 @@ pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
     Some(ObjectFormat::Sha1.id_of("file", &fs::read(&full).ok()?))
 }
 
-/// One folder's names, each with whether it is a folder, sorted.
-pub(crate) fn list(top: &Path, dir: &[u8]) -> Option<Vec<(Vec<u8>, bool)>> {
+/// What a name in a folder stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NameKind {
+    File,
+    Folder,
+    Link,
+    Special,
+}
+
+/// One folder's names, each with what it is, sorted.
+pub(crate) fn list(top: &Path, dir: &[u8]) -> Option<Vec<(Vec<u8>, NameKind)>> {
     // A folder that has become a link leads out of the tree: what is there is none of ours.
     let mut at = top.to_path_buf();
     for part in Path::new(OsStr::from_bytes(dir)).components() {
@@ -242,8 +274,13 @@ pub(crate) fn list(top: &Path, dir: &[u8]) -> Option<Vec<(Vec<u8>, bool)>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(top.join(OsStr::from_bytes(dir))).ok()? {
         let entry = entry.ok()?;
-        let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
-        names.push((entry.file_name().into_vec(), is_dir));
+        let kind = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => NameKind::Folder,
+            Ok(kind) if kind.is_file() => NameKind::File,
+            Ok(kind) if kind.is_symlink() => NameKind::Link,
+            _ => NameKind::Special,
+        };
+        names.push((entry.file_name().into_vec(), kind));
     }
     names.sort();
     Some(names)
@@ -253,11 +290,16 @@ fn names_hash(top: &Path, dir: &[u8]) -> Option<Oid> {
     list(top, dir).map(|names| hash_names(&names))
 }
 
-pub(crate) fn hash_names(names: &[(Vec<u8>, bool)]) -> Oid {
+pub(crate) fn hash_names(names: &[(Vec<u8>, NameKind)]) -> Oid {
     let mut text = Vec::new();
-    for (name, is_dir) in names {
+    for (name, kind) in names {
         text.extend_from_slice(name);
-        text.extend_from_slice(if *is_dir { b"/\0" } else { b"\0" });
+        text.extend_from_slice(match kind {
+            NameKind::File => b"\0",
+            NameKind::Folder => b"/\0",
+            NameKind::Link => b"/@\0",
+            NameKind::Special => b"/?\0",
+        });
     }
     ObjectFormat::Sha1.id_of("names", &text)
 }

@@ -11,6 +11,9 @@ use support::{Fixture, checkpoint, try_checkpoint};
 fn an_unchanged_checkpoint_starts_no_process_and_a_changed_one_two_or_three() {
     let fixture = Fixture::new();
     fixture.git(&["switch", "-qc", "work"]);
+    fixture.write("logs/kept.txt", "known\n");
+    fixture.write(".gitignore", "*.log\n");
+    fixture.write("logs/a.log", "0\n");
     fixture.write("mine", "dirty\n");
     let mut workspace = fixture.workspace_with(|o| o.branch = Some("work".to_owned()));
     let baseline = workspace.begin(&["src/**".to_owned(), ".env".to_owned()]).unwrap();
@@ -26,6 +29,12 @@ fn an_unchanged_checkpoint_starts_no_process_and_a_changed_one_two_or_three() {
         assert!(workspace.protected_changes().unwrap().is_empty());
     }
     assert_eq!(since(), 0, "nothing changed");
+    for n in 1..=3 {
+        fixture.write("logs/a.log.new.log", &format!("{n}\n"));
+        std::fs::rename(fixture.top.join("logs/a.log.new.log"), fixture.top.join("logs/a.log")).unwrap();
+        checkpoint(&mut workspace, n);
+    }
+    assert_eq!(since(), 0, "an ignored file is replaced by one of the same name");
     fixture.write("a.txt", "changed\n");
     let made = checkpoint(&mut workspace, 4);
     workspace.patch(baseline.tree.as_str(), made.tree.as_str(), 1 << 20).unwrap();

@@ -48,7 +48,9 @@ pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) 
     };
     let text = serde_json::to_vec(&snapshot).unwrap_or_default();
     if run.ralph_dir().is_none() {
-        write_atomic(&run.state(), &text)?;
+        let path = run.state();
+        ralph_safe_fs::replace_with_spare(&path, &path.with_extension("json.tmp"), &text)
+            .map_err(|e| JournalError::file("write", &path, e))?;
     }
     dir.write("state.json", &text)
 }

@@ -11,6 +11,7 @@ mod open;
 mod write;
 
 pub use open::Links;
+pub use write::replace_with_spare;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode};

@@ -3,7 +3,7 @@
 use crate::open;
 use crate::{Kind, SafeDir, invalid, kind_of, relative};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -31,12 +31,11 @@ impl SafeDir {
     pub fn write_with(&self, path: impl AsRef<Path>, bytes: &[u8], permissions: u32) -> io::Result<()> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
         let (fresh, mut file) = fresh_file(&folder, permissions)?;
-        let done =
-            file.write_all(bytes).and_then(|()| Ok(rustix::fs::renameat(&folder, &fresh, &folder, &name)?));
-        if done.is_err() {
+        let done = file.write_all(bytes).and_then(|()| put_in_place(&folder, &fresh, &name));
+        if !matches!(done, Ok(InPlace::Renamed)) {
             let _ = rustix::fs::unlinkat(&folder, &fresh, AtFlags::empty());
         }
-        done
+        done.map(drop)
     }
 
     /// Opens a regular file for appending, made where there is none, with the folders that lead there. Whatever else stands
@@ -115,6 +114,43 @@ impl SafeDir {
         let target = rustix::fs::readlinkat(&folder, &name, Vec::new())?;
         Ok(PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes())))
     }
+}
+
+/// Replaces a file in a folder that only the caller writes, all at once; `spare` is a name beside it that is the caller's,
+/// too, and holds the content before this one afterwards. Nothing is flushed: it is for what can be made again.
+///
+/// A rename over a file makes some file systems write the new one out first, which takes milliseconds; two names that
+/// change places do not.
+pub fn replace_with_spare(path: &Path, spare: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create(true).truncate(false).open(spare)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    put_in_place(rustix::fs::CWD, spare, path).map(drop)
+}
+
+/// How a file came to its name.
+enum InPlace {
+    /// Nothing was there, or it is gone.
+    Renamed,
+    /// What was there has the other name now.
+    Exchanged,
+}
+
+/// Gives the file `from` the name `to`, in place of whatever file or link has it.
+fn put_in_place(folder: impl rustix::fd::AsFd + Copy, from: &Path, to: &Path) -> io::Result<InPlace> {
+    let stands_there = rustix::fs::statat(folder, to, AtFlags::SYMLINK_NOFOLLOW);
+    let is_folder =
+        stands_there.as_ref().is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+    if stands_there.is_ok() && !is_folder {
+        match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::EXCHANGE) {
+            Ok(()) => return Ok(InPlace::Exchanged),
+            // Gone meanwhile, or a file system that cannot.
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    rustix::fs::renameat(folder, from, folder, to)?;
+    Ok(InPlace::Renamed)
 }
 
 /// A new file under a name that nobody can guess.

@@ -11,10 +11,13 @@
 
 use ralph_testkit::{TestEnv, TestRepo};
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const FILES: usize = 1000;
+/// The verifier, in a run and in the shell loop.
+const CHECK: [&str; 3] = ["bash", "-c", "./check.sh"];
 
 struct Bench<'a> {
     env: &'a TestEnv,
@@ -45,6 +48,8 @@ fn main() {
     let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
     let repo = TestRepo::new(&env, "repo", &files);
     repo.write("PROMPT.md", "# Bench\n\nNothing to do.\n");
+    std::fs::write(repo.dir.join("check.sh"), "#!/bin/sh\nexit 0\n").unwrap();
+    std::fs::set_permissions(repo.dir.join("check.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-q", "-m", "task"]);
     let bench = Bench { env: &env, repo };
@@ -113,7 +118,7 @@ impl Bench<'_> {
     fn configure(&self, stub: &Stub) {
         self.repo.config(&serde_json::json!({
             "agents": [{"name": "stub", "command_argv": stub.argv}],
-            "verifiers": [{"name": "tests", "command_argv": ["/bin/true"], "run_when": "always"}],
+            "verifiers": [{"name": "tests", "command_argv": CHECK, "run_when": "always"}],
             "stuck_detection": {"disabled": true},
         }));
     }
@@ -136,7 +141,7 @@ impl Bench<'_> {
     /// The same stub and verifier in a plain shell loop, prompt on stdin.
     fn bare(&self, stub: &Stub, iterations: u32) -> f64 {
         let script = format!(
-            "i=0; while [ $i -lt {iterations} ]; do i=$((i+1)); RALPH_ITERATION=$i {} {} '{}' < PROMPT.md > /dev/null; /bin/true; done",
+            "i=0; while [ $i -lt {iterations} ]; do i=$((i+1)); RALPH_ITERATION=$i {} {} '{}' < PROMPT.md > /dev/null; bash -c ./check.sh; done",
             stub.argv[0], stub.argv[1], stub.argv[2]
         );
         let start = Instant::now();
