@@ -57,7 +57,8 @@ fn made(env: &TestEnv, done: &Finished, name: &str) -> String {
     let result = done.json();
     let folder = Path::new(result["workspace"].as_str().unwrap());
     let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-    if let Some(branch) = result["branch"].as_str() {
+    // In place the files are the user's to commit.
+    if let Some(branch) = result["branch"].as_str().filter(|branch| branch.starts_with("ralph/")) {
         let shown = TestEnv::finish(env.command("git", folder).args(["show", &format!("{branch}:{name}")]));
         assert_eq!(shown.exits(0).stdout, text, "{name}");
         let status = TestEnv::finish(env.command("git", folder).args(["status", "--porcelain"]));
