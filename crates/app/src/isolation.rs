@@ -7,11 +7,12 @@ use crate::{programs, settings};
 use ralph_agents::presets;
 use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, Isolation, Settings};
-use ralph_domain::spec::RunSpec;
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
+use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
 use ralph_sandbox::isolation::{self, AuthFile, GitAccess, IsolationReport};
-use ralph_sandbox::{IsolationSpec, LocalIsolation};
+use ralph_sandbox::{GitIdentity, IsolationSpec, LocalIsolation};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -153,6 +154,28 @@ pub fn policy(env: &Environment, spec: &RunSpec, refusals: &Refusals) -> EgressP
     policy
 }
 
+/// The user's name and address for git inside a sandbox; `None` where their own git knows none.
+pub fn identity(repo: &Repo) -> Option<GitIdentity> {
+    let (name, email) = repo.user_identity();
+    Some(GitIdentity { name: name?, email: email? })
+}
+
+/// What a run's own repo gives to its sandbox.
+#[derive(Debug, Default)]
+pub struct RepoInside {
+    /// Folders of objects that the agent's git borrows from.
+    pub objects: Vec<PathBuf>,
+    /// Who commits.
+    pub identity: Option<GitIdentity>,
+}
+
+/// Where commands of a run see the agent's tree: at the path of the user's own repo, where the tree has a git folder of its
+/// own. A worktree's names its own place.
+fn workspace_at(spec: &RunSpec) -> Option<PathBuf> {
+    let own_git = spec.hands_back() || matches!(spec.place, WorkspaceKind::Clone { .. });
+    own_git.then(|| spec.origin.clone())
+}
+
 /// The sandbox of a run, as its spec says; `shown` can be read inside it, too.
 pub fn of_run(
     env: &Environment,
@@ -160,6 +183,7 @@ pub fn of_run(
     spec: &RunSpec,
     refusals: &Refusals,
     shown: Vec<PathBuf>,
+    repo: RepoInside,
 ) -> Result<LocalIsolation, AppError> {
     if spec.settings.isolation == Isolation::None {
         return Ok(LocalIsolation::None);
@@ -169,7 +193,11 @@ pub fn of_run(
     if spec.settings.allow_agent_commits {
         isolation.git = GitAccess::Commit;
     }
-    isolation.read_only = own_programs(env, spec);
+    isolation.workspace_at = workspace_at(spec);
+    isolation.objects = repo.objects;
+    isolation.identity = repo.identity;
+    isolation.programs = known_programs(env, spec);
+    isolation.read_only = named_programs(spec, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
     let needs = needs(env, spec);
     isolation.auth = needs.auth;
@@ -197,17 +225,22 @@ pub fn for_trying(
     choose(&isolation::detect(env.vars()), Isolation::Auto, isolation)
 }
 
-/// Programs of agents and verifiers that are named by their place, wherever that is, and those of known agents.
-fn own_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
+/// Programs of agents and verifiers that are named by their place, wherever that is. One in the user's repo is the agent's
+/// own where its tree stands in that place.
+fn named_programs(spec: &RunSpec, workspace_at: Option<&Path>) -> Vec<PathBuf> {
     let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());
     let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
+    let own = |path: &Path| workspace_at.is_some_and(|at| path.starts_with(at));
     let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
-    let mut files: Vec<PathBuf> =
-        absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect();
+    let files = absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten();
+    files.filter(|path| !own(path)).collect()
+}
+
+/// Programs of known agents, which are given keys.
+fn known_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
     let here = settings::programs(env, &spec.origin);
     let known = spec.settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
-    files.extend(known.flat_map(|found| programs::needed_files(&found.path)));
-    files
+    known.flat_map(|found| programs::needed_files(&found.path)).collect()
 }
 
 /// The settings of an agent's program: in the user's home, and in variables.

@@ -255,7 +255,11 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
     let request = PlacementRequest::of(plan);
     place::check_free(origin, &request)?;
     let in_place = request.place == PlaceRequest::InPlace;
+    let sandboxed_here = settings.isolation != Isolation::None && !settings.sandbox.provider().is_elsewhere();
     let own_tree = in_place && settings.isolation == Isolation::None;
+    // What a sparse clone leaves out may not be here at all, so nobody can copy it; its git folder is its own anyway.
+    let copied = !in_place && sandboxed_here && plan.extent.sparse.is_empty();
+    let tree = home.workspace(&run_id);
     let own_branch = || match in_place {
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
         false => Some(format!("ralph/{run_id}")),
@@ -267,8 +271,13 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         task: plan.task.clone(),
         settings: settings.clone(),
         place: request.place(env, origin),
-        workspace: if own_tree { origin.top.clone() } else { home.workspace(&run_id) },
+        workspace: match (own_tree, copied) {
+            (true, _) => origin.top.clone(),
+            (false, true) => home.agent_copy(&run_id),
+            (false, false) => tree.clone(),
+        },
         origin: origin.top.clone(),
+        handed_to: copied.then_some(tree),
         branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
         forked_from: None,
@@ -400,7 +409,7 @@ fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
         return;
     }
     let folders = older::git_folders(home, &spec.run_id);
-    ralph_git::agent_copy::remove(vars, &spec.origin, &spec.run_id, &spec.workspace, &folders);
+    ralph_git::agent_copy::remove(vars, spec.home(), &spec.run_id, &spec.workspace, &folders);
 }
 
 /// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.

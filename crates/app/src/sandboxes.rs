@@ -116,6 +116,7 @@ pub fn of_run(
             found.filter(|(name, value)| !is_engine_secret(name, value)).collect()
         }),
         logins: logins(env, config.provider(), needs.keys),
+        identity: isolation::identity(repo),
         ignored: ignored_by(repo),
         record: Some(home.record(&spec.run_id).path().to_owned()),
     };

@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::isolation::RepoInside;
 use crate::report::Reporter;
 use crate::{handover, isolation, model_access, models, sandboxes, settings};
 use ralph_agents::{
@@ -122,9 +123,10 @@ pub fn parts(
             }
             options.lock_fd = Some(lock_fd);
             options.env_remove = model_access::own_keys(env, &spec.settings);
-            let mut shown = if agent_copy { agent_copy::object_folders(&repo) } else { Vec::new() };
-            shown.push(places.dir.path().to_owned());
-            options.isolation = isolation::of_run(env, home, spec, &refusals, shown)?;
+            let objects = if agent_copy { agent_copy::object_folders(&repo) } else { Vec::new() };
+            let inside = RepoInside { objects, identity: isolation::identity(&repo) };
+            let shown = vec![places.dir.path().to_owned()];
+            options.isolation = isolation::of_run(env, home, spec, &refusals, shown, inside)?;
             (Box::new(LocalSandbox::start(folder, options)?), None)
         }
     };

@@ -147,7 +147,7 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
         row("pull req", url);
     }
     if spec.home() != spec.origin {
-        row("folder", &spec.workspace.display().to_string());
+        row("folder", &spec.home().display().to_string());
     }
     let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
     if let Some(branch) = state.and_then(|state| state.work.branch_kept.as_ref()) {

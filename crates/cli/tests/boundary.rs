@@ -3,6 +3,9 @@
 //! do more, without a sandbox in a worktree.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "boundary/same_path.rs"]
+mod same_path;
+
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 

@@ -122,7 +122,9 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
         panic!("{done:?}");
     };
     assert!(get(&address).contains("hello from inside"), "{}", get(&address));
-    std::fs::write(top.join("seen"), "").unwrap();
+    // The agent works on a copy of the worktree.
+    let copy = env.path("state/ralph/copies").join(top.file_name().unwrap());
+    std::fs::write(copy.join("seen"), "").unwrap();
     let done = TestEnv::wait(child.take().unwrap()).exits(0);
     let (_, events) = events(&env).unwrap();
     let mut finished: Vec<&Value> = events.iter().filter(|e| e["kind"] == "action_finished").collect();

@@ -102,6 +102,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         origin: root.clone(),
         branch: None,
         config_digest: None,
+        handed_to: None,
         forked_from: None,
     };
     let agent = ScriptedAgent::from_json(spec.settings.agents.first().unwrap().clone(), &script).unwrap();

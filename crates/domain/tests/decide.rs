@@ -38,6 +38,7 @@ impl Run {
             origin: "/w".into(),
             branch: None,
             config_digest: None,
+            handed_to: None,
             forked_from: None,
         };
         Self(RunState::new(spec))

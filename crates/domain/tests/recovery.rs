@@ -36,6 +36,7 @@ impl Run {
             origin: "/w".into(),
             branch: None,
             config_digest: None,
+            handed_to: None,
             forked_from: None,
         };
         let mut run = Self(RunState::new(spec));

@@ -34,6 +34,7 @@ fn run() -> RunState {
         origin: "/w".into(),
         branch: None,
         config_digest: None,
+        handed_to: None,
         forked_from: None,
     })
 }

@@ -208,21 +208,30 @@ impl Repo {
         crate::store::write_atomically(&path, &new)
     }
 
+    /// The user's name and address as git knows them here: env, config and includes.
+    pub fn user_identity(&self) -> (Option<String>, Option<String>) {
+        // It must not invent an address from the host name.
+        let call = self.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
+        let ident = call.run().map(|output| output.text()).unwrap_or_default();
+        match ident.split_once(" <").and_then(|(who, rest)| Some((who, rest.split_once('>')?.0))) {
+            Some((who, address)) => (given(Some(who)), given(Some(address))),
+            None => (None, None),
+        }
+    }
+
     /// Who signs the run's commits: the arguments, else `GIT_AUTHOR_*`, else the user's git identity, else Ralph.
     pub fn identity(&self, name: Option<&str>, email: Option<&str>) -> CommitIdentity {
-        let given = |text: Option<&str>| text.map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
         let (mut name, mut email) = (given(name), given(email));
         if name.is_none() || email.is_none() {
-            // Git itself knows env, config and includes; it must not invent an address from the host name.
-            let call = self.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
-            let ident = call.run().map(|output| output.text()).unwrap_or_default();
-            if let Some((who, rest)) = ident.split_once(" <")
-                && let Some((address, _)) = rest.split_once('>')
-            {
-                name = name.or_else(|| given(Some(who)));
-                email = email.or_else(|| given(Some(address)));
-            }
+            let (own_name, own_email) = self.user_identity();
+            name = name.or(own_name);
+            email = email.or(own_email);
         }
         CommitIdentity::new(name.as_deref().unwrap_or("Ralph"), email.as_deref().unwrap_or("ralph@localhost"))
     }
+}
+
+/// A text that says something.
+fn given(text: Option<&str>) -> Option<String> {
+    text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
 }

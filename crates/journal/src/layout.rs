@@ -216,6 +216,10 @@ impl StateHome {
     pub fn workspace(&self, run: &RunId) -> PathBuf {
         self.0.join("workspaces").join(run.as_str())
     }
+    /// Where the agent of a run in a worktree or clone works on a copy of it.
+    pub fn agent_copy(&self, run: &RunId) -> PathBuf {
+        self.0.join("copies").join(run.as_str())
+    }
 }
 
 /// A path without links. What does not exist yet counts as it will be once it is made.

@@ -54,6 +54,7 @@ fn spec(path: &Path) -> RunSpec {
         origin: path.join("repo"),
         branch: None,
         config_digest: None,
+        handed_to: None,
         forked_from: None,
     }
 }

@@ -19,6 +19,7 @@
 
 mod adopted;
 pub mod docker;
+mod git_identity;
 mod guard;
 mod helper;
 mod helper_program;
@@ -38,6 +39,7 @@ pub use local::{egress, escapes};
 pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemorySandbox, MemoryWorkspace};
 
 pub use adopted::adopt_orphans;
+pub use git_identity::GitIdentity;
 pub use helper::{helper, init};
 pub use sweep::sweep;
 

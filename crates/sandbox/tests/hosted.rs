@@ -52,6 +52,7 @@ impl Fixture {
             hourly: None,
             variables: Arc::new(|_| vec![("GIVEN".into(), "yes".into())]),
             logins: Logins { home: dir.path().join("home"), files: Arc::new(|_| Vec::new()) },
+            identity: None,
             record: Some(dir.path().join("record/r")),
             ignored: Arc::new(|paths| {
                 paths

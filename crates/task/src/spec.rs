@@ -173,6 +173,10 @@ pub struct RunSpec {
     pub workspace: PathBuf,
     /// The user's folder that the run was started from.
     pub origin: PathBuf,
+    /// The worktree or clone of a sandboxed run, whose agent works on a copy of it (`workspace`): what comes of that is handed
+    /// back here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_to: Option<PathBuf>,
     /// The branch that the run commits on, where it does.
     pub branch: Option<String>,
     /// Digest of the repo's `.ralph/config.json` as it was read, if there was one.
@@ -196,14 +200,18 @@ impl RunSpec {
     pub fn commits_on_branch(&self) -> bool {
         self.branch.is_some()
     }
-    /// Whether the agent works on a copy of the user's tree, whose files are handed back.
+    /// Whether the agent works on a copy of the run's own tree, whose files are handed back.
     pub fn hands_back(&self) -> bool {
-        self.place == WorkspaceKind::InPlace && self.workspace != self.origin
+        self.handed_to.is_some() || self.place == WorkspaceKind::InPlace && self.workspace != self.origin
     }
-    /// The folder that the run belongs to, with its run folder in `.ralph/`: the user's own for a run in place, wherever
-    /// the agent works.
+    /// The folder that the run belongs to, with its run folder in `.ralph/`, wherever the agent works: the user's own for a
+    /// run in place, else its worktree or clone.
     pub fn home(&self) -> &Path {
-        if self.place == WorkspaceKind::InPlace { &self.origin } else { &self.workspace }
+        match (&self.handed_to, &self.place) {
+            (Some(tree), _) => tree,
+            (None, WorkspaceKind::InPlace) => &self.origin,
+            (None, _) => &self.workspace,
+        }
     }
 }
 

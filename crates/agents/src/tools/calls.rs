@@ -130,10 +130,16 @@ impl CallContext<'_> {
         let next = AtomicUsize::new(0);
         let (news, heard) = sync_channel(QUEUE);
         let root = self.sandbox.root().to_owned();
+        let host_root = self.sandbox.host_root().map(std::path::Path::to_owned);
         let mut ended: Vec<Option<Result<ToolOutcome, String>>> = batch.iter().map(|_| None).collect();
         let bench = &*self;
         let (resources, request, halt) = (bench.resources, bench.request, &bench.halt);
-        let path_rules = PathRules { root: &root, cwd: request.cwd, protected: request.protected };
+        let path_rules = PathRules {
+            root: &root,
+            host_root: host_root.as_deref(),
+            cwd: request.cwd,
+            protected: request.protected,
+        };
         let folder = request.folder;
         let worker = |connection: Box<dyn Sandbox>, news: SyncSender<WorkerEvent>| {
             while let Some((at, call)) = take(batch, &next) {

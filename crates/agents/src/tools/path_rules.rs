@@ -17,6 +17,8 @@ pub(crate) enum PathAccess {
 pub(crate) struct PathRules<'a> {
     /// The workspace as commands see it.
     pub(crate) root: &'a Path,
+    /// The same folder as this process sees it, where it does.
+    pub(crate) host_root: Option<&'a Path>,
     /// Folder below it that the session works in; relative paths start here.
     pub(crate) cwd: &'a Path,
     /// Paths and globs to leave alone.
@@ -69,7 +71,7 @@ impl PathRules<'_> {
 
     /// Where the path really leads, relative to the root, as far as it exists and can be seen from here.
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        let root = self.root.canonicalize().ok()?;
+        let root = self.host_root?.canonicalize().ok()?;
         let full = root.join(path);
         let existing = full.ancestors().find(|ancestor| ancestor.exists())?;
         let rest = full.strip_prefix(existing).ok()?;
@@ -91,7 +93,8 @@ mod tests {
         std::os::unix::fs::symlink(".ralph/runs", root.join("door")).unwrap();
         std::os::unix::fs::symlink("tests", root.join("other")).unwrap();
         let protected = ["tests/**".to_owned()];
-        let path_rules = PathRules { root: &root, cwd: Path::new(""), protected: &protected };
+        let path_rules =
+            PathRules { root: &root, host_root: Some(&root), cwd: Path::new(""), protected: &protected };
         let absolute = root.join("src/a.rs");
         for good in ["a.txt", "./src/a.rs", absolute.to_str().unwrap(), ".ralph/progress.md", "new/folder/x"]
         {

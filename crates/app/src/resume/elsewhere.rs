@@ -185,6 +185,7 @@ fn settle_in(
     let mut spec = state.spec.clone();
     let same_repo = here.filter(|here| is_origin(env, here, &spec, remote)).map(Path::to_owned);
     spec.workspace = repo.top.clone();
+    spec.handed_to = None;
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
     spec.place = WorkspaceKind::Clone { from: remote.url.clone(), sparse: Vec::new() };
     spec.config_digest = None;

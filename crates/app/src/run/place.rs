@@ -83,11 +83,20 @@ pub(super) fn make(
     if !spec.hands_back() {
         return Ok(RunWorkspace::new(origin.top.clone(), branch));
     }
-    let here = Repo::discover(&origin.vars, &origin.top)?;
-    let (run, into) = (&spec.run_id, home.workspace(&spec.run_id));
+    copied(home, &Repo::discover(&origin.vars, &origin.top)?, spec, branch)
+}
+
+/// The copy of a tree that the agent works on.
+fn copied(
+    home: &StateHome,
+    tree: &Repo,
+    spec: &RunSpec,
+    branch: Option<String>,
+) -> Result<RunWorkspace, AppError> {
+    let (run, into) = (&spec.run_id, &spec.workspace);
     // Nobody has worked on one that an earlier process made.
-    let _ = std::fs::remove_dir_all(&into);
-    let made = agent_copy::make(&here, run, branch.clone(), &into, &wiring::git_folders(home, run))
+    let _ = std::fs::remove_dir_all(into);
+    let made = agent_copy::make(tree, run, branch.clone(), into, &wiring::git_folders(home, run))
         .map_err(not_made)?;
     Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })
 }
@@ -108,11 +117,25 @@ fn beside(
     let PlaceRequest::Clone { from, .. } = &request.place else {
         let base = based_on(origin, request.base.as_deref())?;
         let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
-        return Ok(RunWorkspace::new(made.top, Some(branch)));
+        return beside_or_copied(home, made, spec, branch);
     };
     let source = from_here(env, &handover::clone_source(env, from));
     let made = place::clone_part(env.vars(), &source, &path, &branch, &request.extent()).map_err(not_made)?;
-    Ok(RunWorkspace::new(made.top, Some(branch)))
+    beside_or_copied(home, made, spec, branch)
+}
+
+/// A worktree or clone as the agent gets it: itself, or a copy with a git folder of its own.
+fn beside_or_copied(
+    home: &StateHome,
+    made: Repo,
+    spec: &RunSpec,
+    branch: String,
+) -> Result<RunWorkspace, AppError> {
+    if spec.handed_to.is_none() {
+        return Ok(RunWorkspace::new(made.top, Some(branch)));
+    }
+    made.exclude_ralph_dir()?;
+    copied(home, &made, spec, Some(branch))
 }
 
 /// The clone, worktree or copy that a run was to work in could not be made.

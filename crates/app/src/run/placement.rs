@@ -97,11 +97,8 @@ pub(crate) fn make(
     let placed = place::make(env, home, &origin, &spec, request)?;
     watcher.boundary("place.made");
     (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
-    let repo = if spec.place == WorkspaceKind::InPlace {
-        origin
-    } else {
-        Repo::discover(env.vars(), &spec.workspace)?
-    };
+    let repo =
+        if spec.place == WorkspaceKind::InPlace { origin } else { Repo::discover(env.vars(), spec.home())? };
     repo.exclude_ralph_dir()?;
     handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref())?;
     fresh_state_files(env, home, &spec)?;
@@ -127,8 +124,9 @@ fn tracked_config(workspace: &Path) -> Option<Digest> {
 pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
     let path = home.workspace(&spec.run_id);
     let Ok(origin) = Repo::discover(env.vars(), &spec.origin) else { return };
+    super::remove_agent_copy(env.vars(), home, spec);
     match &spec.place {
-        WorkspaceKind::InPlace => super::remove_agent_copy(env.vars(), home, spec),
+        WorkspaceKind::InPlace => {}
         WorkspaceKind::Worktree => {
             let made = Repo::discover(env.vars(), &path).ok().and_then(|made| made.branch);
             let _ = ralph_git::place::remove_worktree(&origin, &path);
@@ -138,8 +136,9 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
         }
         WorkspaceKind::Clone { .. } => {}
     }
-    for suffix in ["", ".ralph-partial"] {
-        let mut name = path.clone().into_os_string();
+    let made = [path, home.agent_copy(&spec.run_id)];
+    for (made, suffix) in made.iter().flat_map(|made| ["", ".ralph-partial"].map(|suffix| (made, suffix))) {
+        let mut name = made.clone().into_os_string();
         name.push(suffix);
         let folder = PathBuf::from(name);
         if folder.exists() {

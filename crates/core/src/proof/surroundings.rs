@@ -34,10 +34,10 @@ const HOME_FILES: &[&str] = &[
 /// Fingerprints of programs and settings, by name. Empty where there is none.
 pub(crate) type Fingerprints = BTreeMap<String, String>;
 
-/// Looks at what the checks of a run depend on.
-pub(crate) fn fingerprints(vars: &Vars, settings: &Settings, workspace: &Path) -> Fingerprints {
+/// Looks at what the checks of a run depend on, outside the workspace: its folder, and the path at which checks see it.
+pub(crate) fn fingerprints(vars: &Vars, settings: &Settings, workspace: [&Path; 2]) -> Fingerprints {
     let mut folders = vars.path_folders();
-    folders.retain(|folder| !folder.starts_with(workspace));
+    folders.retain(|folder| !workspace.iter().any(|top| folder.starts_with(top)));
     marks(&wanted(settings), &folders, vars.get_os("HOME").map(Path::new))
 }
 

@@ -20,19 +20,20 @@ impl Driver {
                 "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
             ))?;
         }
-        let spec = &self.ctx.state.spec;
         let surroundings = match self.sandbox.capabilities().surroundings {
-            Surroundings::Host => surroundings::sealed(&surroundings::fingerprints(
-                &self.ctx.vars,
-                &spec.settings,
-                &spec.workspace,
-            )),
+            Surroundings::Host => surroundings::sealed(&self.fingerprints()),
             Surroundings::Own => Default::default(),
         };
         self.ctx.record(EventBody::Prepared { baseline, surroundings })?;
         self.ctx.flush()?;
         self.ctx.boundary("prepare.after");
         Ok(())
+    }
+
+    /// What the checks depend on of this machine. Nothing of the workspace is among it, by whichever path checks see it.
+    pub(crate) fn fingerprints(&self) -> surroundings::Fingerprints {
+        let spec = &self.ctx.state.spec;
+        surroundings::fingerprints(&self.ctx.vars, &spec.settings, [&spec.workspace, self.sandbox.root()])
     }
 
     /// What people and agents see of the run in `.ralph/`: its record, and `iterations`, which leads to the current run's.

@@ -107,7 +107,7 @@ impl Driver {
     fn check_environment(&self, found: &mut ProofFindings) {
         let state = &self.ctx.state;
         if !state.surroundings.is_empty() {
-            let now = surroundings::fingerprints(&self.ctx.vars, &state.spec.settings, &state.spec.workspace);
+            let now = self.fingerprints();
             let changed = surroundings::differences(&state.surroundings, &now);
             if !changed.is_empty() {
                 found.hint = Some(
@@ -319,7 +319,7 @@ impl Driver {
         // Elsewhere the variables of this machine do not count.
         let env = match sandbox.capabilities().surroundings {
             Surroundings::Host => {
-                environment::redirected(self.ctx.vars.texts(), &self.ctx.state.spec.workspace, folder)
+                environment::redirected(self.ctx.vars.texts(), &self.ctx.state.spec.workspace, sandbox.root())
             }
             Surroundings::Own => Vec::new(),
         };

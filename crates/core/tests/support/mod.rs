@@ -165,6 +165,7 @@ impl Machine {
             origin: self.folder(),
             branch: None,
             config_digest: None,
+            handed_to: None,
             forked_from: None,
         }
     }

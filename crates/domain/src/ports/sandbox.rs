@@ -17,6 +17,10 @@ pub trait Sandbox: Send {
     fn capabilities(&self) -> SandboxCapabilities;
     /// The workspace's folder as commands inside see it.
     fn root(&self) -> &Path;
+    /// The same folder as this process sees it, which may be another path; `None` where its files are not on this machine.
+    fn host_root(&self) -> Option<&Path> {
+        None
+    }
     /// Runs one command to its end.
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>;
     /// A file's bytes; `None` where there is no such file.

@@ -171,6 +171,10 @@ impl FolderSandbox {
             let hourly = self.run_sandboxes.options.hourly.or_else(|| now.provider.hourly(&spec.resources));
             let (provider, id) = (self.kind.to_owned(), made.id().to_owned());
             self.run_sandboxes.tell(SandboxNews::Ready(SandboxReady { provider, id, hourly }));
+            if let Some(identity) = &self.run_sandboxes.options.identity {
+                // A sandbox without git, or without a home, needs none.
+                let _ = super::inside::set_identity(&*made, identity);
+            }
             now.sandbox = Some(made);
             now.generation += 1;
         }

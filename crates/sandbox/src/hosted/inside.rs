@@ -38,6 +38,13 @@ const OWN_REPO: &str = r#"command -v git >/dev/null || exit 0
 export GIT_AUTHOR_NAME=Ralph GIT_AUTHOR_EMAIL=ralph@localhost GIT_COMMITTER_NAME=Ralph GIT_COMMITTER_EMAIL=ralph@localhost
 git init -q . && echo .ralph/ >>.git/info/exclude && git add -A && git commit -q --no-verify --allow-empty -m 'where the run began'"#;
 
+/// The user's name and address for git, where none are set.
+const IDENTITY: &str = r#"command -v git >/dev/null || exit 0
+mkdir -p "$HOME"
+git config --global user.name >/dev/null 2>&1 || git config --global user.name "$1"
+git config --global user.email >/dev/null 2>&1 || git config --global user.email "$2"
+exit 0"#;
+
 /// Ends commands of a process that is no more: they work in this folder, and have a mark that is not this script's own.
 const SWEEP: &str = r#"own=$RALPH_EXEC; here=$(pwd -P)
 for d in /proc/[0-9]*; do
@@ -148,6 +155,11 @@ pub(super) fn pack(sandbox: &dyn Sandbox, paths: &[String]) -> Result<Vec<tar::M
 /// Gives the sandbox a repo of its own, where it has git. Nothing depends on it.
 pub(super) fn own_repo(sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
     ask(sandbox, OWN_REPO, &[], Vec::new()).map(drop)
+}
+
+/// Tells git inside who the user is.
+pub(super) fn set_identity(sandbox: &dyn Sandbox, identity: &crate::GitIdentity) -> Result<(), SandboxError> {
+    ask(sandbox, IDENTITY, &[&identity.name, &identity.email], Vec::new()).map(drop)
 }
 
 /// Puts files into the home inside.

@@ -60,6 +60,8 @@ pub struct HostedOptions {
     pub variables: Variables,
     /// Logins for agents.
     pub logins: Logins,
+    /// Who commits inside, where nothing there says otherwise.
+    pub identity: Option<crate::GitIdentity>,
     /// What git ignores in the workspace.
     pub ignored: Ignored,
     /// The run's record, which lies outside the workspace. A copy of the workspace has what a command is told of in it as
@@ -215,6 +217,10 @@ impl Sandbox for HostedSandbox {
 
     fn root(&self) -> &Path {
         &self.root
+    }
+
+    fn host_root(&self) -> Option<&Path> {
+        Some(self.folder_sandbox.host())
     }
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {

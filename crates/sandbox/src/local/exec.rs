@@ -1,6 +1,6 @@
 //! One command from its start to its end: a single loop over its streams and its guard.
 
-use super::isolation::Runtime;
+use super::isolation::{Runtime, Workspace};
 use super::link::GuardLink;
 use super::request::{self, Prepared};
 use super::{GuardTurn, Shared};
@@ -14,7 +14,7 @@ use nix::unistd::{Pid, read};
 use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Longest sleep: the sink is asked at least this often.
@@ -29,12 +29,12 @@ const LEFT_IN_PIPE: usize = 32 * 1024 * 1024;
 
 /// Runs `request` to its end.
 pub(super) fn exec(
-    root: &Path,
+    workspace: &Workspace,
     shared: &Shared,
     request: &ExecRequest,
     sink: &mut dyn ExecSink,
 ) -> Result<ExecOutcome, SandboxError> {
-    let prepared = request::prepare(root, shared, request)?;
+    let prepared = request::prepare(workspace, shared, request)?;
     // Whatever way it ends, what it left for git and its logins is looked after.
     let _after = shared
         .isolation

@@ -14,7 +14,7 @@ pub(crate) mod walk;
 pub use provider::{LocalManaged, LocalProvider};
 
 use egress::Egress;
-use isolation::{LocalIsolation, Runtime};
+use isolation::{LocalIsolation, Runtime, Workspace};
 use link::GuardLink;
 use ralph_domain::ports::{
     Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
@@ -86,7 +86,7 @@ impl LocalOptions {
 /// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::new_connection`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
-    root: PathBuf,
+    workspace: Workspace,
     shared: Arc<Shared>,
 }
 
@@ -131,7 +131,9 @@ impl LocalSandbox {
         let isolation = Runtime::start(&options)?.map(Arc::new);
         let link = Some(GuardLink::start(&options)?);
         let slot = Mutex::new(Slot { busy: false, link });
-        Ok(Self { root, shared: Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }) })
+        let workspace = workspace(root, isolation.as_deref());
+        let shared = Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() });
+        Ok(Self { workspace, shared })
     }
 
     /// The proxy of a sandboxed sandbox that has a way into the network; [`Egress::publish`] makes a port in the sandbox
@@ -149,7 +151,7 @@ impl LocalSandbox {
             slot: Mutex::new(Slot::default()),
             freed: Condvar::new(),
         };
-        Ok(Self { root: self.root.clone(), shared: Arc::new(shared) })
+        Ok(Self { workspace: self.workspace.clone(), shared: Arc::new(shared) })
     }
 
     /// The guard's process, unless it was lost or is in use by a running command.
@@ -214,6 +216,14 @@ fn real_folder(root: &Path) -> Result<PathBuf, SandboxError> {
     if real.is_dir() { Ok(real) } else { Err(failed("it is not a folder".to_owned())) }
 }
 
+/// Where commands see the workspace `root`.
+fn workspace(root: PathBuf, isolation: Option<&Runtime>) -> Workspace {
+    match isolation {
+        Some(isolation) => isolation.workspace(root),
+        None => Workspace::plain(root),
+    }
+}
+
 impl Sandbox for LocalSandbox {
     fn kind(&self) -> &'static str {
         "local"
@@ -224,11 +234,15 @@ impl Sandbox for LocalSandbox {
     }
 
     fn root(&self) -> &Path {
-        &self.root
+        &self.workspace.inside
+    }
+
+    fn host_root(&self) -> Option<&Path> {
+        Some(&self.workspace.host)
     }
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
-        let run = |sink: &mut dyn ExecSink| exec::exec(&self.root, &self.shared, request, sink);
+        let run = |sink: &mut dyn ExecSink| exec::exec(&self.workspace, &self.shared, request, sink);
         let done = if self.shared.isolation.is_some() { again::exec(sink, run) } else { run(sink) };
         match &done {
             Ok(done) => {
@@ -240,19 +254,19 @@ impl Sandbox for LocalSandbox {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
-        files::read(&self.root, path)
+        files::read(&self.workspace.host, path)
     }
 
     fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError> {
-        files::write(&self.root, path, bytes, mode)
+        files::write(&self.workspace.host, path, bytes, mode)
     }
 
     fn remove(&self, path: &Path) -> Result<(), SandboxError> {
-        files::remove(&self.root, path)
+        files::remove(&self.workspace.host, path)
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
-        files::list(&self.root, path)
+        files::list(&self.workspace.host, path)
     }
 
     fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
@@ -263,14 +277,17 @@ impl Sandbox for LocalSandbox {
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let root = real_folder(root)?;
         if self.shared.isolation.is_none() {
-            return Ok(Box::new(Self { root, shared: Arc::clone(&self.shared) }));
+            return Ok(Box::new(Self {
+                workspace: Workspace::plain(root),
+                shared: Arc::clone(&self.shared),
+            }));
         }
         let mut options = self.shared.duplicate()?;
-        options.isolation = options.isolation.with_new_folder();
+        options.isolation = options.isolation.with_new_folder(&self.workspace);
         let isolation = Runtime::start(&options)?.map(Arc::new);
         let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
         Ok(Box::new(Self {
-            root,
+            workspace: workspace(root, isolation.as_deref()),
             shared: Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }),
         }))
     }

@@ -150,6 +150,9 @@ impl Sandbox for LocalManaged {
     fn root(&self) -> &Path {
         self.sandbox.root()
     }
+    fn host_root(&self) -> Option<&Path> {
+        self.sandbox.host_root()
+    }
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         self.sandbox.exec(request, sink)
     }

@@ -1,6 +1,6 @@
 //! A request made ready for the guard: checked, with its files opened.
 
-use super::isolation::Wrapped;
+use super::isolation::{Workspace, Wrapped};
 use super::{Shared, walk};
 use crate::wire::{self, SPAWN_FDS, Stage};
 use nix::errno::Errno;
@@ -41,7 +41,11 @@ impl Prepared {
 }
 
 /// Checks a request and opens what it needs.
-pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Result<Prepared, SandboxError> {
+pub(super) fn prepare(
+    workspace: &Workspace,
+    shared: &Shared,
+    request: &ExecRequest,
+) -> Result<Prepared, SandboxError> {
     let program = request.argv.first().ok_or_else(|| cannot_start("", "the command is empty"))?;
     if request.argv.iter().any(|text| text.contains('\0')) {
         return Err(cannot_start(program, "an argument contains a NUL byte"));
@@ -51,15 +55,16 @@ pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Re
             return Err(cannot_start(program, &format!("`{name}` is not a variable it could get")));
         }
     }
-    let (folder, real) = walk::folder(root, &request.cwd)?;
+    let (folder, real) = walk::folder(&workspace.host, &request.cwd)?;
     let broken = |what: &str, errno: Errno| SandboxError::Broken(format!("{what}: {}", errno.desc()));
     let sandboxed = match &shared.isolation {
-        Some(isolation) => Some(isolation.wrap(root, &real, request, &shared.env)?),
+        Some(isolation) => Some(isolation.wrap(workspace, &real, request, &shared.env)?),
         None => None,
     };
     let argv = sandboxed.as_ref().map_or(&request.argv, |sandboxed| &sandboxed.argv);
     let inherited = sandboxed.as_ref().map_or(&shared.env, |sandboxed| &sandboxed.env);
-    let body = wire::encode_body(argv, environment(inherited, shared, request, &real).into_iter());
+    let inside = workspace.to_inside(&real);
+    let body = wire::encode_body(argv, environment(inherited, shared, request, &inside).into_iter());
     let unwanted = sandboxed.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
     let body = crate::os::anonymous_file(&body)
         .map_err(|error| SandboxError::Broken(format!("no room for the request: {error}")))?;

@@ -126,10 +126,10 @@ impl Walk<'_> {
 
     fn is_folder(&self, path: &Path) -> bool {
         // Links are not followed: they may lead in circles.
-        match self.sandbox.root().join(path).symlink_metadata() {
-            Ok(found) => found.is_dir(),
+        match self.sandbox.host_root().map(|root| root.join(path).symlink_metadata()) {
+            Some(Ok(found)) => found.is_dir(),
             // A workspace that cannot be seen from here.
-            Err(_) => self.sandbox.list(path).is_ok_and(|names| !names.is_empty()),
+            _ => self.sandbox.list(path).is_ok_and(|names| !names.is_empty()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The arguments that make bubblewrap build the sandbox.
 
+use super::same_path::{self, Workspace};
 use super::{IsolationSpec, git, hide};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,15 @@ pub(super) struct View<'a> {
     /// What of the hidden places is shown.
     pub(super) tools: &'a [PathBuf],
     pub(super) hidden: &'a [PathBuf],
-    /// The workspace.
-    pub(super) root: &'a Path,
+    /// Links to make, with where they lead.
+    pub(super) links: &'a [(PathBuf, PathBuf)],
+    pub(super) workspace: &'a Workspace,
+    /// An empty file, and the one that says where borrowed objects are.
+    pub(super) nothing: &'a Path,
+    pub(super) alternates: &'a Path,
+    /// Where programs stand that the workspace covers.
+    pub(super) programs: &'a [(PathBuf, PathBuf)],
+    /// As the command sees it.
     pub(super) cwd: &'a Path,
 }
 
@@ -59,6 +67,31 @@ impl Args {
     fn room(&mut self, bytes: u64, path: &Path) {
         self.plain(&["--size", &bytes.to_string()]);
         self.at("--tmpfs", path);
+    }
+
+    /// The objects that the workspace's git borrows. In a workspace that stands in the place of the repo it borrows from, they
+    /// would be hidden behind it: they stand elsewhere, and git is told where.
+    fn borrowed_objects(&mut self, view: &View<'_>) {
+        let (spec, workspace) = (view.spec, view.workspace);
+        if !workspace.is_moved() {
+            for folder in &spec.objects {
+                self.mount("--ro-bind-try", folder, folder);
+            }
+            return;
+        }
+        let mut told = false;
+        for (number, folder) in spec.objects.iter().enumerate().filter(|(_, folder)| folder.is_dir()) {
+            let place = same_path::object_store(number);
+            self.mount("--ro-bind", folder, &place);
+            // What it borrows itself is among them.
+            if folder.join("info/alternates").is_file() {
+                self.mount("--ro-bind", view.nothing, &place.join("info/alternates"));
+            }
+            told = true;
+        }
+        if told && git::borrows(&workspace.host) {
+            self.mount("--ro-bind", view.alternates, &workspace.inside.join(".git/objects/info/alternates"));
+        }
     }
 }
 
@@ -86,21 +119,36 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     for file in hide::files() {
         args.mount("--ro-bind", Path::new("/dev/null"), file);
     }
-    for socket in hide::sockets(view.hidden, &[view.root, Path::new("/proc"), Path::new("/dev")]) {
+    let workspace = view.workspace;
+    for socket in
+        hide::sockets(view.hidden, &[workspace.inside.as_path(), Path::new("/proc"), Path::new("/dev")])
+    {
         args.mount("--ro-bind", Path::new("/dev/null"), &socket);
     }
     args.mount("--bind", view.run_home, view.home);
     // What is bound twice is bound by the last one, so the outer places come first.
-    for place in view.tools.iter().chain(&spec.read_only) {
+    let shown = view.tools.iter().chain(&spec.programs).chain(&spec.read_only);
+    for place in shown.filter(|place| !workspace.covers(place)) {
         args.mount("--ro-bind-try", place, place);
     }
     for place in &spec.writable {
         args.mount("--bind-try", place, place);
     }
-    args.mount("--bind", view.root, view.root);
-    let git = git::mounts(view.root, spec.git);
+    for (at, target) in view.links {
+        args.mount("--symlink", target, at);
+    }
+    args.mount("--bind", &workspace.host, &workspace.inside);
+    let git = git::mounts(&workspace.host, spec.git);
     for (path, writable) in &git.mounts {
-        args.mount(if *writable { "--bind" } else { "--ro-bind" }, path, path);
+        let inside = workspace.to_inside(path);
+        args.mount(if *writable { "--bind" } else { "--ro-bind" }, path, &inside);
+    }
+    args.borrowed_objects(view);
+    for place in spec.read_only.iter().filter(|place| workspace.covers(place)) {
+        args.mount("--ro-bind-try", place, place);
+    }
+    for (program, place) in view.programs {
+        args.mount("--ro-bind-try", program, place);
     }
     args.mount("--ro-bind", view.program, Path::new(PROGRAM));
     if let Some(socket) = view.socket {
@@ -111,13 +159,20 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     for place in
         view.hidden.iter().filter(|place| !temporary.contains(&place.as_path()) && *place != view.home)
     {
+        if workspace.covers(place) {
+            continue;
+        }
         args.at("--remount-ro", place);
     }
     args.at("--chdir", view.cwd);
     args.plain(&["--", PROGRAM, "__inside", "--first"]);
-    let own = ["/dev", "/proc", "/tmp", "/var/tmp"].map(Path::new).into_iter().chain([view.root, view.home]);
-    let allowed = git.mounts.iter().filter(|(_, writable)| *writable).map(|(path, _)| path);
-    for place in own.chain(spec.writable.iter().chain(allowed).map(PathBuf::as_path)) {
+    let own = ["/dev", "/proc", "/tmp", "/var/tmp"]
+        .map(Path::new)
+        .into_iter()
+        .chain([workspace.inside.as_path(), view.home]);
+    let allowed = git.mounts.iter().filter(|(_, writable)| *writable);
+    let allowed: Vec<PathBuf> = allowed.map(|(path, _)| workspace.to_inside(path)).collect();
+    for place in own.chain(spec.writable.iter().chain(&allowed).map(PathBuf::as_path)) {
         args.at("--writable", place);
     }
     (args.0, git)

@@ -15,12 +15,13 @@ const BWRAP_MIN: (u32, u32) = (0, 7);
 const LANDLOCK_MIN: i32 = 4;
 
 /// What Landlock cannot do that namespaces can; told to whoever gets it.
-pub const LANDLOCK_GAPS: [&str; 5] = [
+pub const LANDLOCK_GAPS: [&str; 6] = [
     "git's folder of a clone can be changed as a whole: hooks and configuration in it are not protected",
     "other processes can be seen in /proc, though neither read nor signalled",
     "connections are bounded by port, not by host: the proxy's port is open on every host",
     "no limit on memory or processes without control groups",
     "sockets in the file system cannot be used at all, so tools that talk to a local daemon fail",
+    "the agent's tree cannot stand at the path of your repo: virtual environments, shebangs and settings that name your repo by its full path do not work",
 ];
 
 /// One thing that was tried.

@@ -91,6 +91,18 @@ impl GitMounts {
     }
 }
 
+/// The folder of the objects of `root` itself.
+pub(super) fn own_objects(root: &Path) -> Option<PathBuf> {
+    let facts = SafeDir::open(root).and_then(|root| root.facts(".git/objects")).ok()?;
+    (facts.kind == Kind::Folder).then(|| root.join(".git/objects"))
+}
+
+/// Whether the git folder of `root` borrows objects, by a file of its own place.
+pub(super) fn borrows(root: &Path) -> bool {
+    let file = SafeDir::open(root.join(".git")).and_then(|dot| dot.facts("objects/info/alternates"));
+    file.is_ok_and(|facts| facts.kind == Kind::File)
+}
+
 /// What of git's folder stands in a sandbox that has the workspace `root` mounted, and whether it can be written: nothing, or
 /// for an agent that commits what a commit needs.
 pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {

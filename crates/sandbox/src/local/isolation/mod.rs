@@ -17,6 +17,7 @@ mod landlock;
 mod launch;
 mod limits;
 mod runtime;
+mod same_path;
 mod seccomp;
 mod tools;
 mod wrap;
@@ -30,9 +31,11 @@ pub use limits::Limits;
 pub(crate) use inside::main as inside_main;
 pub(crate) use launch::main as launch_main;
 pub(super) use runtime::Runtime;
+pub(super) use same_path::Workspace;
 pub(super) use wrap::Wrapped;
 
 use super::egress::EgressPolicy;
+use crate::GitIdentity;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,14 +62,17 @@ impl LocalIsolation {
         }
     }
 
-    /// The same sandbox with a folder, and so a home, of its own.
-    pub(super) fn with_new_folder(&self) -> Self {
+    /// The same sandbox with a folder, and so a home, of its own; its workspace may borrow objects of that of this one.
+    pub(super) fn with_new_folder(&self, workspace: &Workspace) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut other = self.clone();
         if let Self::Bwrap(spec) | Self::Landlock(spec) = &mut other {
             let mut name = spec.folder.file_name().unwrap_or_default().to_owned();
             name.push(format!("-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
             spec.folder.set_file_name(name);
+            if !spec.objects.is_empty() {
+                spec.objects.extend(git::own_objects(&workspace.host));
+            }
         }
         other
     }
@@ -94,6 +100,17 @@ pub struct IsolationSpec {
     pub pass_env: Vec<String>,
     /// Variables that only commands of this program get, by its full path: the keys of an agent.
     pub keys: BTreeMap<String, Vec<String>>,
+    /// Where commands see the workspace: the path of the user's own repo, whose copy or checkout it is. Only bubblewrap can do
+    /// that; elsewhere, and where that path holds the home or parts of the system, the workspace stands at its own path.
+    /// Its `.git` must then be a folder.
+    pub workspace_at: Option<PathBuf>,
+    /// Folders of objects that the workspace's git borrows from.
+    pub objects: Vec<PathBuf>,
+    /// Who commits.
+    pub identity: Option<GitIdentity>,
+    /// Files and folders of programs that are given keys. Those in the place of the workspace are not the agent's to change:
+    /// they stand elsewhere in the sandbox.
+    pub programs: Vec<PathBuf>,
     /// More folders and files that can be read, though their place is hidden.
     pub read_only: Vec<PathBuf>,
     /// More folders that can be written.
@@ -115,6 +132,10 @@ impl IsolationSpec {
             auth: Vec::new(),
             pass_env: Vec::new(),
             keys: BTreeMap::new(),
+            workspace_at: None,
+            objects: Vec::new(),
+            identity: None,
+            programs: Vec::new(),
             read_only: Vec::new(),
             writable: Vec::new(),
             hidden: Vec::new(),

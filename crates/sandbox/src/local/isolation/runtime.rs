@@ -2,6 +2,8 @@
 
 use super::auth::Logins;
 use super::limits::Groups;
+use super::same_path::{self, Workspace};
+use super::wrap::{ALTERNATES, NOTHING};
 use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
 use crate::local::LocalOptions;
 use crate::local::egress::{Egress, PublishedPort};
@@ -38,6 +40,8 @@ pub(crate) struct Runtime {
     pub(super) program: PathBuf,
     pub(super) tools: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
+    /// Links outside the home that are made in the sandbox, with where they lead.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
     /// Ports in the sandbox that are ports of this machine, too.
@@ -83,10 +87,32 @@ impl Runtime {
         let home = user_home(vars);
         let logins =
             Logins::copy_in(&home, &run_home, &spec.auth).map_err(|error| broken("logins", error))?;
+        if let Some(identity) = &spec.identity {
+            fs::write(run_home.join(".gitconfig"), identity.config_file())
+                .map_err(|error| broken("git's identity", error))?;
+        }
+        for (name, text) in
+            [(NOTHING, String::new()), (ALTERNATES, same_path::alternates(spec.objects.len()))]
+        {
+            fs::write(spec.folder.join(name), text).map_err(|error| broken(name, error))?;
+        }
         let mut more = spec.hidden.clone();
         more.push(spec.folder.clone());
         let hidden = hide::folders(&home, &more);
         let tools = tools::visible(&home, vars.get_os("PATH"), &hidden);
+        let at = spec.workspace_at.as_deref().filter(|_| kind != Kind::Landlock);
+        let here = vars.get_os("PWD").map(Path::new).filter(|path| path.is_absolute());
+        let links = at.map_or_else(Vec::new, |at| same_path::links_to(at, &home, here));
+        let (in_home, links): (Vec<_>, Vec<_>) =
+            links.into_iter().partition(|(name, _)| name.starts_with(&home));
+        for (name, target) in in_home {
+            let below = name.strip_prefix(&home).unwrap_or(&name);
+            let made = ralph_safe_fs::SafeDir::open(&run_home).and_then(|home| home.link(below, &target));
+            made.map_err(|error| broken("a link to the repo", error))?;
+        }
+        // What is not hidden is there anyway.
+        let links = links.into_iter().filter(|(name, _)| hidden.iter().any(|place| name.starts_with(place)));
+        let links = links.collect();
         let egress = match &spec.egress {
             None => None,
             Some(policy) => Some(
@@ -106,11 +132,21 @@ impl Runtime {
             program,
             tools,
             hidden,
+            links,
             groups,
             egress,
             published,
             logins,
         }))
+    }
+
+    /// The workspace `root`, and where commands see it.
+    pub(crate) fn workspace(&self, root: PathBuf) -> Workspace {
+        let at = self.spec.workspace_at.as_ref().filter(|_| self.kind != Kind::Landlock);
+        match at.filter(|at| same_path::is_usable(at, &self.home)) {
+            Some(at) => Workspace { host: root, inside: at.clone() },
+            None => Workspace::plain(root),
+        }
     }
 
     /// After each command: a renewed token is the user's.
@@ -152,7 +188,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        for name in ["home", "tmp", "egress.sock", "ralph"] {
+        for name in ["home", "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES] {
             let path = self.spec.folder.join(name);
             if fs::remove_file(&path).is_err() {
                 remove_tree(&path);

@@ -1,11 +1,17 @@
 //! From a command to the sandboxed command.
 
 use super::runtime::{Kind, Runtime};
+use super::same_path::{self, Workspace};
 use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
 use ralph_domain::ports::{ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// An empty file in the sandbox's folder, to mount over what must say nothing.
+pub(super) const NOTHING: &str = "nothing";
+/// The file there that says where borrowed objects stand in the sandbox.
+pub(super) const ALTERNATES: &str = "alternates";
 
 /// A sandboxed command.
 pub(crate) struct Wrapped {
@@ -18,14 +24,15 @@ pub(crate) struct Wrapped {
 }
 
 impl Runtime {
-    /// Puts `request`, to be run in `cwd` of the workspace `root`, in the sandbox.
+    /// Puts `request`, to be run in the folder `cwd` of the workspace (as it is on this machine), in the sandbox.
     pub(crate) fn wrap(
         &self,
-        root: &Path,
+        workspace: &Workspace,
         cwd: &Path,
         request: &ExecRequest,
         inherited: &[(OsString, OsString)],
     ) -> Result<Wrapped, SandboxError> {
+        let root = &workspace.host;
         if self.home.starts_with(root) {
             return Err(SandboxError::Broken(format!(
                 "`{}` holds your home, which a sandbox must hide; work in a folder of its own",
@@ -33,10 +40,12 @@ impl Runtime {
             )));
         }
         let program = request.argv.first().map_or("", String::as_str);
-        self.find_program(program, request, inherited)?;
+        self.find_program(program, workspace, request, inherited)?;
+        let programs = same_path::covered_programs(workspace, &self.spec.programs);
         let mut command = self.launcher();
         let (mut isolation, unwanted) = match &self.kind {
             Kind::Bwrap(bwrap) => {
+                self.make_mount_points(workspace)?;
                 let (args, git) = bwrap::command(&bwrap::View {
                     bwrap,
                     spec: &self.spec,
@@ -46,8 +55,12 @@ impl Runtime {
                     socket: self.egress.as_ref().map(|egress| egress.socket()),
                     tools: &self.tools,
                     hidden: &self.hidden,
-                    root,
-                    cwd,
+                    links: &self.links,
+                    workspace,
+                    nothing: &self.spec.folder.join(NOTHING),
+                    alternates: &self.spec.folder.join(ALTERNATES),
+                    programs: &programs,
+                    cwd: &workspace.to_inside(cwd),
                 });
                 (args, git.unwanted)
             }
@@ -56,10 +69,30 @@ impl Runtime {
         command.append(&mut isolation);
         self.inside_flags(&mut command);
         command.push("--".into());
-        command.extend(request.argv.iter().map(OsString::from));
+        let placed = same_path::program_inside(&programs, program);
+        command.push(placed.unwrap_or_else(|| program.to_owned()).into());
+        command.extend(request.argv.iter().skip(1).map(OsString::from));
         let argv =
             command.into_iter().map(|word| word.into_string().map_err(not_text)).collect::<Result<_, _>>()?;
         Ok(Wrapped { argv, env: self.environment(program, inherited), unwanted })
+    }
+
+    /// Makes the places of mounts that commands could have put a link in the way of: those in the run's home, and those in
+    /// the workspace.
+    fn make_mount_points(&self, workspace: &Workspace) -> Result<(), SandboxError> {
+        let spec = &self.spec;
+        let shown = self.tools.iter().chain(&spec.programs).chain(&spec.read_only).chain(&spec.writable);
+        let objects = spec.objects.iter().filter(|_| !workspace.is_moved());
+        for place in shown.chain(objects).filter(|place| !workspace.covers(place)) {
+            same_path::make_place_of(&self.run_home, &self.home, place)?;
+        }
+        if let Ok(below) = workspace.inside.strip_prefix(&self.home) {
+            same_path::make_below(&self.run_home, below, ralph_safe_fs::Kind::Folder)?;
+        }
+        for place in spec.read_only.iter().filter(|place| workspace.covers(place)) {
+            same_path::make_place_of(&workspace.host, &workspace.inside, place)?;
+        }
+        Ok(())
     }
 
     /// `__fence` and the control groups to join.
@@ -109,6 +142,7 @@ impl Runtime {
     fn find_program(
         &self,
         program: &str,
+        workspace: &Workspace,
         request: &ExecRequest,
         inherited: &[(OsString, OsString)],
     ) -> Result<(), SandboxError> {
@@ -119,7 +153,8 @@ impl Runtime {
         let path: Option<OsString> =
             asked.or_else(|| inherited.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()));
         let Some(path) = path else { return Ok(()) };
-        if std::env::split_paths(&path).any(|folder| folder.join(program).is_file() || folder.is_relative()) {
+        let has = |folder: &Path| workspace.to_host(folder).join(program).is_file();
+        if std::env::split_paths(&path).any(|folder| has(&folder) || folder.is_relative()) {
             return Ok(());
         }
         Err(super::super::request::cannot_start(program, "there is no such program on the PATH"))
@@ -137,7 +172,9 @@ impl Runtime {
                 self.read_around(&path, &mut |path| flag("--read", path));
             }
         }
-        for path in self.tools.iter().chain(&self.spec.read_only).chain([&self.program]) {
+        let spec = &self.spec;
+        let shown = self.tools.iter().chain(&spec.programs).chain(&spec.read_only).chain(&spec.objects);
+        for path in shown.chain([&self.program]) {
             flag("--read", path);
         }
         let temporary = self.spec.folder.join("tmp");
