@@ -136,7 +136,12 @@ fn judged(config: &AgentConfig, timeout: Duration, report: &SessionReport) -> Pr
         SessionEnd::Overloaded { .. } => (
             ProbeStatus::Failed,
             reason,
-            Some("the provider cannot be reached or is overloaded: check the network, and try again later"),
+            Some("the provider is overloaded: try again later"),
+        ),
+        SessionEnd::Unreachable { .. } => (
+            ProbeStatus::Failed,
+            reason,
+            Some("the provider cannot be reached from here: check the network, the proxy and its address"),
         ),
         SessionEnd::Empty => {
             (ProbeStatus::Failed, reason, Some("it exited with 0 and said nothing: check its arguments"))

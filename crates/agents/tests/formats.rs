@@ -147,7 +147,7 @@ fn ends_of_every_format() {
             "",
             "{\n \"error\": {\"message\": \"fetch failed sending request\", \"code\": 1}\n}",
             1,
-            "provider overloaded",
+            "provider not reachable",
         ),
         (
             GeminiJson,
@@ -243,8 +243,21 @@ fn codex_is_not_left_to_wait_for_ever() {
     assert_eq!((report.end.word(), report.exit_code), ("rate limited", None));
     let offline = "{\"type\":\"error\",\"message\":\"Reconnecting... waiting for network (x)\"}\n".repeat(12);
     let (report, told) = cli(CodexJson, &Canned::new(format!("{start}{offline}"), "", ExecEnd::Exited(0)));
-    assert_eq!((report.end.word(), report.exit_code), ("provider overloaded", None));
+    assert_eq!((report.end.word(), report.exit_code), ("provider not reachable", None));
     assert_eq!(told.activities[0], "Reconnecting... waiting for network (x)");
+}
+
+#[test]
+fn a_refused_login_is_not_tried_again() {
+    let retry = "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":500,\"error_status\":401,\"error\":\"authentication_failed\"}\n";
+    let (report, _) = cli(ClaudeStreamJson, &Canned::new(retry, "", ExecEnd::Exited(0)));
+    assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));
+    let codex = "{\"type\":\"thread.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (unexpected status 401 Unauthorized: x)\"}\n";
+    let (report, _) = cli(CodexJson, &Canned::new(codex, "", ExecEnd::Exited(0)));
+    assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));
+    let gemini = "Attempt 1 failed: API key not valid. Please pass a valid API key. Retrying after 500ms...\n";
+    let (report, _) = cli(GeminiJson, &Canned::new("", gemini, ExecEnd::Exited(0)));
+    assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));
 }
 
 #[test]

@@ -437,13 +437,13 @@ fn silence_and_nonsense_have_names() {
 }
 
 #[test]
-fn nobody_listening_is_an_overload_that_names_the_address() {
+fn nobody_listening_is_no_overload_and_names_the_address() {
     let server = ModelServer::start().unwrap();
     let profile = Profile { max_retries: Some(1), ..profile(&server, Wire::OpenaiChat, "text") };
     let port = server.port();
     drop(server);
     let error = client().call(&profile, &request(true), &mut NoSink).unwrap_err();
-    assert_eq!(error.kind, ModelErrorKind::Overloaded);
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
     assert!(error.message.contains(&format!("127.0.0.1:{port}")), "{error}");
     assert!(error.message.to_lowercase().contains("refused"), "{error}");
 }

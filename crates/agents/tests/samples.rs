@@ -76,7 +76,7 @@ const SAMPLES: &[Expected] = &[
         .tokens([1200, 40, 800, 300])
         .cost(0.005565),
     free("claude-nocreds", "not logged in", "Not logged in"),
-    free("claude-refused", "provider overloaded", "Connection refused"),
+    free("claude-refused", "provider not reachable", "Connection refused"),
     row("claude-streamjson", "completed", "").says(DONE).tokens([3600, 120, 2400, 900]).cost(0.016695),
     free("claude-usagelimit-oauth-json", "rate limited", "5-hour limit").reset("2026-11-15T04:02:18Z"),
     free("claude-usagelimit-oauth-stream-json", "rate limited", "5-hour limit").reset("2026-11-15T04:02:20Z"),
@@ -98,7 +98,7 @@ const SAMPLES: &[Expected] = &[
     row("codex-err-unavail", "provider overloaded", "at capacity"),
     row("codex-err-usagelimit", "rate limited", "hit your usage limit"),
     row("codex-ok2", "completed", "").says(DONE).tokens([3600, 120, 2400, 0]),
-    row("codex-refused", "provider overloaded", "waiting for network"),
+    row("codex-refused", "provider not reachable", "waiting for network"),
     row("gemini-err-auth", "not logged in", "invalid authentication credentials"),
     row("gemini-err-overloaded", "provider overloaded", "The model is overloaded"),
     row("gemini-err-quota", "rate limited", "Resource has been exhausted"),

@@ -147,7 +147,7 @@ fn claude_says_success_on_errors_and_refusals() {
         (r#""api_error_status":529,"result":"API Error: 529 Overloaded""#, "provider overloaded"),
         (
             r#""api_error_status":null,"result":"API Error: Connection refused (ECONNREFUSED)""#,
-            "provider overloaded",
+            "provider not reachable",
         ),
         (
             r#""api_error_status":400,"terminal_reason":"prompt_too_long","result":"Prompt is too long · x""#,
@@ -245,7 +245,7 @@ fn codex_speaks_of_an_unknown_model_and_goes_on() {
 fn codex_without_a_network_is_ended_early() {
     let line = "{\"type\":\"error\",\"message\":\"Reconnecting... waiting for network (Connection failed: error sending request)\"}\n";
     let report = exited(CodexJson, &line.repeat(3), "", 0);
-    assert_eq!((report.end.word(), report.exit_code), ("provider overloaded", None));
+    assert_eq!((report.end.word(), report.exit_code), ("provider not reachable", None));
     let after = format!(
         "{}{{\"type\":\"item.completed\",\"item\":{{\"type\":\"agent_message\",\"text\":\"x\"}}}}\n{line}{{\"type\":\"turn.completed\"}}\n",
         line.repeat(2)

@@ -91,7 +91,10 @@ impl Driver {
         }
         tracing::debug!(?step, seq = self.ctx.state.seq.0, "next");
         match step {
-            Step::Prepare => self.prepare()?,
+            Step::Prepare => {
+                self.prepare()?;
+                self.tell_missing_programs()?;
+            }
             Step::Work { iteration, attempt, agent, model, role, skipped } => {
                 self.work(iteration, attempt, &agent, model.as_deref(), role, skipped)?;
             }
@@ -104,11 +107,21 @@ impl Driver {
             Step::Judge => self.judge()?,
             Step::Wait { reason, until } => self.wait(&reason, until)?,
             Step::Mitigate { rung } => self.mitigate(rung)?,
-            Step::Prove => self.prove()?,
+            Step::Prove => {
+                self.prove()?;
+                self.notice_refused_work()?;
+            }
             Step::Push => self.push()?,
             Step::Publish => self.publish()?,
-            Step::LookAtChecks => self.read_checks()?,
-            Step::LookAtReview => self.read_review()?,
+            Step::LookAtChecks => {
+                self.read_checks()?;
+                self.notice_refused_work()?;
+            }
+            Step::LookAtReview => {
+                self.read_review()?;
+                self.notice_refused_work()?;
+            }
+            Step::UpdatePr => self.update_pr()?,
             Step::AskPerson(need) => {
                 self.ctx.record(EventBody::NeedsHuman { reason: need.reason, message: need.message })?;
             }

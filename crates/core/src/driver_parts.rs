@@ -5,7 +5,7 @@ use crate::help::Helpers;
 use crate::observers::Observer;
 use crate::refusals::Refusals;
 use crate::run_writer::WriterOptions;
-use ralph_domain::id::MachineId;
+use ralph_domain::id::{MachineId, TreeId};
 use ralph_domain::lease::DriverLease;
 use ralph_domain::ports::{
     Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
@@ -94,6 +94,8 @@ pub struct Driver {
     pub(crate) doctor_profile: Option<String>,
     /// The version of the task whose file is the baseline.
     pub(crate) spec_version: u32,
+    /// The files as a session found them that is to change none.
+    pub(crate) read_only_from: Option<TreeId>,
 }
 
 impl Driver {
@@ -132,6 +134,7 @@ impl Driver {
             lease,
             doctor_profile: None,
             spec_version: 1,
+            read_only_from: None,
         }
     }
 

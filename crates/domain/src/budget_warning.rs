@@ -1,13 +1,25 @@
 //! Budgets that are nearly used up, told once each.
 
+use crate::budget::Spent;
 use crate::event::EventBody;
 use crate::state::RunState;
 use crate::text;
 
 /// Budget warnings that are due and not yet given.
 pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
+    budget_warnings_with(state, Spent::default())
+}
+
+/// The same with what the session under way has used.
+pub fn budget_warnings_with(state: &RunState, session: Spent) -> Vec<EventBody> {
     let budgets = &state.spec.settings.budgets;
-    let spent = state.spent();
+    let before = state.spent();
+    let spent = Spent {
+        iterations: before.iterations + session.iterations,
+        time: before.time + session.time,
+        cost: before.cost + session.cost,
+        tokens: before.tokens + session.tokens,
+    };
     budgets
         .shares(spent)
         .into_iter()

@@ -1,13 +1,14 @@
 //! The decision: a pure function from what is known to what comes next.
 
-use crate::config::{Completion, RunWhen};
+use crate::config::{Completion, OnStuck, RunWhen};
 use crate::event::{EventBody, SessionEnd, Verdict};
 use crate::handover;
+use crate::id::AgentName;
 use crate::outcome::{EndReason, HumanReason};
 use crate::ports::StopCause;
 use crate::recovery;
 use crate::select::{AgentChoice, SelectionInput, choose};
-use crate::state::{Current, RunState, Stage};
+use crate::state::{Current, NeedsHuman, RunState, Stage};
 pub use crate::step::Step;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
@@ -17,6 +18,11 @@ use std::time::Duration;
 pub const INTERRUPTIONS_MAX: u32 = 100;
 /// A little more than the provider said, so that its clock and ours may differ.
 const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
+
+/// First wait for a limit whose end nobody names.
+const FIRST_LIMIT_WAIT: Duration = Duration::from_secs(30);
+/// Sessions in a row that answered nothing and changed nothing, after which a person is asked.
+pub const EMPTY_SESSIONS_MAX: u32 = 6;
 
 /// What comes next, from what is known. No clock, no file, no network.
 pub fn decide(state: &RunState) -> Step {
@@ -93,6 +99,9 @@ fn between(state: &RunState) -> Step {
     if let Some(by) = &state.people.stop_by {
         return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
     }
+    if let Some(step) = silent_agents(state) {
+        return step;
+    }
     if state.iterations.interruptions >= INTERRUPTIONS_MAX {
         return finish(
             EndReason::Error,
@@ -130,6 +139,23 @@ fn between(state: &RunState) -> Step {
         return Step::Wait { reason: format!("paused by {by}"), until: None };
     }
     next_session(state)
+}
+
+/// Sessions that answer nothing, whoever is asked, are no work that could get better: a person has to look.
+fn silent_agents(state: &RunState) -> Option<Step> {
+    let empty = state.iterations.empty_sessions;
+    if empty < EMPTY_SESSIONS_MAX {
+        return None;
+    }
+    let agent = state.agents.last_agent.as_ref().map_or("", AgentName::as_str);
+    let message = format!(
+        "{empty} sessions in a row answered nothing and changed nothing; `ralph probe {agent}` shows whether the agent works \
+         here"
+    );
+    Some(match state.spec.settings.on_stuck {
+        OnStuck::Fail => finish(EndReason::Stuck, format!("{message}.")),
+        OnStuck::Pause => Step::AskPerson(NeedsHuman { reason: HumanReason::Stuck, message }),
+    })
 }
 
 fn doctor_is_due(state: &RunState) -> bool {
@@ -189,7 +215,10 @@ fn next_session(state: &RunState) -> Step {
             skipped,
         },
         AgentChoice::AllCooling { name, until } => {
-            let waited = Duration::from_millis(state.spending.totals.waited_ms);
+            // The wait under way counts, too: it is cut where the limit is reached.
+            let now = state.wait.as_ref().map_or(0, |wait| state.now.duration_since(wait.since).as_millis());
+            let now = u64::try_from(now).unwrap_or(0);
+            let waited = Duration::from_millis(state.spending.totals.waited_ms.saturating_add(now));
             if waited >= settings.budgets.max_limit_wait {
                 return finish(
                     EndReason::Timeout,
@@ -230,11 +259,11 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
         SessionEnd::RateLimited { reset_at, reason } => {
             let until = match reset_at {
                 Some(reset) => (*reset).max(now) + RESET_MARGIN,
-                None => now + signed(state.spec.settings.cooldown_of(&agent)),
+                None => now + signed(unnamed_wait(state, &agent)),
             };
             events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
         }
-        SessionEnd::Overloaded { reason } => {
+        SessionEnd::Overloaded { reason } | SessionEnd::Unreachable { reason } => {
             let seconds = 15u64 << state.iterations.overloads.saturating_sub(1).min(6);
             let until = now + SignedDuration::from_secs(seconds.min(900) as i64);
             events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
@@ -250,6 +279,23 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
     };
     events.push(EventBody::IterationVoided { iteration: current.iteration, reason });
     events
+}
+
+/// How long an agent rests whose provider does not say for how long: as configured where another one works meanwhile, else
+/// 30 seconds, 1 minute, 2 minutes and so on, up to that.
+fn unnamed_wait(state: &RunState, agent: &AgentName) -> Duration {
+    let settings = &state.spec.settings;
+    let longest = settings.cooldown_of(agent);
+    let is_free = |name: &AgentName| {
+        name != agent
+            && !state.agents.dropped.contains_key(name)
+            && state.agents.cooldowns.get(name).is_none_or(|rest| rest.until <= state.now)
+    };
+    if settings.agents.iter().any(|other| is_free(&other.name)) {
+        return longest;
+    }
+    let times = state.agents.limited.get(agent).copied().unwrap_or(1).saturating_sub(1);
+    longest.min(FIRST_LIMIT_WAIT * (1 << times.min(16)))
 }
 
 /// The verifiers that must run now on the recorded tree.
@@ -310,6 +356,14 @@ pub fn judge(state: &RunState) -> Verdict {
         Completion::Promise => promised,
         Completion::Claim => promised || all_claimed,
         Completion::Checks => true,
+        Completion::Metric => {
+            let mut targets = settings
+                .verifiers
+                .iter()
+                .filter(|v| v.metric.as_ref().is_some_and(|m| m.target.is_some()))
+                .peekable();
+            targets.peek().is_some() && targets.all(|v| on_tree(&v.name).is_some_and(|r| r.passed))
+        }
     };
     let session_failed = current.session.as_ref().is_none_or(|s| {
         !matches!(s.end, SessionEnd::Completed | SessionEnd::Stopped { cause: StopCause::Rotated })

@@ -262,8 +262,10 @@ pub enum ModelErrorKind {
         /// How long, from when the error came.
         retry_after: Option<Duration>,
     },
-    /// The provider is overloaded, out of reach or broken for a while.
+    /// The provider is overloaded or broken for a while.
     Overloaded,
+    /// Its host cannot be reached.
+    Unreachable,
     /// No key, or it is refused.
     Auth,
     /// No credit.
@@ -304,6 +306,7 @@ impl ModelError {
                 SessionEnd::RateLimited { reset_at, reason }
             }
             ModelErrorKind::Overloaded | ModelErrorKind::TimedOut => SessionEnd::Overloaded { reason },
+            ModelErrorKind::Unreachable => SessionEnd::Unreachable { reason },
             ModelErrorKind::Auth => SessionEnd::Auth { reason },
             ModelErrorKind::Billing => SessionEnd::Billing { reason },
             ModelErrorKind::ContextTooLong => SessionEnd::ContextTooLong { reason },

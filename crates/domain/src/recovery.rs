@@ -10,6 +10,7 @@ use crate::id::AgentName;
 use crate::state::RunState;
 use crate::stuck::Signals;
 use crate::text;
+use ralph_protocol::stuck::StuckDetails;
 use jiff::{SignedDuration, Timestamp};
 
 /// What is done next for a stuck run.
@@ -121,9 +122,29 @@ fn fallback_model(config: &AgentConfig, state: &RunState) -> Option<String> {
 }
 
 /// What an iteration's signals call for, as events: the news that the run may be stuck, or that it is.
-pub fn notice(state: &RunState, iteration: u32, verdict: Verdict, signals: &Signals) -> Vec<EventBody> {
+/// A candidate is judged by its final check.
+pub fn notice(
+    state: &RunState,
+    iteration: u32,
+    verdict: Verdict,
+    signals: &Signals,
+    context: StuckDetails,
+) -> Vec<EventBody> {
+    if verdict == Verdict::Candidate {
+        return Vec::new();
+    }
+    notice_signals(state, iteration, signals, context)
+}
+
+/// The same, whatever the verdict was: the final check has failed.
+pub fn notice_signals(
+    state: &RunState,
+    iteration: u32,
+    signals: &Signals,
+    context: StuckDetails,
+) -> Vec<EventBody> {
     let settings = &state.spec.settings;
-    if settings.stuck_detection.disabled || verdict == Verdict::Candidate {
+    if settings.stuck_detection.disabled {
         return Vec::new();
     }
     let evidence = signals.evidence.clone();
@@ -138,7 +159,7 @@ pub fn notice(state: &RunState, iteration: u32, verdict: Verdict, signals: &Sign
     if fresh.is_empty() {
         return Vec::new();
     }
-    vec![EventBody::Stuck { iteration, kinds: fresh, loop_score, evidence }]
+    vec![EventBody::Stuck { iteration, kinds: fresh, loop_score, evidence, context }]
 }
 
 /// The rest of an agent whose sessions keep failing, where another one can work meanwhile. When the rest is over it gets one

@@ -70,6 +70,8 @@ pub enum Step {
     LookAtChecks,
     /// Look at the review of the pull request.
     LookAtReview,
+    /// Write into the pull request what its checks and reviewers made of it, and look at it for the last time.
+    UpdatePr,
     /// End the run.
     Finish {
         /// Why.

@@ -97,7 +97,7 @@ impl Run {
             receipt: Digest::of(b"r"),
             evidence: Evidence::default(),
         });
-        let news = recovery::notice(&self.0, iteration, verdict, signals);
+        let news = recovery::notice(&self.0, iteration, verdict, signals, Default::default());
         news.into_iter()
             .map(|body| {
                 let kind = body.kind();
@@ -247,5 +247,5 @@ fn nothing_is_noticed_where_the_detection_is_off_or_the_work_is_a_candidate() {
         Run::new(|c| c.stuck_detection = Some(serde_json::from_str(r#"{"disabled":true}"#).unwrap()));
     assert!(run.iteration(&circling()).is_empty());
     let run = Run::new(|_| {});
-    assert!(recovery::notice(&run.0, 1, Verdict::Candidate, &circling()).is_empty());
+    assert!(recovery::notice(&run.0, 1, Verdict::Candidate, &circling(), Default::default()).is_empty());
 }

@@ -182,6 +182,9 @@ pub struct Signals {
     /// What was seen, in words: one sentence for each signal that is not 0, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
+    /// Only a number that a check prints got better.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub measured: bool,
     /// What got better in this iteration, in words. Nothing before it counts any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,

@@ -17,6 +17,21 @@ pub struct Evidence {
     /// How far a measured number is from its limit, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<u64>,
+    /// Numbers that a check printed and that say how far the work is (bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<MeasuredNumber>,
+    /// The number that the run is to improve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<MeasuredNumber>,
+    /// Keys of numbers that were other ones in a second run on the same files: they say nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsteady: Vec<u32>,
+    /// Keys of numbers that were the same in a second run on the same files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steady: Vec<u32>,
+    /// What is missing around a failing check, with what mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
     /// Criteria that are met.
     #[serde(skip_serializing_if = "is_zero")]
     pub met: u32,
@@ -40,6 +55,58 @@ impl Evidence {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What a run that may be stuck did last: for the next session, and for whoever may help.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct StuckDetails {
+    /// The last actions of the session, oldest first, in short form (bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recent_actions: Vec<String>,
+    /// The error that came again, in short form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated_error: Option<String>,
+    /// Files that are changed again and again (bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cycling_files: Vec<String>,
+}
+
+impl StuckDetails {
+    /// Whether there is nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+    /// In words that follow a hint for a session; empty where there is nothing to tell.
+    pub fn words(&self) -> String {
+        let mut text = String::new();
+        if let Some(error) = &self.repeated_error {
+            text.push_str(&format!("\nThe error that stays: {error}"));
+        }
+        if !self.cycling_files.is_empty() {
+            text.push_str(&format!("\nChanged again and again: {}", self.cycling_files.join(", ")));
+        }
+        if !self.recent_actions.is_empty() {
+            text.push_str(&format!("\nDone last: {}", self.recent_actions.join("; ")));
+        }
+        text
+    }
+}
+
+/// A number that a check printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MeasuredNumber {
+    /// Which one: a hash of the words around it.
+    pub key: u32,
+    /// Its value, in thousandths.
+    pub value: i64,
+    /// Whether more of it is better.
+    pub rises: bool,
+    /// Its name, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
 }
 
 /// What a patch is made of.

@@ -140,6 +140,11 @@ impl Pattern {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+    /// The first group of the last match in `text`, or the whole match where it has no group.
+    pub fn last_group(&self, text: &str) -> Option<String> {
+        let found = compile(&self.0).ok()?.captures_iter(text).last()?;
+        found.get(1).or_else(|| found.get(0)).map(|group| group.as_str().to_owned())
+    }
     /// Whether it matches anywhere in `text`.
     pub fn matches(&self, text: &str) -> bool {
         compile(&self.0).is_ok_and(|regex| regex.is_match(text))

@@ -199,6 +199,10 @@ impl ClaudeEvents {
                 reset_at: reset.or_else(|| retry.reset_at(close)),
                 reason: retry.reason(),
             }),
+            Some(retry) if retry.is_auth() => Some(SessionEnd::Auth { reason: retry.reason() }),
+            Some(retry) if retry.error_status.is_none() => {
+                Some(SessionEnd::Unreachable { reason: retry.reason() })
+            }
             Some(retry) => Some(SessionEnd::Overloaded { reason: retry.reason() }),
             None if self.seen.rejected && self.result.is_none() => Some(SessionEnd::RateLimited {
                 reset_at: reset,
@@ -214,8 +218,13 @@ impl Retry {
         self.retry_delay_ms.clamp(0.0, 1e12) as u64
     }
     fn is_hopeless(&self) -> bool {
-        self.error_status == Some(429)
-            && (self.delay_ms() > HOPELESS_DELAY_MS || self.attempt >= HOPELESS_ATTEMPT)
+        let limited = self.error_status == Some(429)
+            && (self.delay_ms() > HOPELESS_DELAY_MS || self.attempt >= HOPELESS_ATTEMPT);
+        limited || self.is_auth()
+    }
+    /// A refused login does not become a yes by asking again.
+    fn is_auth(&self) -> bool {
+        matches!(self.error_status, Some(401 | 403))
     }
     fn words(&self) -> String {
         let error = if self.error.is_empty() { "no answer" } else { &self.error };
@@ -235,6 +244,10 @@ impl Retry {
 }
 
 impl Events for ClaudeEvents {
+    fn retrying(&self) -> bool {
+        self.retry.is_some()
+    }
+
     fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
         // Which of the many kinds it is stands first, so that the others need not be read at all.
         let head = match leading_type(bytes) {

@@ -67,7 +67,7 @@ pub(super) fn judge(
         return SessionEnd::RateLimited { reset_at, reason };
     }
     if result["api_error"] == "connection_failed" {
-        return SessionEnd::Overloaded { reason };
+        return SessionEnd::Unreachable { reason };
     }
     if subtype.starts_with("error") && status.is_none() {
         // An error of the CLI itself; its list of errors is no provider's word.

@@ -123,7 +123,8 @@ impl CodexEvents {
             let attempt = cursor.whole().unwrap_or(0);
             let last = cursor.eat("/") && cursor.whole().is_some_and(|of| attempt >= of);
             let refused = (attempt >= HOPELESS_ATTEMPT || last) && crate::limits::looks_limited(&words);
-            if refused || self.offline >= HOPELESS_OFFLINE {
+            // A refused login does not become a yes by asking again.
+            if refused || self.offline >= HOPELESS_OFFLINE || words::speaks_of_auth(&words) {
                 *notes.hopeless = true;
             }
         }
@@ -235,12 +236,12 @@ impl Events for CodexEvents {
     }
 
     fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
-        // An error that is no limit and no outage explains nothing about an end without a result.
+        // An error that is no limit, no outage and no refused login explains nothing about an end without a result.
         let trouble = self
             .trouble
             .as_deref()
             .map(|words| words::classify(words, None, close))
-            .filter(|end| matches!(end, SessionEnd::RateLimited { .. } | SessionEnd::Overloaded { .. }));
+            .filter(words::is_of_provider);
         let did_nothing = self.message.trim().is_empty() && self.done == 0;
         let end = ended_by_engine(close.exec, trouble.clone()).unwrap_or_else(|| match &self.turn {
             Some(Turn::Failed(words)) => words::classify(words, None, close),

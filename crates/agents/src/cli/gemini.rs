@@ -72,7 +72,7 @@ impl GeminiEvents {
     /// A limit or an outage that was the last thing heard.
     fn waited_for(&self, close: &ProcessClose<'_>) -> Option<SessionEnd> {
         let end = words::classify(self.trouble.as_deref()?, None, close);
-        matches!(end, SessionEnd::RateLimited { .. } | SessionEnd::Overloaded { .. }).then_some(end)
+        words::is_of_provider(&end).then_some(end)
     }
 
     fn take_result(&mut self, result: Value) {
@@ -250,7 +250,8 @@ impl Events for GeminiEvents {
         if let Some(attempt) = attempt.filter(|_| cursor.eat(" failed")) {
             notes.activity(line);
             self.trouble = Some(line.to_owned());
-            *notes.hopeless |= attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line);
+            *notes.hopeless |= (attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line))
+                || words::speaks_of_auth(line);
         }
         let delay = ends_of(&folded, "retrying after ").find_map(|end| {
             let mut cursor = Cursor::new(&folded[end..]);

@@ -133,6 +133,7 @@ impl CliAgent {
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
         pump.silence_limit = self.silence_limit;
+        pump.idle_limit = request.config.idle_timeout();
         let (agent, program) = (self.config.name.as_str(), exec.argv.first());
         tracing::debug!(agent, ?program, "agent started");
         let ended = sandbox.exec(&exec, &mut pump);
@@ -232,6 +233,9 @@ struct Pump<'a> {
     /// When the process last said something.
     last_output: Instant,
     silence_limit: Duration,
+    /// When the agent last said or did something: notices that the CLI tries again do not count.
+    last_life: Instant,
+    idle_limit: Option<Duration>,
 }
 
 /// A report, and the session over which its usage is counted up.
@@ -252,6 +256,8 @@ impl<'a> Pump<'a> {
             hopeless: false,
             last_output: Instant::now(),
             silence_limit: SILENCE_LIMIT,
+            last_life: Instant::now(),
+            idle_limit: None,
         }
     }
 
@@ -295,11 +301,15 @@ impl ExecSink for Pump<'_> {
         let mut notes = ParserSink { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };
         self.parser.feed(stream, bytes, &mut notes);
         self.last_output = Instant::now();
+        if !self.parser.retrying() {
+            self.last_life = self.last_output;
+        }
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
         self.sink.poll()?;
-        let hopeless =
-            self.hopeless || (self.parser.waiting() && self.last_output.elapsed() > self.silence_limit);
+        let in_vain = self.parser.waiting() && self.last_output.elapsed() > self.silence_limit
+            || self.parser.retrying() && self.idle_limit.is_some_and(|idle| self.last_life.elapsed() > idle);
+        let hopeless = self.hopeless || in_vain;
         if hopeless { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
     }
 }

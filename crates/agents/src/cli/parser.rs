@@ -30,6 +30,10 @@ pub(crate) trait Parser {
     fn waiting(&self) -> bool {
         false
     }
+    /// Whether the last thing heard was a notice of the CLI that it tries again: no sign of life of the agent.
+    fn retrying(&self) -> bool {
+        self.waiting()
+    }
     /// The process is gone: what happened?
     fn finish(self: Box<Self>, close: &ProcessClose<'_>) -> Parsed;
 }

@@ -37,6 +37,10 @@ fn judge(words: &str, close: &ProcessClose<'_>) -> SessionEnd {
 }
 
 impl Events for QwenEvents {
+    fn retrying(&self) -> bool {
+        self.claude.retrying()
+    }
+
     fn event(&mut self, object: &[u8], notes: &mut ParserSink<'_>) {
         self.claude.event(object, notes);
     }

@@ -20,6 +20,10 @@ pub(crate) trait Events {
     fn waiting(&self) -> bool {
         false
     }
+    /// Whether the last thing heard was a notice of the CLI that it tries again: no sign of life of the agent.
+    fn retrying(&self) -> bool {
+        self.waiting()
+    }
     /// The process is gone: what happened? `stderr` is the end of what it printed there.
     fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed;
 }
@@ -64,6 +68,10 @@ impl<E: Events> Parser for JsonParser<E> {
 
     fn waiting(&self) -> bool {
         self.events.waiting()
+    }
+
+    fn retrying(&self) -> bool {
+        self.events.retrying()
     }
 
     fn finish(self: Box<Self>, close: &ProcessClose<'_>) -> Parsed {

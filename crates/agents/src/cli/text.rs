@@ -1,5 +1,5 @@
-//! Any command whose stdout is the answer. Only its exit code and, where that says "failed", its stderr are evidence:
-//! what it printed on stdout may quote anything.
+//! Any command whose stdout is the answer. Only its exit code and, where that says "failed", its stderr are evidence, and
+//! the signs that the user configured, on stdout, too: anything else that it printed there may be a quote.
 
 use super::parser::{
     Parsed, Parser, ParserSink, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
@@ -70,6 +70,10 @@ fn judge(stdout: &str, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     if limits::looks_limited(stderr) || words::matches_patterns(&fold(stderr), close.patterns) {
         let reset_at = limits::reset_time(stderr, close.now);
         return SessionEnd::RateLimited { reset_at, reason: last_words };
+    }
+    if words::matches_patterns(&fold(stdout), close.patterns) {
+        let reset_at = limits::reset_time(stdout, close.now);
+        return SessionEnd::RateLimited { reset_at, reason: last_lines(stdout) };
     }
     let how = how_it_ended(close.exec);
     let said = if last_words.is_empty() { last_lines(stdout) } else { last_words };

@@ -46,25 +46,37 @@ const OVERLOADED: &[&str] = &[
     "high demand",
     "stream disconnected",
     "incomplete json segment",
-    "waiting for network",
-    "connection failed",
-    "cannot connect",
-    "unable to connect",
-    "connection refused",
-    "connection error",
     "connection reset",
-    "error sending request",
-    "econnrefused",
     "econnreset",
-    "enotfound",
-    "etimedout",
-    "fetch failed",
     "socket hang up",
     "internal server error",
     "service unavailable",
     "bad gateway",
     "gateway timeout",
     "temporarily unavailable",
+];
+/// The host did not even take the connection.
+const UNREACHABLE: &[&str] = &[
+    "waiting for network",
+    "connection failed",
+    "cannot connect",
+    "unable to connect",
+    "connection refused",
+    "connection error",
+    "error sending request",
+    "econnrefused",
+    "enotfound",
+    "eai_again",
+    "ehostunreach",
+    "enetunreach",
+    "etimedout",
+    "fetch failed",
+    "no route to host",
+    "network is unreachable",
+    "could not resolve host",
+    "name or service not known",
+    "temporary failure in name resolution",
+    "dns error",
 ];
 
 /// The class of an error; `status` is the HTTP status where one is known.
@@ -88,6 +100,8 @@ pub(crate) fn classify(words: &str, status: Option<u16>, close: &ProcessClose<'_
         || has_any(&folded, OVERLOADED)
     {
         SessionEnd::Overloaded { reason }
+    } else if has_any(&folded, UNREACHABLE) {
+        SessionEnd::Unreachable { reason }
     } else {
         SessionEnd::Failed { reason }
     }
@@ -95,6 +109,22 @@ pub(crate) fn classify(words: &str, status: Option<u16>, close: &ProcessClose<'_
 
 fn limited(words: &str, reason: String, close: &ProcessClose<'_>) -> SessionEnd {
     SessionEnd::RateLimited { reset_at: limits::reset_time(words, close.now), reason }
+}
+
+/// A limit, an outage or a refused login: what a CLI waits for, or tries again in vain.
+pub(crate) fn is_of_provider(end: &SessionEnd) -> bool {
+    matches!(
+        end,
+        SessionEnd::RateLimited { .. }
+            | SessionEnd::Overloaded { .. }
+            | SessionEnd::Unreachable { .. }
+            | SessionEnd::Auth { .. }
+    )
+}
+
+/// Whether an error text says that the login or the key is refused.
+pub(crate) fn speaks_of_auth(words: &str) -> bool {
+    has_any(&fold(words), AUTH)
 }
 
 /// Whether one of the configured signs stands in `folded`.
@@ -157,7 +187,8 @@ mod tests {
             ),
             ("unexpected status 529 <unknown status code>: x", None, "provider overloaded"),
             ("We’re currently experiencing high demand", None, "provider overloaded"),
-            ("Connection refused (ECONNREFUSED)", None, "provider overloaded"),
+            ("Connection refused (ECONNREFUSED)", None, "provider not reachable"),
+            ("getaddrinfo ENOTFOUND api.example.com", None, "provider not reachable"),
             ("x", Some(500), "provider overloaded"),
             ("There's an issue with the selected model", Some(404), "agent failed"),
             ("", None, "agent failed"),

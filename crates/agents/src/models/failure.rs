@@ -80,7 +80,10 @@ impl Failure {
             other => other,
         };
         let again = match kind {
-            ModelErrorKind::RateLimited { .. } | ModelErrorKind::Overloaded | ModelErrorKind::TimedOut => {
+            ModelErrorKind::RateLimited { .. }
+            | ModelErrorKind::Overloaded
+            | ModelErrorKind::Unreachable
+            | ModelErrorKind::TimedOut => {
                 wait.map_or(Again::Soon, Again::After)
             }
             _ => Again::Never,

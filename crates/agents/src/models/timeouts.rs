@@ -56,7 +56,7 @@ pub(crate) fn connection_failure(error: &TransportError, route: &Route, timeouts
             } else {
                 "check the network and `base_url`".to_owned()
             };
-            Failure::passing(ModelErrorKind::Overloaded, format!("cannot be reached: {cause}")).hint(hint)
+            Failure::passing(ModelErrorKind::Unreachable, format!("cannot be reached: {cause}")).hint(hint)
         }
         TransportError::Broken { .. } | TransportError::TooLong => {
             Failure::passing(ModelErrorKind::Overloaded, format!("broke the connection: {cause}"))

@@ -34,6 +34,8 @@ impl SpendCounter {
             *self.saved.get_or_insert_default() += saved;
         }
         let (cost, basis) = match (reply.cost, estimate) {
+            // The cap counts the larger one where they differ.
+            (Some(cost), Some((estimate, _))) if estimate > cost => (Some(estimate), CostBasis::Estimated),
             (Some(cost), _) => (Some(cost), CostBasis::Reported),
             (None, Some((cost, _))) => (Some(cost), CostBasis::Estimated),
             (None, None) => (None, CostBasis::Unknown),
@@ -111,16 +113,26 @@ mod tests {
         let (known, unknown) = (Profile::of_model("p", "a/b"), Profile::of_model("q", "x/y"));
         let mut spend = SpendCounter::default();
         assert_eq!(spend.usage(), Usage::unknown());
-        spend.add(&known, &reply(5, Some(2.0)), &pricing());
+        spend.add(&known, &reply(1, Some(2.0)), &pricing());
         assert_eq!((spend.usage().basis, spend.cost()), (CostBasis::Reported, Usd::from_dollars(2.0)));
         spend.add(&known, &reply(3, None), &pricing());
         assert_eq!((spend.usage().basis, spend.cost()), (CostBasis::Estimated, Usd::from_dollars(5.0)));
         spend.add(&unknown, &reply(4, None), &pricing());
         let usage = spend.usage();
         assert_eq!((usage.basis, usage.cost), (CostBasis::Unknown, Some(Usd::from_dollars(5.0))));
-        assert_eq!(usage.tokens.unwrap().input, 12);
+        assert_eq!(usage.tokens.unwrap().input, 8);
         assert_eq!(usage.saved, Some(Usd::from_dollars(1.0)));
         assert_eq!(usage.model.as_deref(), Some("x/y"));
+    }
+
+    #[test]
+    fn where_report_and_price_list_differ_the_larger_one_counts() {
+        let known = Profile::of_model("p", "a/b");
+        let mut spend = SpendCounter::default();
+        spend.add(&known, &reply(5, Some(2.0)), &pricing());
+        assert_eq!((spend.usage().basis, spend.cost()), (CostBasis::Estimated, Usd::from_dollars(5.0)));
+        spend.add(&known, &reply(5, Some(7.0)), &pricing());
+        assert_eq!(spend.cost(), Usd::from_dollars(12.0));
     }
 
     #[test]

@@ -99,12 +99,9 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
     commands
         .iter()
         .enumerate()
-        .map(|(n, command)| VerifierConfig {
-            name: if n == 0 { "tests".into() } else { format!("check-{}", n + 1) },
-            command_argv: vec!["sh".into(), "-c".into(), command.clone()],
-            expect: None,
-            run_when: ralph_domain::config::RunWhen::OnChange,
-            timeout_seconds: 1800,
+        .map(|(n, command)| {
+            let name = if n == 0 { "tests".into() } else { format!("check-{}", n + 1) };
+            VerifierConfig::command(name, vec!["sh".into(), "-c".into(), command.clone()])
         })
         .collect()
 }

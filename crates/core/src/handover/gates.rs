@@ -4,13 +4,11 @@ use super::{HandoverResult, pr::STATUS};
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
-use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, ReviewOutcome, ReviewSeen};
-use ralph_domain::handover::{Gate, next_poll};
+use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
+use ralph_domain::handover::{Gate, GateFacts, needs_review, next_poll};
 use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState};
 use ralph_domain::text::{tail, tail_lines};
 
-/// Looks without any check before there are none: hosts start checks a little after the push.
-const NONE_AFTER: u32 = 3;
 /// Failing checks whose logs are fetched.
 const LOGS: usize = 3;
 /// Bytes of one log, and of everything that goes to the next session.
@@ -37,7 +35,6 @@ impl Driver {
         checks.retain(|check| check.name != STATUS);
         let failed: Vec<&CiCheck> = checks.iter().filter(|c| c.state == CiState::Failed).collect();
         let pending = checks.iter().any(|c| c.state == CiState::Pending);
-        let looks = self.looks(Gate::Checks);
         let state = match (checks.is_empty(), failed.is_empty(), pending) {
             (true, ..) => ChecksState::None,
             (_, false, _) => ChecksState::Failed,
@@ -59,20 +56,68 @@ impl Driver {
         let failing: Vec<String> = failed.iter().map(|check| check.name.clone()).collect();
         let again = match state {
             ChecksState::Pending => true,
-            ChecksState::None => looks < NONE_AFTER,
-            ChecksState::Passed | ChecksState::Failed => false,
+            ChecksState::None => !self.is_overdue(),
+            // The first green one is not the end: hosts register checks one after the other. All are green when a second look
+            // finds as many.
+            ChecksState::Passed => self.gate().and_then(|gate| gate.green) != Some(checks.len()),
+            ChecksState::Failed => false,
         };
         let next = again.then(|| self.next(Gate::Checks));
         if state == ChecksState::Failed {
             self.ctx.error_entry("checks of the pull request failed", &feedback);
         }
-        self.ctx.record(EventBody::ChecksSeen(ChecksSeen { commit, state, failing, feedback, next }))?;
+        self.ctx.record(EventBody::ChecksSeen(ChecksSeen {
+            commit,
+            state,
+            seen: checks.len(),
+            failing,
+            feedback,
+            next,
+        }))?;
         Ok(())
     }
 
     fn see_review(&mut self) -> HandoverResult<()> {
-        let Some(forge) = self.forge.as_deref() else { return Ok(()) };
-        let Some(number) = self.ctx.state.handover.pr.as_ref().map(|pr| pr.number) else { return Ok(()) };
+        let Some(news) = self.review_news()? else { return Ok(()) };
+        self.take_review(news)
+    }
+
+    /// Everything is there: the pull request is to say so, unless somebody has taken back an approval, asks for changes or has
+    /// closed it meanwhile.
+    pub(crate) fn update_pr(&mut self) -> Result<(), DriveError> {
+        let tried = self.last_look().and_then(|stands| match stands {
+            true => self.write_pr(PrOccasion::Proven),
+            false => Ok(()),
+        });
+        self.note(tried)?;
+        self.notice_refused_work()
+    }
+
+    fn last_look(&mut self) -> HandoverResult<bool> {
+        let Some(news) = self.review_news()? else { return Ok(true) };
+        let stands = match news.state {
+            ReviewOutcome::Approved => true,
+            ReviewOutcome::Waiting => !needs_review(&self.ctx.state),
+            ReviewOutcome::ChangesRequested | ReviewOutcome::Merged | ReviewOutcome::Closed => false,
+        };
+        if !stands {
+            self.take_review(news)?;
+        }
+        Ok(stands)
+    }
+
+    fn take_review(&mut self, news: ReviewSeen) -> HandoverResult<()> {
+        if news.state == ReviewOutcome::ChangesRequested {
+            self.ctx.error_entry("changes are asked for", &news.feedback);
+        }
+        self.ctx.record(EventBody::ReviewSeen(news))?;
+        Ok(())
+    }
+
+    /// How the review stands now; `None` where there is none.
+    fn review_news(&mut self) -> HandoverResult<Option<ReviewSeen>> {
+        let Some(forge) = self.forge.as_deref() else { return Ok(None) };
+        let Some(number) = self.ctx.state.handover.pr.as_ref().map(|pr| pr.number) else { return Ok(None) };
         let pr = forge.pr(number)?;
         let reviews = forge.reviews(number)?;
         let answered = &self.ctx.state.handover.answered;
@@ -109,11 +154,18 @@ impl Driver {
             (PrState::Open, ..) => news.next = Some(self.next(Gate::Review)),
         }
         news.feedback = self.ctx.redactor.text(&news.feedback).into_owned();
-        if news.state == ReviewOutcome::ChangesRequested {
-            self.ctx.error_entry("changes are asked for", &news.feedback);
-        }
-        self.ctx.record(EventBody::ReviewSeen(news))?;
-        Ok(())
+        Ok(Some(news))
+    }
+
+    fn gate(&self) -> Option<GateFacts> {
+        self.ctx.state.handover.gate.filter(|facts| facts.gate == Gate::Checks)
+    }
+
+    /// Whether the first check should have appeared by now.
+    fn is_overdue(&self) -> bool {
+        let limit = SignedDuration::try_from(self.ctx.state.spec.settings.handover.ci_appear);
+        let limit = limit.unwrap_or(SignedDuration::MAX);
+        self.gate().is_some_and(|gate| self.ctx.clock.now().duration_since(gate.since) >= limit)
     }
 
     fn looks(&self, gate: Gate) -> u32 {

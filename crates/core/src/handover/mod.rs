@@ -152,7 +152,10 @@ impl Driver {
     /// Journals what went wrong, if anything did; whether all went well.
     pub(crate) fn note(&mut self, tried: HandoverResult<()>) -> Result<bool, DriveError> {
         let failure = match tried {
-            Ok(()) => return Ok(true),
+            Ok(()) => {
+                self.write_pr_state(self.ctx.state.iterations.count)?;
+                return Ok(true);
+            }
             Err(HandoverError::Drive(error)) => return Err(error),
             Err(HandoverError::Failed(failure)) => failure,
         };

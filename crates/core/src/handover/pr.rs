@@ -2,11 +2,13 @@
 
 use super::{HandoverResult, text};
 use crate::driver_parts::Driver;
+use crate::error::DriveError;
 use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
 use ralph_domain::state::RunState;
+use ralph_journal::artifacts;
 
 /// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";
@@ -85,6 +87,26 @@ impl Driver {
         self.find_overlap()
     }
 
+    /// `pr_state.json` of an iteration: the pull request as it is after it.
+    pub(crate) fn write_pr_state(&self, iteration: u32) -> Result<(), DriveError> {
+        if iteration == 0 {
+            return Ok(());
+        }
+        let facts = &self.ctx.state.handover;
+        let state = serde_json::json!({
+            "forge": self.forge.as_ref().map(|forge| forge.kind()),
+            "pr": &facts.pr,
+            "pushed": &facts.pushed,
+            "checked": &facts.checked,
+            "approved_by": &facts.approved,
+            "merged": facts.merged,
+            "closed": facts.closed,
+        });
+        let folder = self.ctx.iteration_dir(iteration)?;
+        artifacts::write(&folder.join("pr_state.json"), format!("{state}\n").as_bytes())?;
+        Ok(())
+    }
+
     /// Whether it is still open: people may have the last word at any time.
     pub(crate) fn read_pr(&mut self) -> HandoverResult<()> {
         let (Some(forge), Some(pr)) = (self.forge.as_deref(), &self.ctx.state.handover.pr) else {
@@ -124,6 +146,6 @@ fn base(
 }
 
 /// What a host may refuse without harm is told, not insisted on.
-fn passable(result: Result<(), ForgeError>) -> Result<Option<ForgeError>, crate::error::DriveError> {
+fn passable(result: Result<(), ForgeError>) -> Result<Option<ForgeError>, DriveError> {
     Ok(result.err())
 }

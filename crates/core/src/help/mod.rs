@@ -18,6 +18,7 @@ use ralph_domain::model::Pricing;
 use ralph_domain::money::Usage;
 use ralph_domain::ports::Asker;
 use ralph_domain::state::RunState;
+pub use ralph_protocol::stuck::StuckDetails;
 use std::sync::Arc;
 
 /// What a driver may call for help.
@@ -51,6 +52,8 @@ pub struct StuckContext {
     pub loop_score: f64,
     /// The evidence, in words.
     pub evidence: Vec<String>,
+    /// What the last session did, the error that stays and the files that cycle.
+    pub details: StuckDetails,
     /// The last iterations, oldest first.
     pub history: Vec<ralph_domain::state::IterationSummary>,
 }
@@ -61,12 +64,14 @@ impl StuckContext {
         kinds: Vec<ralph_domain::stuck::StuckKind>,
         score: f64,
         evidence: &[String],
+        details: &StuckDetails,
     ) -> Self {
         Self {
             iteration: state.iterations.count,
             kinds,
             loop_score: score,
             evidence: evidence.to_vec(),
+            details: details.clone(),
             history: state.iterations.history.iter().cloned().collect(),
         }
     }

@@ -20,6 +20,7 @@ impl Driver {
         let wanted = current.session.as_ref().and_then(|s| s.commit_message.clone());
         let again = current.change.is_some();
         let before = self.ctx.state.work.tree.clone();
+        self.undo_reader()?;
         if let Some(what) = self.workspace.damage() {
             self.ctx.record(EventBody::Tampered { what })?;
             return Ok(());
@@ -55,7 +56,14 @@ impl Driver {
             _ => Vec::new(),
         };
         let folder = self.ctx.iteration_dir(iteration)?;
-        artifacts::write(&folder.join("git_diff.patch"), &self.ctx.redactor.bytes(&patch))?;
+        let path = folder.join("git_diff.patch");
+        let mut whole = match again {
+            // Recorded again with the engine's own marks: they follow what the agent did.
+            true => std::fs::read(&path).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        whole.extend_from_slice(&self.ctx.redactor.bytes(&patch));
+        artifacts::write(&path, &whole)?;
         let sum = |of: fn(&ralph_domain::event::FileChange) -> Option<u64>| {
             checkpoint.files.iter().filter_map(of).sum()
         };

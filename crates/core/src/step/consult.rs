@@ -18,6 +18,7 @@ use ralph_domain::stuck::StuckKind;
 use ralph_domain::text::{duration, one_line};
 use ralph_journal::live::LiveStream;
 use ralph_journal::{artifacts, inbox};
+use ralph_protocol::stuck::StuckDetails;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -194,9 +195,10 @@ impl Driver {
         kinds: Vec<StuckKind>,
         loop_score: f64,
         evidence: &[String],
+        details: &StuckDetails,
     ) -> Result<(), DriveError> {
         let Some(advisor) = self.helpers.on_stuck.clone() else { return Ok(()) };
-        let context = StuckContext::of(&self.ctx.state, kinds, loop_score, evidence);
+        let context = StuckContext::of(&self.ctx.state, kinds, loop_score, evidence, details);
         let Some(text) = advisor.advise(&context) else { return Ok(()) };
         let id = format!("on-stuck-{}", self.ctx.state.iterations.count);
         inbox::send_as(&self.ctx.run, &id, "on_stuck", Control::Nudge { text })?;

@@ -2,7 +2,7 @@
 //! bounded, so that an iteration costs the same however much it printed.
 
 use crate::log_tail::read_tail;
-use crate::step::tick;
+use crate::step::{environment, stuck_signs, tick};
 use ralph_domain::state::{Current, RunState};
 use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
 use ralph_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
@@ -28,7 +28,7 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
     }
     let message = current.session.as_ref().map_or("", |s| s.message.as_str());
     let changed = current.change.as_ref().is_some_and(|c| c.files > 0);
-    Evidence {
+    let mut evidence = Evidence {
         failing: failing::failing_tests(&output),
         problems: failing::problems(&output),
         gap: failing::gap(&output),
@@ -36,7 +36,11 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
         plan: plan::shingles(message),
         patch: changed.then(|| sketch(&folder.join("git_diff.patch"))).flatten(),
         session: circles(&read_tail(&folder.join("actions.jsonl"), ACTIONS_MAX)),
-    }
+        environment: environment::fault_of(state, run_dir),
+        ..Evidence::default()
+    };
+    stuck_signs::add_numbers(&mut evidence, state, run_dir);
+    evidence
 }
 
 /// What the patch is made of; one that was lost, or of which too little was read, says nothing.

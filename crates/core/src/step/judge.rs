@@ -3,17 +3,16 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use crate::step::evidence;
+use crate::step::{evidence, stuck_signs};
 use crate::{changelog, receipt};
 use ralph_domain::budget_warning::budget_warnings;
-use ralph_domain::config::Role;
 use ralph_domain::decide::judge;
-use ralph_domain::event::{EventBody, SessionEnd};
+use ralph_domain::event::{EventBody, SessionEnd, Verdict};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ReleaseWhen;
 use ralph_domain::recovery;
-use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::{self, Evidence, Signals, Trace};
+use ralph_domain::state::{Current, RunState, proof_failure};
+use ralph_domain::stuck;
 use ralph_journal::artifacts;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -28,18 +27,22 @@ impl Driver {
         let iteration = current.iteration;
         let folder = self.ctx.iteration_dir(iteration)?;
         let verdict = judge(&self.ctx.state);
-        let failure = failure_signature(&self.ctx.state, &current, self.ctx.run.path());
-        let evidence = evidence::read(&self.ctx.state, &current, self.ctx.run.path(), &folder);
-        let signals = score(&self.ctx.state, &current, failure.clone(), evidence.clone());
+        let failure = failure_signature(&self.ctx.state, &current, verdict, self.ctx.run.path());
+        let mut evidence = evidence::read(&self.ctx.state, &current, self.ctx.run.path(), &folder);
+        let signals = self.score(&current, failure.as_ref(), &mut evidence)?;
+        let context = stuck_signs::details(&self.ctx.state, &current, self.ctx.run.path(), &folder);
+        let metric = evidence.metric.as_ref().map(|number| number.value);
+        let went_back = verdict != Verdict::Candidate && self.keep_best(iteration, metric)?;
+        if self.tick(iteration)? || went_back {
+            self.checkpoint()?;
+        }
+        // Its files tell how it ended, the engine's own marks included.
+        let current = self.ctx.state.iterations.current.clone().unwrap_or(current);
         artifacts::write(
             &folder.join("test_output.txt"),
             test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes(),
         )?;
-        let pr_state = serde_json::json!({
-            "forge": self.forge.as_ref().map(|forge| forge.kind()),
-            "pr": &self.ctx.state.handover.pr,
-        });
-        artifacts::write(&folder.join("pr_state.json"), format!("{pr_state}\n").as_bytes())?;
+        self.write_pr_state(iteration)?;
         let receipt = receipt::receipt(&self.ctx.state, &current, verdict, self.ctx.clock.now());
         artifacts::write(
             &folder.join("metrics.json"),
@@ -49,9 +52,6 @@ impl Driver {
         self.ctx.boundary("judge.receipt");
         changelog::append(&self.ctx, &current, verdict)?;
         let seen = signals.clone();
-        if self.tick(iteration)? {
-            self.checkpoint()?;
-        }
         self.ctx.record(EventBody::IterationEnded {
             iteration,
             verdict,
@@ -60,9 +60,9 @@ impl Driver {
             receipt: digest,
             evidence,
         })?;
-        for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen) {
+        for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen, context.clone()) {
             self.ctx.record(news)?;
-            self.ask_advisor(seen.kinds(), seen.loop_score, &seen.evidence)?;
+            self.ask_advisor(seen.kinds(), seen.loop_score, &seen.evidence, &context)?;
         }
         if let Some(rest) = recovery::breaker(&self.ctx.state, &current.agent, self.ctx.clock.now()) {
             self.ctx.record(rest)?;
@@ -78,20 +78,17 @@ impl Driver {
     }
 }
 
-fn score(state: &RunState, current: &Current, failure: Option<Digest>, evidence: Evidence) -> Signals {
-    // Who only reads is not silent.
-    if current.role.is_some_and(Role::only_reads) {
-        return Signals::default();
-    }
-    let Some(newest) = state.trace(current, failure, evidence) else { return Signals::default() };
-    let mut traces: Vec<Trace> = state.stuck.traces.iter().cloned().collect();
-    traces.push(newest);
-    let settings = &state.spec.settings;
-    stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
-}
-
 /// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.
-fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Option<Digest> {
+/// What passes its own checks after a final check has failed shows that failure still, until the next one says otherwise.
+fn failure_signature(
+    state: &RunState,
+    current: &Current,
+    verdict: Verdict,
+    run_dir: &Path,
+) -> Option<Digest> {
+    if let Some((_, failed)) = state.result.disproved.as_ref().filter(|_| verdict == Verdict::Candidate) {
+        return Some(proof_failure(failed));
+    }
     let failing: Vec<_> = state
         .work
         .checks
@@ -110,7 +107,7 @@ fn failure_signature(state: &RunState, current: &Current, run_dir: &Path) -> Opt
     if let Some((tree, failed)) = &state.result.disproved
         && Some(tree) == state.work.tree.as_ref()
     {
-        return Some(stuck::failure::signature("proof", None, &failed.join("\n")));
+        return Some(proof_failure(failed));
     }
     let session = current.session.as_ref()?;
     match &session.end {

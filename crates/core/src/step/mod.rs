@@ -2,13 +2,16 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod consult;
+pub(crate) mod environment;
 pub(crate) mod evidence;
+mod go_back;
 mod hand_back;
 pub(crate) mod judge;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
 pub(crate) mod recorder;
+pub(crate) mod stuck_signs;
 pub(crate) mod tick;
 pub(crate) mod verify;
 pub(crate) mod wait;

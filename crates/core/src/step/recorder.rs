@@ -4,7 +4,10 @@
 use crate::context::Context;
 use crate::error::DriveError;
 use crate::observers::LiveStatus;
+use ralph_domain::budget::Spent;
+use ralph_domain::budget_warning::budget_warnings_with;
 use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
+use ralph_domain::model::Pricing;
 use ralph_domain::money::Tokens;
 use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};
 use ralph_domain::redact::RedactStream;
@@ -40,6 +43,10 @@ pub(crate) struct Recorder<'a> {
     started: Duration,
     last_output: Duration,
     last_poll: Duration,
+    /// What the session used so far, where the agent tells.
+    used: Tokens,
+    /// What its model costs.
+    pricing: Option<(Pricing, String)>,
     error: Option<DriveError>,
 }
 
@@ -69,7 +76,29 @@ impl<'a> Recorder<'a> {
             started: now,
             last_output: now,
             last_poll: now,
+            used: Tokens::default(),
+            pricing: None,
             error: None,
+        }
+    }
+
+    /// With what the session's model costs, so that a budget is warned of while it is used up.
+    pub(crate) fn priced_by(mut self, pricing: Option<(Pricing, String)>) -> Self {
+        self.pricing = pricing;
+        self
+    }
+
+    /// Warns of a budget as soon as the session under way brings it there.
+    fn warn_of_budgets(&mut self, elapsed: Duration) {
+        let cost = self.pricing.as_ref().and_then(|(price, model)| price(model, &self.used));
+        let session = Spent {
+            iterations: 0,
+            time: elapsed,
+            cost: cost.map(|(cost, _)| cost).unwrap_or_default(),
+            tokens: self.used.total(),
+        };
+        for warning in budget_warnings_with(&self.ctx.state, session) {
+            self.record(warning);
         }
     }
 
@@ -211,6 +240,7 @@ impl SessionSink for Recorder<'_> {
     }
 
     fn used(&mut self, tokens: &Tokens) {
+        self.used = *tokens;
         self.ctx.show(&LiveBody::Tokens(*tokens));
     }
 
@@ -232,7 +262,10 @@ impl SessionSink for Recorder<'_> {
             activity: &self.activity,
         };
         self.ctx.observer.live(&self.ctx.state, &live);
-        if self.ctx.state.spec.settings.budgets.deadline.is_some_and(|deadline| live.now >= deadline) {
+        let at_deadline =
+            self.ctx.state.spec.settings.budgets.deadline.is_some_and(|deadline| live.now >= deadline);
+        self.warn_of_budgets(now - self.started);
+        if at_deadline {
             return ControlFlow::Break(StopCause::Budget);
         }
         match self.ctx.read_inbox() {

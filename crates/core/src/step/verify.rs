@@ -99,7 +99,7 @@ pub(crate) fn run_check(
             Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
                 Some(format!("its output does not match /{}/", pattern.as_str()))
             }
-            _ => None,
+            _ => shortfall(verifier, log_path),
         },
         Ok(ExecEnd::Exited(code)) => Some(format!("exit code {code}")),
         Ok(ExecEnd::Signaled(signal)) => Some(format!("ended by signal {signal}")),
@@ -121,6 +121,17 @@ pub(crate) fn run_check(
         log_digest: run.log.digest,
     };
     Ok(Checked::Result(result, run.excerpt))
+}
+
+/// Why the number that a verifier measures is not enough; `None` where it is, or where none is asked for.
+fn shortfall(verifier: &VerifierConfig, log_path: &Path) -> Option<String> {
+    let metric = verifier.metric.as_ref().filter(|metric| metric.target.is_some())?;
+    let found = metric.find(&read_tail(log_path, OUTPUT_MAX));
+    match found.as_deref().map(|text| text.trim().replace(['_', ','], "").parse::<f64>()) {
+        Some(Ok(value)) => metric.shortfall(value),
+        Some(Err(_)) => Some(format!("`{}` is no number", found.unwrap_or_default())),
+        None => Some(format!("its output has no match of the metric /{}/", metric.pattern.as_str())),
+    }
 }
 
 /// A check that runs no command: of a file, or of the calling program. `None` where a command is to be run.

@@ -49,6 +49,10 @@ impl Driver {
             .agent(name)
             .cloned()
             .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
+        self.read_only_from = match role {
+            Some(role) if role.only_reads() => Some(self.workspace.tree()?),
+            _ => None,
+        };
         let folder = self.ctx.iteration_dir(iteration)?;
         let files = prompt::PromptFiles::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state);
         let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, role, &agent.preamble());
@@ -95,11 +99,21 @@ impl Driver {
         };
         let log = OutputLog::create(&folder.join("output.log"), self.ctx.redactor.clone())?;
         let actions = artifacts_file(&folder.join("actions.jsonl"))?;
-        let mut recorder = Recorder::new(&mut self.ctx, log, actions, iteration);
+        let model = model.map(str::to_owned).or_else(|| {
+            let named = config.profile.as_deref().unwrap_or_else(|| spec.settings.models.default_name());
+            let profile = config.kind.calls_model().then(|| spec.settings.models.get(named)).flatten();
+            config.model.clone().or_else(|| profile.map(|profile| profile.litellm_model))
+        });
+        let pricing = self.helpers.pricing.clone().zip(model);
+        let mut recorder = Recorder::new(&mut self.ctx, log, actions, iteration).priced_by(pricing);
         let report = agent.session(&request, &*self.sandbox, &mut recorder);
         recorder.finish()?;
         self.ctx.boundary("work.session");
-        let report = report?;
+        let mut report = report?;
+        // Who changes files without a word has done something all the same.
+        if report.end == SessionEnd::Empty && Some(self.workspace.tree()?) != self.ctx.state.work.tree {
+            report.end = SessionEnd::Completed;
+        }
         self.end_session(iteration, &promise, report)?;
         self.ctx.check_files(&watch)?;
         self.ctx.boundary("work.after");
@@ -197,13 +211,13 @@ impl Driver {
     }
 }
 
-/// What a session cost, by the price list where the agent tells its tokens and model, but no cost.
+/// What a session cost: what the agent reports, or the price list's word on its tokens and model where that is more.
 fn priced(mut usage: Usage, pricing: Option<&Pricing>) -> Usage {
     let (Some(tokens), Some(model), Some(pricing)) = (&usage.tokens, &usage.model, pricing) else {
         return usage;
     };
     let Some((cost, saved)) = pricing(model, tokens) else { return usage };
-    if usage.cost.is_none() {
+    if usage.cost.is_none_or(|reported| cost > reported) {
         usage.cost = Some(cost);
         usage.basis = CostBasis::Estimated;
     }
@@ -220,6 +234,7 @@ fn clean(end: SessionEnd) -> SessionEnd {
             SessionEnd::RateLimited { reset_at, reason: cut(reason) }
         }
         SessionEnd::Overloaded { reason } => SessionEnd::Overloaded { reason: cut(reason) },
+        SessionEnd::Unreachable { reason } => SessionEnd::Unreachable { reason: cut(reason) },
         SessionEnd::Auth { reason } => SessionEnd::Auth { reason: cut(reason) },
         SessionEnd::Billing { reason } => SessionEnd::Billing { reason: cut(reason) },
         SessionEnd::ContextTooLong { reason } => SessionEnd::ContextTooLong { reason: cut(reason) },

@@ -85,6 +85,7 @@ impl RunFacts {
     fn person_answered(&mut self) {
         self.people.needs_human = None;
         self.people.alarm = None;
+        self.iterations.empty_sessions = 0;
         self.leave_gutter();
         self.stuck.traces.clear();
         self.stuck.gutter = None;

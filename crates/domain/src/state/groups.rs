@@ -9,6 +9,7 @@ use crate::budget::BudgetKind;
 use crate::control::Letter;
 use crate::event::{CheckResult, Rung};
 use crate::id::{AgentName, CommitId, TreeId};
+use crate::money::{Tokens, Usd};
 use crate::select::Cooldown;
 use crate::stuck::{StuckKind, Trace};
 use ralph_protocol::proof::ScoreFacts;
@@ -27,7 +28,10 @@ pub struct IterationFacts {
     pub interruptions: u32,
     /// Empty answers in a row.
     pub empty_answers: u32,
-    /// Overloaded answers in a row.
+    /// Sessions in a row, over all iterations, that answered nothing and changed nothing.
+    #[serde(default)]
+    pub empty_sessions: u32,
+    /// Overloaded answers in a row, and hosts that could not be reached.
     pub overloads: u32,
     /// The iteration under way.
     pub current: Option<Current>,
@@ -60,8 +64,26 @@ pub struct WorkFacts {
     /// The branch that the user has moved meanwhile, so that it was left there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_kept: Option<String>,
+    /// The files with the best number so far, where the run is to improve one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestFiles>,
     /// The latest result of each verifier.
     pub checks: BTreeMap<String, CheckResult>,
+}
+
+/// The files with the best number so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BestFiles {
+    /// The iteration that made them.
+    pub iteration: u32,
+    /// The tree.
+    pub tree: TreeId,
+    /// The number, in thousandths.
+    pub value: i64,
+    /// Whether more of it is better.
+    pub rises: bool,
+    /// Its name.
+    pub label: String,
 }
 
 /// The agents: what each used, who rests, who is out, who works with which model.
@@ -79,6 +101,9 @@ pub struct AgentFacts {
     pub skip: BTreeSet<AgentName>,
     /// Models chosen by a person; the empty name stands for every agent.
     pub models: BTreeMap<String, String>,
+    /// Rate limits in a row that named no end, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limited: BTreeMap<AgentName, u32>,
     /// Failed sessions in a row, by agent.
     #[serde(default)]
     pub failing: BTreeMap<AgentName, u32>,
@@ -96,6 +121,12 @@ pub struct StuckFacts {
     pub scores: ScoreFacts,
     /// The last rung tried in this gutter.
     pub rung: Option<Rung>,
+    /// Iterations, since anything else got better, whose only progress was a number that a check prints.
+    #[serde(default)]
+    pub number_credits: u32,
+    /// What is missing around the checks, and how many iterations in a row have left it so.
+    #[serde(default)]
+    pub environment: Option<(String, u32)>,
     /// Every rung tried in this gutter.
     #[serde(default)]
     pub climbed: BTreeSet<Rung>,
@@ -163,11 +194,25 @@ pub struct PeopleFacts {
     pub letters: VecDeque<Letter>,
 }
 
+/// What the doctor and critics used; it is part of the totals.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct HelperTotals {
+    /// How often one was asked.
+    pub calls: u32,
+    /// Money.
+    pub cost: Usd,
+    /// Tokens.
+    pub tokens: Tokens,
+}
+
 /// Money, tokens, time and sandboxes, and which budgets were warned of.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SpendingFacts {
     /// Money, tokens and time.
     pub totals: Totals,
+    /// What the doctor and critics used of it.
+    #[serde(default)]
+    pub helpers: HelperTotals,
     /// The run's sandboxes, and what they cost.
     #[serde(default)]
     pub compute: Compute,

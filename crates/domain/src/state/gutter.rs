@@ -66,10 +66,17 @@ impl RunFacts {
         self.people.question = Some(NeedsHuman { reason: HumanReason::AgentAsks, message });
     }
 
+    /// Whether the stuck rules look at a session in this role. In a pipeline with a builder it is the builder's work that must
+    /// get somewhere: who reviews, tests or documents may find nothing to change, and who only reads is never silent.
+    pub fn is_measured(&self, role: Option<Role>) -> bool {
+        let Some(role) = role else { return true };
+        let has_builder = self.spec.settings.roles.iter().any(|place| place.role == Role::Builder);
+        if has_builder { role == Role::Builder } else { !role.only_reads() }
+    }
+
     /// Remembers what the stuck rules need of the iteration that ends; the window stays short.
     pub(super) fn keep_trace(&mut self, failure: Option<Digest>, evidence: Evidence) {
-        // Who only reads is not silent.
-        let counts = |c: &&Current| !c.role.is_some_and(Role::only_reads);
+        let counts = |c: &&Current| self.is_measured(c.role);
         let trace =
             self.iterations.current.as_ref().filter(counts).and_then(|c| self.trace(c, failure, evidence));
         self.stuck.traces.extend(trace);

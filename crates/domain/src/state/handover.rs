@@ -7,7 +7,9 @@ use crate::event::{
     ReviewOutcome, ReviewSeen,
 };
 use crate::id::CommitId;
+use crate::handover::gates_are_open;
 use crate::outcome::HumanReason;
+use crate::text;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -41,6 +43,8 @@ pub struct HandoverFacts {
     pub checked: Option<CommitId>,
     /// Who approved the pull request, once somebody has.
     pub approved: Option<String>,
+    /// The pull request says what its checks and reviewers made of it.
+    pub told: bool,
     /// Merged by somebody.
     pub merged: bool,
     /// Closed by somebody.
@@ -77,6 +81,9 @@ pub struct GateFacts {
     pub looks: u32,
     /// When to look again.
     pub next: Timestamp,
+    /// How many checks there were, all green, at the last look.
+    #[serde(default)]
+    pub green: Option<usize>,
 }
 
 /// Who is waited for.
@@ -113,6 +120,7 @@ impl RunFacts {
             why: news.why,
             met: news.met,
         });
+        self.handover.told = news.why == PrOccasion::Proven && gates_are_open(self);
         self.handover.ended |= news.why == PrOccasion::Stopped;
         self.handover.reached();
     }
@@ -134,21 +142,27 @@ impl RunFacts {
     pub(super) fn checks_seen(&mut self, news: &ChecksSeen, at: Timestamp) {
         self.handover.reached();
         self.handover.look(Gate::Checks, news.next, at);
+        if let Some(gate) = &mut self.handover.gate {
+            gate.green = (news.state == ChecksState::Passed).then_some(news.seen);
+        }
         match news.state {
-            ChecksState::Passed => self.handover.checked = Some(news.commit.clone()),
+            // Others may still be to come: it is looked at once more.
+            ChecksState::Passed if news.next.is_some() => {}
+            ChecksState::Passed => {
+                self.handover.checked = Some(news.commit.clone());
+                self.met_by_host(&Check::PrChecksPass, true);
+            }
             ChecksState::Failed => {
                 let failing =
                     news.failing.iter().map(|name| format!("check `{name}` of the pull request failed"));
                 self.sent_back(failing.collect(), &news.feedback);
             }
-            // None at all is no pass of a criterion; where checks were only to be awaited, there is nothing to await.
-            ChecksState::None if news.next.is_none() && !self.names_check(&Check::PrChecksPass) => {
-                self.handover.checked = Some(news.commit.clone());
-            }
+            // None at all is no pass.
             ChecksState::None if news.next.is_none() => {
+                let waited = text::duration(self.spec.settings.handover.ci_appear);
                 self.people.alarm = Some(NeedsHuman {
                     reason: HumanReason::Checks,
-                    message: "the pull request has no checks, but a criterion asks for green ones".into(),
+                    message: format!("no check of the pull request appeared within {waited} (`ci_appear_minutes`)"),
                 });
             }
             ChecksState::None | ChecksState::Pending => {}
@@ -164,9 +178,14 @@ impl RunFacts {
             facts.answered.pop_first();
         }
         match news.state {
-            ReviewOutcome::Waiting => {}
+            // An approval that was taken back is none.
+            ReviewOutcome::Waiting => {
+                facts.approved = None;
+                self.met_by_host(&Check::PrApproved, false);
+            }
             ReviewOutcome::Approved => {
                 facts.approved = Some(news.by.clone().unwrap_or_else(|| "somebody".into()));
+                self.met_by_host(&Check::PrApproved, true);
             }
             ReviewOutcome::Merged => facts.merged = true,
             ReviewOutcome::Closed => facts.closed = true,
@@ -189,10 +208,25 @@ impl RunFacts {
         }
     }
 
+    /// The criteria that the code host decides are met, or are not any more.
+    fn met_by_host(&mut self, check: &Check, met: bool) {
+        let ids = self.spec.task.criteria.iter().filter(|c| c.check == *check).map(|c| c.id.clone());
+        for id in ids.collect::<Vec<_>>() {
+            if met {
+                self.work.met.insert(id);
+            } else {
+                self.work.met.remove(&id);
+            }
+        }
+    }
+
     /// What was handed over is not good enough: the work goes on with what was said of it.
     fn sent_back(&mut self, failed: Vec<String>, feedback: &str) {
         if let Some(tree) = self.work.tree.clone() {
             self.result.disproved = Some((tree, failed.clone()));
+        }
+        if let Some(newest) = self.stuck.traces.back_mut() {
+            newest.failure = Some(super::proof_failure(&failed));
         }
         self.result.proof = None;
         self.result.published = None;
@@ -200,6 +234,9 @@ impl RunFacts {
         self.handover.gate = None;
         self.handover.checked = None;
         self.handover.approved = None;
+        self.handover.told = false;
+        self.met_by_host(&Check::PrChecksPass, false);
+        self.met_by_host(&Check::PrApproved, false);
         self.nudge(format!("The work was handed over, but {}.\n{feedback}", failed.join("; ")));
     }
 }
@@ -219,6 +256,7 @@ impl HandoverFacts {
             since: before.map_or(at, |facts| facts.since),
             looks: before.map_or(0, |facts| facts.looks) + 1,
             next,
+            green: None,
         });
     }
 

@@ -23,8 +23,9 @@ pub use facts::{
     RoleFindings, SessionFacts, Stage, Totals, WaitFacts,
 };
 pub use groups::{
-    AgentFacts, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, WorkFacts,
+    AgentFacts, BestFiles, HelperTotals, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, WorkFacts,
 };
+pub use fold::proof_failure;
 pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
 pub use notifications::{NotificationFacts, OpenOccasion};
 pub use run_facts::RunFacts;

@@ -1,4 +1,5 @@
-//! Plateau: the tests are counted, and for long they are no better, however much changes.
+//! Plateau: the tests are counted, and for long they are no better, however much changes; or nothing is counted, and the same
+//! failure stays for long, however many files are new.
 
 use super::{Trace, failure, threshold};
 use crate::config::StuckConfig;
@@ -8,9 +9,15 @@ const EXTRA_ITERATIONS: usize = 3;
 /// And how much longer, while the work still reaches new files: a large change is red until its last part.
 const EXTRA_WITH_NEW_FILES: usize = 7;
 
+/// And how much longer the same failure must stay where nothing is counted.
+const EXTRA_UNCOUNTED: usize = 5;
+
 pub(super) fn plateau(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -> Option<String> {
     if failure::comes_and_goes(traces) {
         return None;
+    }
+    if let Some(words) = uncounted(tries, threshold(config) + EXTRA_UNCOUNTED) {
+        return Some(words);
     }
     let short = threshold(config) + EXTRA_ITERATIONS;
     let long = threshold(config) + EXTRA_WITH_NEW_FILES;
@@ -25,6 +32,14 @@ pub(super) fn plateau(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -
         newest.failed,
         newest.executed()
     ))
+}
+
+/// The same failure over `span` iterations that all changed something, and no test was counted in any.
+fn uncounted(tries: &[Trace], span: usize) -> Option<String> {
+    let recent = tries.get(tries.len().checked_sub(span)?..)?;
+    let newest = recent.last()?;
+    let same = recent.iter().all(|t| t.tests.is_none() && t.changed && t.same_failure(newest));
+    same.then(|| format!("for {span} iterations the same failure stayed, whatever was changed"))
 }
 
 /// The same tests fail from the first to the last.

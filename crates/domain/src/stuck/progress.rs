@@ -1,6 +1,7 @@
 //! Progress: something that can be counted is better than ever in sight. Whatever came before does not count any more.
 
 use super::Trace;
+use ralph_protocol::stuck::MeasuredNumber;
 
 /// What got better in `trace` than in all of `previous`, in words. `None` without anything to compare it with.
 pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
@@ -37,11 +38,50 @@ pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
     {
         return Some("a measured number is nearer to its limit than before".into());
     }
+    if let Some(words) = better_number(trace, previous) {
+        return Some(words);
+    }
     let counted = trace.tests.is_some() && previous.iter().any(|t| t.tests.is_some());
     if !counted && trace.changed && trace.failure.is_none() && previous.iter().all(|t| t.failure.is_some()) {
         return Some("the checks pass for the first time".into());
     }
     None
+}
+
+/// A number of a check that is better than ever in sight and moves the right way steadily.
+pub(super) fn better_number(trace: &Trace, previous: &[Trace]) -> Option<String> {
+    if !trace.changed {
+        return None;
+    }
+    trace.evidence.numbers.iter().find_map(|now| {
+        let of = |t: &Trace| {
+            let same = |n: &&MeasuredNumber| n.key == now.key && n.rises == now.rises;
+            t.evidence.numbers.iter().find(same).map(|n| if n.rises { n.value } else { -n.value })
+        };
+        // It was another one in a second run on the same files.
+        if std::iter::once(trace).chain(previous).any(|t| t.evidence.unsteady.contains(&now.key)) {
+            return None;
+        }
+        let values: Vec<i64> = previous.iter().filter_map(of).chain(of(trace)).collect();
+        let (newest, before) = values.split_last()?;
+        let best = *before.iter().max()?;
+        // Whole numbers count one by one; measured ones tremble, and a hundredth is no step.
+        let whole = values.iter().all(|value| value % 1000 == 0);
+        let step = if whole { 1 } else { (best.abs() / 100).max(1) };
+        let worse = values.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        let moves = values.windows(2).filter(|pair| pair[1] != pair[0]).count();
+        (*newest >= best + step && worse * 3 <= moves).then(|| {
+            let shown = |value: i64| value.abs() as f64 / 1000.0;
+            format!("`{}` is {}, {} before", now.label, shown(*newest), shown(best))
+        })
+    })
+}
+
+/// Whether nothing but a number of a check got better.
+pub(super) fn is_by_number(trace: &Trace, previous: &[Trace]) -> bool {
+    let mut plain = trace.clone();
+    plain.evidence.numbers.clear();
+    is_progress(&plain, previous).is_none() && is_progress(trace, previous).is_some()
 }
 
 /// The place of the latest trace that shows progress, with its words.
@@ -86,5 +126,34 @@ mod tests {
         };
         assert!(is_progress(&with(2, 11), &[with(1, 12)]).is_some());
         assert!(is_progress(&with(2, 12), &[with(1, 12)]).is_none());
+    }
+
+    fn numbered(n: u32, tree: &str, value: i64, rises: bool) -> Trace {
+        let mut t = trace(n, tree, Some("f"), 9);
+        t.evidence.numbers = vec![MeasuredNumber { key: 7, value: value * 1000, rises, label: "left".into() }];
+        t
+    }
+
+    #[test]
+    fn a_number_that_moves_the_right_way_is_progress_and_one_that_trembles_is_not() {
+        let run = |values: &[i64], rises| -> Vec<Trace> {
+            values.iter().zip(1..).map(|(v, n)| numbered(n, &format!("t{n}"), *v, rises)).collect()
+        };
+        let of = |values: &[i64], rises| {
+            let traces = run(values, rises);
+            let (newest, before) = traces.split_last().unwrap();
+            is_progress(newest, before)
+        };
+        assert_eq!(of(&[7, 6], false).as_deref(), Some("`left` is 6, 7 before"));
+        assert!(of(&[7, 6], true).is_none());
+        assert!(of(&[5, 5, 5, 6], true).is_some());
+        assert!(of(&[5, 9, 2, 8, 1, 10], true).is_none(), "up and down");
+        let mut traces = run(&[5, 6], true);
+        traces[1].evidence.unsteady = vec![7];
+        assert!(is_progress(&traces[1], &traces[..1]).is_none(), "another number on the same files");
+        traces[1].evidence.unsteady.clear();
+        assert!(is_by_number(&traces[1], &traces[..1]));
+        traces[1].changed = false;
+        assert!(is_progress(&traces[1], &traces[..1]).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Rests, waits, circling, help and people, in words.
 
 use super::Tone;
+use crate::money::{Usage, Usd};
 use crate::event::{Criticised, Diagnosed, EventBody, Rung};
 use crate::text::{duration, one_line};
 use std::time::Duration;
@@ -38,12 +39,19 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             };
             (Tone::Attention, text)
         }
-        EventBody::Diagnosed(Diagnosed { by, summary, .. }) => {
-            (Tone::Attention, format!("doctor ({by}): {}", one_line(summary, 300)))
+        EventBody::Diagnosed(Diagnosed { by, summary, usage, .. }) => {
+            (Tone::Attention, format!("doctor ({by}{}): {}", price(usage), one_line(summary, 300)))
         }
-        EventBody::Criticised(Criticised { objections, .. }) if objections.is_empty() => return None,
-        EventBody::Criticised(Criticised { by, objections, .. }) => {
-            (Tone::Attention, format!("critic ({by}): {}", one_line(objections, 300)))
+        EventBody::WentBack(news) => (Tone::Attention, news.why.clone()),
+        EventBody::Criticised(Criticised { by, objections, usage, .. }) if objections.is_empty() => {
+            let cost = price(usage);
+            if cost.is_empty() {
+                return None;
+            }
+            (Tone::Muted, format!("critic ({by}{cost}): no objections"))
+        }
+        EventBody::Criticised(Criticised { by, objections, usage, .. }) => {
+            (Tone::Attention, format!("critic ({by}{}): {}", price(usage), one_line(objections, 300)))
         }
         EventBody::ControlReceived { letter, .. } => {
             (Tone::Plain, format!("{} from {}", letter.control.name(), sender(&letter.from)))
@@ -85,4 +93,9 @@ fn sender(from: &str) -> String {
         Some((who, face)) => format!("{who} ({face})"),
         None => from.to_owned(),
     }
+}
+
+/// What a helper's answer cost, behind its name; empty where it cost nothing that is known.
+fn price(usage: &Usage) -> String {
+    usage.cost.filter(|cost| *cost > Usd::ZERO).map_or_else(String::new, |cost| format!(", {cost}"))
 }

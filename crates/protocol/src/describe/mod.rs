@@ -57,6 +57,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         | EventBody::Mitigated { .. }
         | EventBody::Diagnosed(_)
         | EventBody::Criticised(_)
+        | EventBody::WentBack(_)
         | EventBody::ControlReceived { .. }
         | EventBody::ControlRefused { .. }
         | EventBody::SpecChanged { .. }

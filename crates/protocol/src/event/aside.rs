@@ -1,6 +1,6 @@
 //! What happens beside the iterations: single actions of a session, the words of doctor and critic.
 
-use crate::id::Digest;
+use crate::id::{Digest, TreeId};
 use crate::money::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,23 @@ pub struct Diagnosed {
     /// What follows: `applied` or `offered`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
+}
+
+/// Files were brought back to an earlier tree of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WentBack {
+    /// The iteration whose changes were taken back.
+    pub iteration: u32,
+    /// The tree that the files have again.
+    pub tree: TreeId,
+    /// How many files.
+    pub files: usize,
+    /// Why, in words.
+    pub why: String,
+    /// What the next session is told, where it is told something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// A critic looked at the last changes and failures; its objections go into the next prompt.

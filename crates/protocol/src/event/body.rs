@@ -4,11 +4,11 @@ use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdi
 use super::{
     ActionFinished, ActionStarted, Ask, Baseline, ChecksSeen, Criticised, Diagnosed, EgressRefused, Handed,
     HandoverFailed, Moved, OverlapFound, Placed, PrWritten, Pushed, ReviewSeen, SandboxGone, SandboxReady,
-    SessionEnd,
+    SessionEnd, WentBack,
 };
 use crate::{
     budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage, protected::ProtectedChange,
-    role::Role, stuck::Evidence,
+    role::Role, stuck::{Evidence, StuckDetails},
 };
 use crate::{
     id::{AgentName, CommitId, Digest, TreeId},
@@ -268,6 +268,9 @@ pub enum EventBody {
         loop_score: f64,
         /// The evidence, in words.
         evidence: Vec<String>,
+        /// What was done, what failed and which files cycle.
+        #[serde(default, skip_serializing_if = "StuckDetails::is_empty")]
+        context: StuckDetails,
     },
     /// A recovery step is tried.
     Mitigated {
@@ -287,6 +290,8 @@ pub enum EventBody {
     Diagnosed(Diagnosed),
     /// A critic looked at the last changes and failures; its objections go into the next prompt.
     Criticised(Criticised),
+    /// Files were brought back to an earlier tree of the run.
+    WentBack(WentBack),
     /// A person intervened.
     ControlReceived {
         /// What and who.

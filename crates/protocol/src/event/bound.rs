@@ -57,7 +57,17 @@ impl EventBody {
                 signals.progress.iter_mut().for_each(line);
                 shorten(&mut evidence.failing, |name: &String| weight(name));
             }
-            Self::Gutter { evidence, .. } | Self::Stuck { evidence, .. } => names(evidence),
+            Self::Gutter { evidence, .. } => names(evidence),
+            Self::Stuck { evidence, context, .. } => {
+                names(evidence);
+                names(&mut context.recent_actions);
+                names(&mut context.cycling_files);
+                context.repeated_error.iter_mut().for_each(line);
+            }
+            Self::WentBack(back) => {
+                line(&mut back.why);
+                back.hint.iter_mut().for_each(text);
+            }
             Self::Diagnosed(found) => {
                 line(&mut found.summary);
                 names(&mut found.suggestions);
@@ -124,6 +134,7 @@ impl EventBody {
             SessionEnd::Failed { reason }
             | SessionEnd::RateLimited { reason, .. }
             | SessionEnd::Overloaded { reason }
+            | SessionEnd::Unreachable { reason }
             | SessionEnd::Auth { reason }
             | SessionEnd::Billing { reason }
             | SessionEnd::ContextTooLong { reason }

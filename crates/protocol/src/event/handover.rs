@@ -90,6 +90,9 @@ pub struct ChecksSeen {
     pub commit: CommitId,
     /// How they stand.
     pub state: ChecksState,
+    /// How many there are.
+    #[serde(default)]
+    pub seen: usize,
     /// Names of those that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,

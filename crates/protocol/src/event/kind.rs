@@ -4,7 +4,7 @@ use super::EventBody;
 
 impl EventBody {
     /// How many kinds this version knows.
-    pub const KINDS: usize = 53;
+    pub const KINDS: usize = 54;
 
     /// The kind as the journal writes it.
     pub fn kind(&self) -> &'static str {
@@ -39,6 +39,7 @@ impl EventBody {
             Self::Mitigated { .. } => "mitigated",
             Self::Diagnosed(_) => "diagnosed",
             Self::Criticised(_) => "criticised",
+            Self::WentBack(_) => "went_back",
             Self::ControlReceived { .. } => "control_received",
             Self::ControlRefused { .. } => "control_refused",
             Self::SpecChanged { .. } => "spec_changed",

@@ -12,7 +12,7 @@ mod record;
 mod sandbox;
 mod session;
 
-pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed};
+pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed, WentBack};
 pub use baseline::Baseline;
 pub use body::EventBody;
 pub use hand_back::Handed;

@@ -29,8 +29,13 @@ pub enum SessionEnd {
         /// In the provider's words.
         reason: String,
     },
-    /// The provider is overloaded or out of reach for a while.
+    /// The provider is overloaded for a while.
     Overloaded {
+        /// In words.
+        reason: String,
+    },
+    /// The provider's host cannot be reached from here.
+    Unreachable {
         /// In words.
         reason: String,
     },
@@ -79,6 +84,7 @@ impl SessionEnd {
             Self::IdleTimedOut => "silent too long",
             Self::RateLimited { .. } => "rate limited",
             Self::Overloaded { .. } => "provider overloaded",
+            Self::Unreachable { .. } => "provider not reachable",
             Self::Auth { .. } => "not logged in",
             Self::Billing { .. } => "no credit",
             Self::ContextTooLong { .. } => "context too long",
@@ -94,6 +100,7 @@ impl SessionEnd {
             Self::Failed { reason }
             | Self::RateLimited { reason, .. }
             | Self::Overloaded { reason }
+            | Self::Unreachable { reason }
             | Self::Auth { reason }
             | Self::Billing { reason }
             | Self::ContextTooLong { reason }
@@ -120,6 +127,7 @@ impl SessionEnd {
             self,
             Self::RateLimited { .. }
                 | Self::Overloaded { .. }
+                | Self::Unreachable { .. }
                 | Self::Auth { .. }
                 | Self::Billing { .. }
                 | Self::Interrupted

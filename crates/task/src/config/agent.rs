@@ -30,7 +30,7 @@ pub struct AgentConfig {
     #[serde(default = "default_timeout", alias = "timeout")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub timeout_seconds: u64,
-    /// Longest silence within a session; 0 switches it off.
+    /// Longest time within a session without a word or a tool call; 0 switches it off.
     #[serde(default = "default_idle")]
     pub idle_timeout_seconds: u64,
     /// Further tries of a session that answered nothing.
@@ -195,6 +195,10 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
+    /// Whether this format tells how many tokens a session used.
+    pub fn reports_tokens(self) -> bool {
+        self != Self::Text
+    }
     /// Whether this format tells what a session cost.
     pub fn reports_cost(self) -> bool {
         matches!(self, Self::ClaudeJson | Self::ClaudeStreamJson | Self::OpencodeJson)
@@ -207,10 +211,11 @@ impl OutputFormat {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct RateLimitDetection {
-    /// Plain texts, compared without regard to case; only ever looked for in structured errors and in stderr of a failed exit.
+    /// Plain texts, compared without regard to case; only ever looked for in structured errors and in stderr of a failed exit,
+    /// and in its stdout where `output_format` is `text`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
-    /// Cooldown when no reset time is named.
+    /// Cooldown when no reset time is named; where no other agent is free, the longest of waits that begin with 30 seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_cooldown_seconds: Option<u64>,
 }

@@ -76,6 +76,8 @@ pub struct Handover {
     pub overlap: Overlap,
     /// The run ends only when the checks of the pull request are green.
     pub wait_for_checks: bool,
+    /// Longest wait for the first of them to appear.
+    pub ci_appear: Duration,
     /// Longest wait for them.
     pub ci_timeout: Duration,
     /// Longest wait for an approval.
@@ -101,6 +103,7 @@ impl Default for Handover {
             branch: None,
             overlap: Overlap::default(),
             wait_for_checks: false,
+            ci_appear: Duration::from_secs(300),
             ci_timeout: Duration::from_secs(3600),
             review_timeout: Duration::from_secs(72 * 3600),
             poll: None,
@@ -125,6 +128,7 @@ impl Handover {
             branch: None,
             overlap: file.overlap.unwrap_or_default(),
             wait_for_checks: file.wait_for_checks.unwrap_or(false),
+            ci_appear: seconds(file.ci_appear_minutes, 60.0, usual.ci_appear),
             ci_timeout: seconds(file.ci_timeout_minutes, 60.0, usual.ci_timeout),
             review_timeout: seconds(file.review_timeout_hours, 3600.0, usual.review_timeout),
             poll: file.poll_seconds.map(|s| Duration::from_secs_f64(s.clamp(0.01, 86_400.0))),

@@ -8,6 +8,7 @@ mod agent;
 mod clone;
 mod handover;
 mod help;
+mod metric;
 mod models;
 mod models_file;
 mod notify;
@@ -25,6 +26,7 @@ pub use agent::{
 pub use clone::CloneConfig;
 pub use handover::{Handover, Overlap, PrConfig, Publish};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
+pub use metric::{Better, MetricConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
@@ -76,6 +78,10 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "promise")))]
     pub completion: Option<Completion>,
+    /// Goes back to the files with the best number where an iteration made it worse (verifiers with a `metric`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
+    pub keep_best: Option<bool>,
     /// Commit each iteration on the current branch too, not only on `refs/ralph/<run>/work`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_commits: Option<bool>,
@@ -185,6 +191,10 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub wait_for_checks: Option<bool>,
+    /// Longest wait for the first check of the pull request to appear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = 5)))]
+    pub ci_appear_minutes: Option<f64>,
     /// Longest wait for the checks of the pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = 60)))]

@@ -30,6 +30,7 @@ pub const TOP_KEYS: &[&str] = &[
     "required_verifiers",
     "completion_promise",
     "completion",
+    "keep_best",
     "checkpoint_commits",
     "allow_agent_commits",
     "commit_state",
@@ -62,6 +63,7 @@ pub const TOP_KEYS: &[&str] = &[
     "local_forge",
     "overlap",
     "wait_for_checks",
+    "ci_appear_minutes",
     "ci_timeout_minutes",
     "review_timeout_hours",
     "poll_seconds",
@@ -252,6 +254,24 @@ impl ConfigFile {
     }
 
     fn check_run(&self) -> Result<(), ValueFault> {
+        let measured = |target: bool| {
+            let verifiers = self.verifiers.iter().flatten();
+            verifiers.filter_map(|v| v.metric.as_ref()).any(|metric| !target || metric.target.is_some())
+        };
+        if self.completion == Some(super::Completion::Metric) && !measured(true) {
+            return Err((
+                "completion",
+                "`completion` is `metric`, but no verifier has a `metric` with a `target`".into(),
+                "for example `\"metric\": {\"pattern\": \"p99 ([0-9.]+)\", \"better\": \"lower\", \"target\": 80}`".into(),
+            ));
+        }
+        if self.keep_best == Some(true) && !measured(false) {
+            return Err((
+                "keep_best",
+                "`keep_best` is on, but no verifier has a `metric`".into(),
+                "name the number: `\"metric\": {\"pattern\": …, \"better\": \"lower\"}`".into(),
+            ));
+        }
         if self.max_iterations == Some(0) {
             return Err((
                 "max_iterations",

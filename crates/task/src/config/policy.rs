@@ -1,6 +1,7 @@
 //! Verifiers and policies in the configuration: what judges the work, and what follows from a judgement.
 
 use super::agent::default_timeout;
+use super::metric::MetricConfig;
 use crate::command_line::join_argv;
 use crate::criterion::Pattern;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct VerifierConfig {
     /// What must be found besides an exit code of 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
+    /// The number that it measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<MetricConfig>,
     /// When it runs besides the final check.
     #[serde(default)]
     pub run_when: RunWhen,
@@ -65,6 +69,7 @@ impl VerifierConfig {
             name: name.into(),
             command_argv,
             expect: None,
+            metric: None,
             run_when: RunWhen::OnChange,
             timeout_seconds: default_timeout(),
         }
@@ -117,6 +122,8 @@ pub enum Completion {
     Claim,
     /// The required verifiers alone, after every iteration.
     Checks,
+    /// Every number with a `target` has reached it, then the required verifiers.
+    Metric,
 }
 
 /// What follows when a run circles and every mitigation is used up.

@@ -24,6 +24,7 @@ impl ConfigFile {
             required_verifiers,
             completion_promise,
             completion,
+            keep_best,
             checkpoint_commits,
             allow_agent_commits,
             commit_state,
@@ -53,6 +54,7 @@ impl ConfigFile {
             local_forge,
             overlap,
             wait_for_checks,
+            ci_appear_minutes,
             ci_timeout_minutes,
             review_timeout_hours,
             poll_seconds,
@@ -105,6 +107,7 @@ impl ConfigFile {
             required_verifiers: required,
             completion_promise: self.completion_promise.unwrap_or_else(|| "COMPLETE".into()),
             completion: self.completion.unwrap_or_default(),
+            keep_best: self.keep_best.unwrap_or(false),
             checkpoint_commits: self.checkpoint_commits.unwrap_or(false),
             allow_agent_commits: self.allow_agent_commits.unwrap_or(false),
             commit_state: self.commit_state.unwrap_or(false),
@@ -186,6 +189,9 @@ pub struct Settings {
     pub completion_promise: String,
     /// What starts the final checks.
     pub completion: Completion,
+    /// Go back to the files with the best number where an iteration made it worse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_best: bool,
     /// Commit each iteration on the branch.
     pub checkpoint_commits: bool,
     /// The agent may commit on the run's branch.

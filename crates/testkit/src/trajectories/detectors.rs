@@ -44,6 +44,11 @@ fn ours(played: &[Played]) -> Option<usize> {
     let config = StuckConfig::default();
     let mut window: VecDeque<Trace> = VecDeque::new();
     played.iter().position(|p| {
+        // What no session can mend is asked about at the second one that leaves it so.
+        let fault = &p.trace.evidence.environment;
+        if fault.is_some() && window.back().is_some_and(|last| last.evidence.environment == *fault) {
+            return true;
+        }
         window.push_back(p.trace.clone());
         if window.len() > WINDOW {
             window.pop_front();

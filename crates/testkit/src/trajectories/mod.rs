@@ -10,6 +10,7 @@ pub mod detectors;
 mod fresh;
 mod healthy_tests;
 mod healthy_work;
+mod numbers;
 pub mod play;
 pub mod report;
 pub mod rng;
@@ -106,6 +107,14 @@ const FAMILIES: &[Family] = &[
     ("hiccups", false, healthy_work::hiccups),
     ("small fixes", false, healthy_work::small_fixes),
     ("refines its own", false, healthy_work::refines_its_own),
+    ("new files, uncounted", true, numbers::new_files),
+    ("trembling number", true, numbers::trembling),
+    ("refused at the end", true, numbers::refused_at_the_end),
+    ("missing tool", true, numbers::missing_tool),
+    ("cases ok", false, numbers::cases_ok),
+    ("accuracy", false, numbers::accuracy),
+    ("latency", false, numbers::latency),
+    ("own counts", false, numbers::own_counts),
 ];
 
 /// Written after the rules were fixed: held out as a whole.
@@ -124,6 +133,9 @@ const FRESH: &[Family] = &[
     ("many reasons", false, fresh::many_reasons),
     ("snapshots", false, fresh::snapshots),
     ("stumbles", false, fresh::stumbles),
+    ("counts its own runs", true, numbers::counter),
+    ("items left", false, numbers::items_left),
+    ("two up, one down", false, numbers::two_up_one_down),
 ];
 
 /// Variants of each family; each plays in another ecosystem.

@@ -9,7 +9,7 @@ use ralph_domain::event::{FileChange, SessionEnd};
 use ralph_domain::money::Usd;
 use ralph_domain::stuck::patch;
 use ralph_domain::stuck::{Ending, Evidence, SessionCall, SessionWatch, Trace, failure, plan};
-use ralph_evidence::failing;
+use ralph_evidence::{environment, failing, numbers};
 use ralph_evidence::test_report::TestScanner;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -157,7 +157,9 @@ impl Diff {
 fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Trace {
     let changed = !diff.files.is_empty();
     let passes = step.check.passes();
+    let refused = step.refused.as_ref().map(|why| ralph_domain::state::proof_failure(std::slice::from_ref(why)));
     let failure = match (&step.end, passes) {
+        (_, true) if refused.is_some() => refused,
         (_, false) => Some(failure::signature(eco.command(), Some(1), output)),
         (SessionEnd::Completed | SessionEnd::Stopped { .. }, true) => None,
         (end, true) => Some(failure::signature(end.word(), None, end.reason().unwrap_or(""))),
@@ -172,6 +174,12 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
         watch.message("words");
     }
     let failing_output = if passes { "" } else { output };
+    let tests = scanner.finish();
+    let read = |text: &str| if tests.is_none() { numbers::measured(text) } else { Vec::new() };
+    let measured = read(failing_output);
+    let again = step.again.as_deref().map_or_else(|| measured.clone(), read);
+    let unsteady = measured.iter().filter(|n| !again.contains(n)).map(|n| n.key).collect();
+    let code = if output.contains(": not found") { 127 } else { 1 };
     Trace {
         failure,
         lines: diff.files.iter().map(|f| f.added.unwrap_or(0) + f.removed.unwrap_or(0)).sum(),
@@ -180,7 +188,7 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
         sizes: Trace::sizes_of(&diff.files),
         agent: Some(step.agent.into()),
         ending: Ending::of(&step.end, &step.message, changed),
-        tests: scanner.finish(),
+        tests,
         cost: Some(Usd::from_dollars(step.cost)),
         denials: step.denials,
         evidence: Evidence {
@@ -191,6 +199,10 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
             plan: plan::shingles(&step.message),
             patch: changed.then(|| patch::sketch(&diff.patch)),
             session: watch.finish(),
+            environment: environment::fault(Some(code), failing_output, &|_| false).map(|f| f.sentence()),
+            numbers: measured,
+            unsteady,
+            ..Evidence::default()
         },
         ..Trace::new(n as u32 + 1, diff.tree.as_str().into())
     }

@@ -41,6 +41,10 @@ pub struct Step {
     pub agent: &'static str,
     /// Criteria met.
     pub met: u32,
+    /// What a second run of the verifier prints, where that is something else.
+    pub again: Option<String>,
+    /// Why the final check refuses it, though its checks pass.
+    pub refused: Option<String>,
 }
 
 /// The project and what is known of it.
@@ -258,6 +262,8 @@ impl Scene {
             monologue: 0,
             agent: "a",
             met,
+            again: None,
+            refused: None,
         });
         let at = self.steps.len() - 1;
         &mut self.steps[at]

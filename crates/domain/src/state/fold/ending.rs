@@ -28,12 +28,17 @@ impl RunFacts {
         self.result.proof = None;
         self.handed_in_again();
         let Some(current) = self.iterations.current.take() else { return };
+        let measured = self.is_measured(current.role);
         self.count_failure(&current);
         self.remember(current, iteration, verdict, signals.loop_score, at);
         // Real progress closes the gutter: something got better, or the window is full again and nothing in it points to
         // circling.
-        let quiet = signals.loop_score == 0.0
+        let quiet = measured
+            && signals.loop_score == 0.0
             && self.stuck.traces.len() >= self.spec.settings.stuck_detection.threshold as usize;
+        if signals.progress.is_some() {
+            self.stuck.number_credits = if signals.measured { self.stuck.number_credits + 1 } else { 0 };
+        }
         if signals.progress.is_some() || quiet {
             self.stuck.gutters = 0;
             self.leave_gutter();

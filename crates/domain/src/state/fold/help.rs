@@ -1,10 +1,15 @@
 //! Circling and what is done about it: gutters, mitigations, the doctor, the critic.
 
-use crate::event::{Criticised, Diagnosed, Rung};
+use crate::event::{Criticised, Diagnosed, Rung, WentBack};
 use crate::id::AgentName;
 use crate::money::Usage;
-use crate::state::{Gutter, RunFacts};
+use crate::outcome::HumanReason;
+use crate::state::{BestFiles, Gutter, NeedsHuman, RunFacts};
 use crate::stuck::StuckKind;
+use ralph_protocol::stuck::{MeasuredNumber, StuckDetails};
+
+/// Sessions in a row that leave what is missing around the checks as it is.
+const FAULTS_MAX: u32 = 2;
 
 impl RunFacts {
     pub(super) fn circles(&mut self, loop_score: f64, evidence: &[String]) {
@@ -15,12 +20,27 @@ impl RunFacts {
         self.stuck.gutter = Some(Gutter { loop_score, evidence: evidence.to_vec() });
     }
 
-    pub(super) fn shows_signs(&mut self, kinds: &[StuckKind], evidence: &[String]) {
+    pub(super) fn shows_signs(&mut self, kinds: &[StuckKind], evidence: &[String], context: &StuckDetails) {
         self.stuck.noticed.extend(kinds.iter().copied());
         self.nudge(format!(
-            "A sign of being stuck: {}. Make sure that this session does something else.",
-            evidence.join("; ")
+            "A sign of being stuck: {}. Make sure that this session does something else.{}",
+            evidence.join("; "),
+            context.words()
         ));
+    }
+
+    /// What no session can mend by going on is a person's to mend: asked at the second session that leaves it as it is.
+    pub(super) fn note_environment(&mut self, fault: Option<&str>) {
+        let before = self.stuck.environment.take();
+        let Some(fault) = fault else { return };
+        let times = before.filter(|(known, _)| known == fault).map_or(0, |(_, times)| times) + 1;
+        self.stuck.environment = Some((fault.to_owned(), times));
+        if times >= FAULTS_MAX {
+            self.people.question = Some(NeedsHuman {
+                reason: HumanReason::Setup,
+                message: format!("{times} sessions in a row leave the checks without what they need: {fault}"),
+            });
+        }
     }
 
     pub(super) fn mitigated(
@@ -62,11 +82,33 @@ impl RunFacts {
         }
     }
 
+    pub(super) fn went_back(&mut self, news: &WentBack) {
+        if let Some(hint) = &news.hint {
+            self.nudge(hint.clone());
+        }
+    }
+
+    /// Remembers the files with the best number so far.
+    pub(super) fn note_best(&mut self, iteration: u32, metric: Option<&MeasuredNumber>) {
+        let (Some(now), Some(tree)) = (metric, self.work.tree.clone()) else { return };
+        let better = self.work.best.as_ref().is_none_or(|best| match now.rises {
+            true => now.value > best.value,
+            false => now.value < best.value,
+        });
+        if better {
+            let (value, rises, label) = (now.value, now.rises, now.label.clone());
+            self.work.best = Some(BestFiles { iteration, tree, value, rises, label });
+        }
+    }
+
     /// Money and tokens of a call that is no session.
     fn spent_beside(&mut self, usage: &Usage) {
         self.spending.totals.cost += usage.cost.unwrap_or_default();
         self.spending.totals.saved += usage.saved.unwrap_or_default();
         self.spending.totals.tokens += usage.tokens.unwrap_or_default();
         self.spending.totals.basis = self.spending.totals.basis.max(usage.basis);
+        self.spending.helpers.calls += 1;
+        self.spending.helpers.cost += usage.cost.unwrap_or_default();
+        self.spending.helpers.tokens += usage.tokens.unwrap_or_default();
     }
 }

@@ -79,17 +79,32 @@ impl RunFacts {
             self.spending.totals.basis = self.spending.totals.basis.max(session.usage.basis);
         }
         match &session.end {
-            SessionEnd::Empty => self.iterations.empty_answers += 1,
-            end if !end.is_void() => self.iterations.empty_answers = 0,
+            SessionEnd::Empty => {
+                self.iterations.empty_answers += 1;
+                self.iterations.empty_sessions += 1;
+            }
+            end if !end.is_void() => {
+                self.iterations.empty_answers = 0;
+                self.iterations.empty_sessions = 0;
+            }
             _ => {}
         }
         if session.end == SessionEnd::Interrupted {
             self.iterations.interruptions += 1;
         }
         match &session.end {
-            SessionEnd::Overloaded { .. } => self.iterations.overloads += 1,
+            SessionEnd::Overloaded { .. } | SessionEnd::Unreachable { .. } => self.iterations.overloads += 1,
             SessionEnd::Interrupted => {}
             _ => self.iterations.overloads = 0,
+        }
+        if let Some(agent) = self.iterations.current.as_ref().map(|c| c.agent.clone()) {
+            match &session.end {
+                SessionEnd::RateLimited { reset_at: None, .. } => {
+                    *self.agents.limited.entry(agent).or_default() += 1;
+                }
+                SessionEnd::Interrupted => {}
+                _ => drop(self.agents.limited.remove(&agent)),
+            }
         }
         if let Some(current) = &mut self.iterations.current {
             let totals = self.agents.by_agent.entry(current.agent.clone()).or_default();

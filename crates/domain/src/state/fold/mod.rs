@@ -6,6 +6,8 @@ mod iteration;
 mod proof;
 mod standing;
 
+pub use proof::proof_failure;
+
 use super::{RunFacts, WaitFacts};
 use crate::event::{Event, EventBody};
 
@@ -49,6 +51,8 @@ impl RunFacts {
             EventBody::Ticked { met, .. } => self.work.met = met.iter().cloned().collect(),
             EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
                 self.keep_trace(failure.clone(), evidence.clone());
+                self.note_environment(evidence.environment.as_deref());
+                self.note_best(*iteration, evidence.metric.as_ref());
                 self.iteration_ended(*iteration, *verdict, signals, at);
             }
             EventBody::IterationVoided { .. } => self.iterations.current = None,
@@ -65,12 +69,13 @@ impl RunFacts {
             EventBody::BudgetWarning { budget, .. } => drop(self.spending.warned.insert(*budget)),
             // Circling and help.
             EventBody::Gutter { loop_score, evidence, .. } => self.circles(*loop_score, evidence),
-            EventBody::Stuck { kinds, evidence, .. } => self.shows_signs(kinds, evidence),
+            EventBody::Stuck { kinds, evidence, context, .. } => self.shows_signs(kinds, evidence, context),
             EventBody::Mitigated { rung, detail, benched, substitute } => {
                 self.mitigated(*rung, detail, benched.as_ref(), substitute.as_ref());
             }
             EventBody::Diagnosed(news) => self.diagnosed(news),
             EventBody::Criticised(news) => self.criticised(news),
+            EventBody::WentBack(news) => self.went_back(news),
             // People.
             EventBody::ControlReceived { letter, inbox } => {
                 self.people.inbox = *inbox;

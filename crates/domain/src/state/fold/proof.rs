@@ -1,12 +1,18 @@
 //! The final check and what only a person can fix of it.
 
 use crate::event::EventBody;
-use crate::id::CommitId;
+use crate::id::{CommitId, Digest};
 use crate::outcome::HumanReason;
 use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
+use crate::stuck::failure::signature;
 
 /// Final checks in a row that fail for a reason that no agent can fix.
 const HINTS_MAX: u32 = 2;
+
+/// The signature of a final check that failed.
+pub fn proof_failure(failed: &[String]) -> Digest {
+    signature("proof", None, &failed.join("\n"))
+}
 
 impl RunFacts {
     pub(super) fn proof_started(&mut self, commit: &CommitId, clean: bool) {
@@ -31,6 +37,10 @@ impl RunFacts {
         self.spending.totals.working_ms += duration_ms;
         if !passed {
             self.result.disproved = Some((tree.clone(), failed.clone()));
+            // What the iteration showed is what the final check found, not that its own checks passed.
+            if let Some(newest) = self.stuck.traces.back_mut() {
+                newest.failure = Some(proof_failure(failed));
+            }
         }
         let clean = self.result.proof.as_ref().is_some_and(|p| p.clean);
         self.result.proof = Some(ProofFacts {

@@ -120,6 +120,7 @@ impl RunFacts {
         self.people.question = None;
         if reason == HumanReason::Setup {
             self.result.setup_hint = self.result.setup_hint.take().map(|(hint, _)| (hint, 0));
+            self.stuck.environment = self.stuck.environment.take().map(|(fault, _)| (fault, 0));
         }
         self.people.needs_human = Some(NeedsHuman { reason, message: message.to_owned() });
     }

@@ -1,0 +1,93 @@
+//! Go back: files are brought back to an earlier tree of the run, where a session was to change none, or where a change made
+//! the number worse that the run is to improve.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use ralph_domain::event::{EventBody, WentBack};
+use ralph_domain::id::{CommitId, TreeId};
+use ralph_domain::ports::WriteMode;
+use std::path::Path;
+
+/// Names of files in one sentence.
+const NAMES: usize = 5;
+
+impl Driver {
+    /// A session in a role that only reads leaves the files as it found them.
+    pub(crate) fn undo_reader(&mut self) -> Result<(), DriveError> {
+        let Some(before) = self.read_only_from.take() else { return Ok(()) };
+        let Some(current) = &self.ctx.state.iterations.current else { return Ok(()) };
+        let (iteration, role) = (current.iteration, current.role.map_or("agent", |role| role.as_str()));
+        let files = self.go_back(&before)?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let why = format!("the {role} is to change no file; what it changed was taken back: {}", names(&files));
+        self.ctx.record(EventBody::WentBack(WentBack { iteration, tree: before, files: files.len(), why, hint: None }))?;
+        Ok(())
+    }
+
+    /// Brings the files back to `tree`. Returns those that were brought back; the task's own file, what the user had changed
+    /// before the run and the engine's files stay as they are.
+    pub(crate) fn go_back(&mut self, tree: &TreeId) -> Result<Vec<String>, DriveError> {
+        let now = self.workspace.tree()?;
+        if now == *tree {
+            return Ok(Vec::new());
+        }
+        let state = &self.ctx.state;
+        let dirty = state.baseline.as_ref().map(|b| b.dirty.clone()).unwrap_or_default();
+        let source = state.spec.task.source.clone();
+        let mut done = Vec::new();
+        for change in self.workspace.changes(now.as_str(), tree.as_str())? {
+            let path = change.path;
+            if path == source || path.starts_with(".ralph/") || dirty.contains(&path) {
+                continue;
+            }
+            // Whatever names a tree will do: a commit is only one of them.
+            let wanted = self.workspace.file_at(&CommitId::new(tree.as_str()), &path)?;
+            match wanted {
+                Some(bytes) => self.sandbox.write(Path::new(&path), &bytes, WriteMode::Replace)?,
+                None => self.sandbox.remove(Path::new(&path))?,
+            }
+            done.push(path);
+        }
+        Ok(done)
+    }
+
+    /// Where the number that the run is to improve got worse, the files with the best one come back. Returns whether they did:
+    /// they belong into this iteration's record then.
+    pub(crate) fn keep_best(&mut self, iteration: u32, value: Option<i64>) -> Result<bool, DriveError> {
+        if !self.ctx.state.spec.settings.keep_best {
+            return Ok(false);
+        }
+        let Some(best) = self.ctx.state.work.best.clone() else { return Ok(false) };
+        let shown = |thousandths: i64| thousandths as f64 / 1000.0;
+        let worse = value.is_none_or(|now| if best.rises { now < best.value } else { now > best.value });
+        if !worse {
+            return Ok(false);
+        }
+        let files = self.go_back(&best.tree)?;
+        if files.is_empty() {
+            return Ok(false);
+        }
+        let measured = value.map_or_else(|| "nothing".to_owned(), |now| shown(now).to_string());
+        let why = format!(
+            "`{}` measures {measured}, and {} was the best (iteration {}): the files of then are back",
+            best.label,
+            shown(best.value),
+            best.iteration
+        );
+        let hint = format!(
+            "The last change was taken back: {why}. Changed then: {}. Try something else.",
+            names(&files)
+        );
+        let news = WentBack { iteration, tree: best.tree, files: files.len(), why, hint: Some(hint) };
+        self.ctx.record(EventBody::WentBack(news))?;
+        Ok(true)
+    }
+}
+
+fn names(files: &[String]) -> String {
+    let shown: Vec<String> = files.iter().take(NAMES).map(|name| format!("`{name}`")).collect();
+    let more = if files.len() > shown.len() { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}

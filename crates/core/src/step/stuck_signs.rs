@@ -1,0 +1,188 @@
+//! Signs of being stuck: the score of an iteration, what it was made from, and whether a number that got better is to be
+//! believed.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::log_tail::read_tail;
+use crate::step::verify::{Checked, run_check};
+use ralph_domain::id::Digest;
+use ralph_domain::recovery;
+use ralph_domain::state::{Current, RunState};
+use ralph_domain::stuck::{self, Evidence, Signals, Trace, paths};
+use ralph_domain::text::{one_line, tail_lines};
+use ralph_evidence::numbers;
+use ralph_protocol::stuck::{MeasuredNumber, StuckDetails};
+use serde_json::Value;
+use std::path::Path;
+
+/// Bytes of each check's output.
+const OUTPUT_MAX: u64 = 64 * 1024;
+/// Bytes of the actions (their end).
+const ACTIONS_MAX: u64 = 32 * 1024;
+/// Actions and files in the details.
+const ACTIONS: usize = 8;
+const FILES: usize = 8;
+/// Keys of numbers that are remembered.
+const KEYS_MAX: usize = 32;
+/// Iterations in a row whose only progress may be a number.
+const CREDITS_MAX: u32 = 24;
+
+impl Driver {
+    /// The score of the iteration under way. A number that alone speaks for progress is measured once more on the same files
+    /// where it matters; one that is another then is believed no more.
+    pub(crate) fn score(
+        &mut self,
+        current: &Current,
+        failure: Option<&Digest>,
+        evidence: &mut Evidence,
+    ) -> Result<Signals, DriveError> {
+        let signals = score(&self.ctx.state, current, failure, evidence);
+        if !signals.measured || !self.matters(current, failure, evidence) {
+            return Ok(signals);
+        }
+        let open: Vec<MeasuredNumber> =
+            evidence.numbers.iter().filter(|n| !evidence.steady.contains(&n.key)).cloned().collect();
+        if open.is_empty() {
+            return Ok(signals);
+        }
+        let Some(again) = self.measure_again(current)? else { return Ok(signals) };
+        for number in open {
+            let same = again.iter().any(|n| n.key == number.key && n.value == number.value);
+            let list = if same { &mut evidence.steady } else { &mut evidence.unsteady };
+            list.push(number.key);
+            let over = list.len().saturating_sub(KEYS_MAX);
+            list.drain(..over);
+        }
+        Ok(score(&self.ctx.state, current, failure, evidence))
+    }
+
+    /// Whether the run would show signs of being stuck without its numbers.
+    fn matters(&self, current: &Current, failure: Option<&Digest>, evidence: &Evidence) -> bool {
+        let plain = Evidence { numbers: Vec::new(), ..evidence.clone() };
+        score(&self.ctx.state, current, failure, &plain).loop_score > 0.0
+    }
+
+    /// The numbers of a second run of the failing checks on the same files; `None` where it was stopped.
+    fn measure_again(&mut self, current: &Current) -> Result<Option<Vec<MeasuredNumber>>, DriveError> {
+        let Some(tree) = self.ctx.state.work.tree.clone() else { return Ok(None) };
+        let folder = self.ctx.iteration_dir(current.iteration)?;
+        let names: Vec<String> = measuring(&self.ctx.state).map(|r| r.name.clone()).collect();
+        let verifiers: Vec<_> = self.ctx.state.spec.settings.verifiers.clone();
+        let mut found = Vec::new();
+        for verifier in verifiers.iter().filter(|v| names.contains(&v.name)) {
+            let log = folder.join(format!("check-{}.again.log", verifier.name));
+            match run_check(&mut self.ctx, &*self.sandbox, verifier, &tree, &log, &[])? {
+                Checked::Result(..) => found.extend(numbers::measured(&read_tail(&log, OUTPUT_MAX))),
+                Checked::Stopped => return Ok(None),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// Says what the traces show now that the final check, or the code host, has refused the work.
+    pub(crate) fn notice_refused_work(&mut self) -> Result<(), DriveError> {
+        let state = &self.ctx.state;
+        let refused = state.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.work.tree.as_ref());
+        let over = state.result.candidate || state.result.proof.as_ref().is_some_and(|proof| proof.passed);
+        if !refused || over || state.spec.settings.stuck_detection.disabled {
+            return Ok(());
+        }
+        let settings = &state.spec.settings;
+        let traces: Vec<Trace> = state.stuck.traces.iter().cloned().collect();
+        let signals = stuck::score(&traces, &settings.stuck_detection, settings.gutter_score);
+        let iteration = state.iterations.count;
+        let failed = state.result.disproved.as_ref().map(|(_, failed)| failed.join("; ")).unwrap_or_default();
+        let context = StuckDetails {
+            repeated_error: Some(one_line(&format!("the final check: {failed}"), 400)),
+            ..StuckDetails::default()
+        };
+        for news in recovery::notice_signals(state, iteration, &signals, context.clone()) {
+            self.ctx.record(news)?;
+            self.ask_advisor(signals.kinds(), signals.loop_score, &signals.evidence, &context)?;
+        }
+        self.ctx.flush()?;
+        Ok(())
+    }
+}
+
+fn score(state: &RunState, current: &Current, failure: Option<&Digest>, evidence: &Evidence) -> Signals {
+    let settings = &state.spec.settings;
+    if settings.stuck_detection.disabled || !state.is_measured(current.role) {
+        return Signals::default();
+    }
+    let Some(newest) = state.trace(current, failure.cloned(), evidence.clone()) else { return Signals::default() };
+    let mut traces: Vec<Trace> = state.stuck.traces.iter().cloned().collect();
+    traces.push(newest);
+    stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
+}
+
+/// Failing checks on the present tree whose tests nobody counts.
+fn measuring(state: &RunState) -> impl Iterator<Item = &ralph_domain::event::CheckResult> {
+    let now = state.work.tree.as_ref();
+    state.work.checks.values().filter(move |r| !r.passed && r.tests.is_none() && Some(&r.tree) == now)
+}
+
+/// Adds the numbers of the checks, what is known of earlier ones, and the number that the run is to improve.
+pub(crate) fn add_numbers(evidence: &mut Evidence, state: &RunState, run_dir: &Path) {
+    if let Some(last) = state.stuck.traces.back() {
+        evidence.steady.clone_from(&last.evidence.steady);
+        evidence.unsteady.clone_from(&last.evidence.unsteady);
+    }
+    let credit = state.stuck.number_credits < CREDITS_MAX;
+    if credit {
+        for result in measuring(state) {
+            evidence.numbers.extend(numbers::measured(&read_tail(&run_dir.join(&result.log), OUTPUT_MAX)));
+        }
+    }
+    for verifier in &state.spec.settings.verifiers {
+        let Some(metric) = &verifier.metric else { continue };
+        let on_tree = |r: &&ralph_domain::event::CheckResult| Some(&r.tree) == state.work.tree.as_ref();
+        let Some(result) = state.work.checks.get(&verifier.name).filter(on_tree) else { continue };
+        let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
+        let number = metric.find(&output).and_then(|text| numbers::of_pattern(&verifier.name, &text, metric.rises()));
+        if let Some(number) = number {
+            if credit {
+                evidence.numbers.push(number.clone());
+            }
+            evidence.metric.get_or_insert(number);
+        }
+    }
+}
+
+/// What the session did last, the error that stays and the files that cycle.
+pub(crate) fn details(state: &RunState, current: &Current, run_dir: &Path, folder: &Path) -> StuckDetails {
+    let actions = read_tail(&folder.join("actions.jsonl"), ACTIONS_MAX);
+    let mut recent: Vec<String> = actions.lines().filter_map(action).collect();
+    recent.drain(..recent.len().saturating_sub(ACTIONS));
+    let error = state
+        .work
+        .checks
+        .values()
+        .find(|r| !r.passed && Some(&r.tree) == state.work.tree.as_ref())
+        .map(|result| {
+            let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
+            let why = result.why.as_deref().unwrap_or("failed");
+            one_line(&format!("{}: {why}: {}", result.name, tail_lines(output.trim_end(), 5)), 400)
+        })
+        .or_else(|| {
+            let session = current.session.as_ref()?;
+            Some(one_line(&format!("{}: {}", session.end.word(), session.end.reason()?), 400))
+        });
+    let changed = current.change.iter().flat_map(|change| change.contents.iter().map(|(path, _)| path));
+    let times = |path: &&String| {
+        state.stuck.traces.iter().filter(|t| t.files.iter().any(|(known, _)| known == *path)).count()
+    };
+    let cycling = changed.filter(|path| paths::is_work(path) && times(path) >= 2).take(FILES).cloned();
+    StuckDetails { recent_actions: recent, repeated_error: error, cycling_files: cycling.collect() }
+}
+
+fn action(line: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let name = value["name"].as_str().or_else(|| value["type"].as_str().filter(|kind| *kind == "run"))?;
+    let input = match &value["input"] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(one_line(&format!("{name} {input}"), 120))
+}

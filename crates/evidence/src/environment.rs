@@ -1,0 +1,196 @@
+//! Faults of the surroundings of a check, told apart from faults of the work: a program, a module or a right that is not
+//! there, with the command that mends it. What the task itself asks for is no such fault.
+
+/// What is missing around a check, and what mends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvironmentFault {
+    /// In words: "`pytest` is not installed".
+    pub what: String,
+    /// The command that mends it, or what else does.
+    pub cure: String,
+}
+
+impl EnvironmentFault {
+    /// One sentence for a person.
+    pub fn sentence(&self) -> String {
+        format!("{}; {}", self.what, self.cure)
+    }
+}
+
+/// Lines at the end of an output in which a fault is looked for.
+const LINES_MAX: usize = 60;
+
+/// The fault that an output shows, if any. `is_work` says of a name whether the task or the repo speaks of it: then it is the
+/// work that lacks it, not the machine.
+pub fn fault(exit_code: Option<i32>, output: &str, is_work: &dyn Fn(&str) -> bool) -> Option<EnvironmentFault> {
+    if exit_code == Some(0) {
+        return None;
+    }
+    let lines: Vec<&str> = output.lines().rev().take(LINES_MAX).map(str::trim).collect();
+    lines.iter().rev().find_map(|line| of_line(line, exit_code, is_work))
+}
+
+fn of_line(line: &str, exit_code: Option<i32>, is_work: &dyn Fn(&str) -> bool) -> Option<EnvironmentFault> {
+    if let Some(module) = python_module(line) {
+        return (!is_work(module)).then(|| missing_module(module));
+    }
+    if let Some(package) = node_package(line) {
+        return (!is_work(package)).then(|| EnvironmentFault {
+            what: format!("the package `{package}` is not installed"),
+            cure: "run `npm install` (or add it to `setup_commands`)".into(),
+        });
+    }
+    if let Some(name) = between(line, "cannot load such file -- ", "").map(first_word)
+        && !name.contains('/')
+    {
+        return (!is_work(name)).then(|| EnvironmentFault {
+            what: format!("the gem `{name}` is not installed"),
+            cure: format!("run `gem install {name}`"),
+        });
+    }
+    if let Some(name) = between(line, "error: no such command: `", "`") {
+        return Some(EnvironmentFault {
+            what: format!("`cargo {name}` is not installed"),
+            cure: format!("run `cargo install cargo-{name}`"),
+        });
+    }
+    if let Some(name) = between(line, "error: linker `", "` not found") {
+        return Some(missing_program(name));
+    }
+    if line.contains("Cannot connect to the Docker daemon") {
+        return Some(EnvironmentFault {
+            what: "no Docker daemon answers".into(),
+            cure: "start it: `sudo systemctl start docker`".into(),
+        });
+    }
+    if exit_code == Some(126) || line.ends_with(": Permission denied") {
+        let path = line.strip_suffix(": Permission denied")?.rsplit([':', ' ']).next()?.trim_matches(QUOTES);
+        return (path.contains('/') || exit_code == Some(126)).then(|| EnvironmentFault {
+            what: format!("`{path}` may not be executed"),
+            cure: format!("run `chmod +x {path}` and commit it"),
+        });
+    }
+    let name = program(line, exit_code)?;
+    // A script of the repo is the work's own.
+    let own = (name.contains('/') && !name.starts_with('/')) || is_work(name);
+    (!own).then(|| missing_program(name))
+}
+
+const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
+
+/// The program that a shell, `env`, `make` or the engine itself could not find.
+fn program(line: &str, exit_code: Option<i32>) -> Option<&str> {
+    let named = line
+        .strip_suffix(": command not found")
+        .or_else(|| line.strip_suffix(": not found").filter(|_| exit_code == Some(127)))
+        .or_else(|| {
+            let rest = line.strip_suffix(": No such file or directory")?;
+            let from_env = rest.starts_with("env: ") || rest.starts_with("/usr/bin/env: ");
+            (from_env || rest.starts_with("make: ") || exit_code == Some(127)).then_some(rest)
+        });
+    if let Some(named) = named {
+        let name = named.rsplit(": ").next()?.trim_matches(QUOTES);
+        return (!name.is_empty() && !name.contains(' ')).then_some(name);
+    }
+    let rest = between(line, "cannot start `", "`")?;
+    line.to_ascii_lowercase().contains("no such file").then_some(rest)
+}
+
+fn python_module(line: &str) -> Option<&str> {
+    let at = line.find("No module named ")? + "No module named ".len();
+    let module = first_word(&line[at..]).trim_matches(QUOTES);
+    Some(module.split('.').next().unwrap_or(module)).filter(|name| !name.is_empty())
+}
+
+fn node_package(line: &str) -> Option<&str> {
+    let rest = between(line, "Cannot find module '", "'").or_else(|| between(line, "Cannot find package '", "'"))?;
+    (!rest.starts_with(['.', '/']) && !rest.contains(":\\")).then_some(rest)
+}
+
+fn between<'a>(line: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let rest = &line[line.find(start)? + start.len()..];
+    if end.is_empty() { Some(rest) } else { rest.find(end).map(|at| &rest[..at]) }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
+
+fn missing_module(module: &str) -> EnvironmentFault {
+    let package = match module {
+        "yaml" => "pyyaml",
+        "cv2" => "opencv-python",
+        "PIL" => "pillow",
+        "sklearn" => "scikit-learn",
+        "bs4" => "beautifulsoup4",
+        "dotenv" => "python-dotenv",
+        other => other,
+    };
+    EnvironmentFault {
+        what: format!("the Python module `{module}` is not installed"),
+        cure: format!("run `pip install {package}` (or add it to `setup_commands`)"),
+    }
+}
+
+/// That a program is not there, with what installs it.
+pub fn missing_program(name: &str) -> EnvironmentFault {
+    let cure = match name {
+        "cargo" | "rustc" => "install Rust: `curl https://sh.rustup.rs -sSf | sh`".to_owned(),
+        "node" | "npm" | "npx" => "install Node.js: `sudo apt install nodejs npm`".to_owned(),
+        "pnpm" | "yarn" | "jest" | "vitest" | "tsc" | "eslint" => format!("run `npm install -g {name}`"),
+        "pytest" | "ruff" | "mypy" | "black" | "tox" | "nox" | "flake8" | "uv" | "poetry" => {
+            format!("run `pip install {name}`")
+        }
+        "python" | "python3" | "pip" | "pip3" => {
+            "install Python: `sudo apt install python3 python3-pip python-is-python3`".to_owned()
+        }
+        "go" => "install Go: `sudo apt install golang`".to_owned(),
+        "make" | "cc" | "gcc" | "g++" => "run `sudo apt install build-essential`".to_owned(),
+        "mvn" => "run `sudo apt install maven`".to_owned(),
+        "java" | "javac" => "run `sudo apt install default-jdk`".to_owned(),
+        other => format!("install `{other}`, or put it on the PATH that checks see"),
+    };
+    EnvironmentFault { what: format!("`{name}` is not installed"), cure }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(exit_code: i32, output: &str) -> Option<String> {
+        fault(Some(exit_code), output, &|name| name == "calc").map(|f| f.sentence())
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_told_with_its_cure() {
+        for (code, output, want) in [
+            (127, "sh: 1: pytest: not found\n", "`pytest` is not installed; run `pip install pytest`"),
+            (127, "bash: line 1: frobnicate: command not found\n", "`frobnicate` is not installed; install `frobnicate`"),
+            (1, "/usr/bin/env: ‘node’: No such file or directory\n", "`node` is not installed"),
+            (2, "make: cargo: No such file or directory\n", "`cargo` is not installed"),
+            (1, "/usr/bin/python3: No module named pytest\n", "the Python module `pytest` is not installed; run `pip install pytest`"),
+            (1, "ModuleNotFoundError: No module named 'yaml.x'\n", "`pip install pyyaml`"),
+            (1, "Error: Cannot find module 'express'\n", "the package `express` is not installed"),
+            (101, "error: no such command: `nextest`\n", "run `cargo install cargo-nextest`"),
+            (126, "sh: 1: ./check.sh: Permission denied\n", "run `chmod +x ./check.sh`"),
+            (-1, "cannot start `mvn`: No such file or directory\n", "`mvn` is not installed"),
+        ] {
+            let found = what(code, output).unwrap_or_default();
+            assert!(found.contains(want), "{output}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_the_task_asks_for_is_an_ordinary_failure() {
+        for (code, output) in [
+            (1, "ModuleNotFoundError: No module named 'calc'\n"),
+            (127, "sh: 1: ./build.sh: not found\n"),
+            (1, "Error: Cannot find module './calc.js'\n"),
+            (1, "cat: notes.txt: No such file or directory\n"),
+            (1, "AssertionError: expected 'command' not found in list\n"),
+            (0, "sh: 1: pytest: not found\n"),
+        ] {
+            assert_eq!(what(code, output), None, "{output}");
+        }
+    }
+}

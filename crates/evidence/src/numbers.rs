@@ -1,0 +1,279 @@
+//! Numbers that a check of any kind prints and that say how far the work is: `5/10 cases ok`, `p99 98 ms`, `accuracy 0.61`,
+//! `7 left`. Which way is the right one is told by the words beside them; a number without such a word says nothing. Times,
+//! counters, ports and the like are left out.
+
+use ralph_protocol::stuck::MeasuredNumber;
+
+/// Numbers that are kept of one output: the last ones.
+const NUMBERS_MAX: usize = 16;
+/// Bytes at the end of an output in which they are looked for.
+const OUTPUT_MAX: usize = 16 * 1024;
+/// A line longer than this is no summary.
+const LINE_MAX: usize = 300;
+/// Bytes of a label.
+const LABEL_MAX: usize = 40;
+/// Larger numbers are ids, hashes or times.
+const VALUE_MAX: f64 = 1e12;
+
+const HIGHER: &[&str] = &[
+    "ok", "pass", "passed", "passes", "passing", "correct", "accuracy", "score", "coverage", "covered", "success",
+    "successes", "succeed", "succeeded", "solved", "done", "matched", "f1", "precision", "recall", "throughput", "ops",
+    "rps", "qps", "speedup", "hits", "completed", "complete", "green", "reward", "auc", "bleu", "resolved", "supported",
+];
+const LOWER: &[&str] = &[
+    "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "left", "remaining", "remain",
+    "missing", "miss", "misses", "missed", "wrong", "todo", "problem", "problems", "warnings", "violations", "issues",
+    "p50", "p90", "p95", "p99", "p999", "latency", "loss", "rmse", "mae", "mse", "leaks", "leaked", "conflicts",
+    "unsolved", "unresolved", "open", "broken", "red", "mismatch", "mismatches", "mismatched", "diffs", "differences",
+    "regressions", "perplexity", "distance", "gap", "size", "allocations", "incorrect", "unsupported", "uncovered",
+];
+/// A number behind such a word is a time, a counter or a name.
+const NOT_MEASURED: &[&str] = &[
+    "took", "in", "after", "elapsed", "duration", "time", "at", "line", "column", "port", "pid", "seed", "run",
+    "iteration", "attempt", "build", "step", "epoch", "try", "version", "exit", "code", "status", "signal", "shard",
+    "worker", "thread", "timeout", "within", "of", "id", "job", "date", "year", "limit", "expected", "least", "most",
+    "target", "required", "threshold", "batch", "chunk", "test", "case", "round", "uptime", "since",
+];
+const TIME_UNITS: &[&str] = &["s", "sec", "secs", "second", "seconds", "min", "mins", "minutes", "h", "hours"];
+
+/// One piece of a clause.
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    Word(String),
+    Number {
+        value: f64,
+        /// `5` of `5/10`.
+        share: bool,
+        /// It stands behind `:` or `=`, so that its name comes first.
+        named_before: bool,
+    },
+}
+
+/// The numbers of an output, the last ones where there are many. Of several lines that differ in the number alone, the last counts.
+pub fn measured(output: &str) -> Vec<MeasuredNumber> {
+    let mut found: Vec<MeasuredNumber> = Vec::new();
+    for line in ralph_protocol::text::tail(output, OUTPUT_MAX).lines() {
+        if line.len() > LINE_MAX || !line.bytes().any(|b| b.is_ascii_digit()) {
+            continue;
+        }
+        let line = ralph_protocol::sanitize::block(line);
+        for clause in clauses(&line) {
+            for number in of_clause(&clause) {
+                found.retain(|known| known.key != number.key);
+                found.push(number);
+            }
+        }
+    }
+    let from = found.len().saturating_sub(NUMBERS_MAX);
+    found.split_off(from)
+}
+
+/// The number that a configured pattern finds: its first group, or all of it, in the last match.
+pub fn of_pattern(name: &str, matched: &str, rises: bool) -> Option<MeasuredNumber> {
+    let value: f64 = matched.trim().replace(['_', ','], "").parse().ok()?;
+    let label = ralph_protocol::text::head(name, LABEL_MAX).to_owned();
+    Some(MeasuredNumber { key: hash(&format!("metric {name}")), value: thousandths(value)?, rises, label })
+}
+
+fn thousandths(value: f64) -> Option<i64> {
+    (value.is_finite() && value.abs() <= VALUE_MAX).then(|| (value * 1000.0).round() as i64)
+}
+
+/// A line in parts that belong together: `9 failed, 1 passed` are two.
+fn clauses(line: &str) -> Vec<Vec<Piece>> {
+    let mut all = vec![Vec::new()];
+    for word in line.split_whitespace() {
+        let ends = word.ends_with([',', ';', '|']);
+        if let Some(clause) = all.last_mut() {
+            pieces(word, clause);
+        }
+        if ends || word == "|" {
+            all.push(Vec::new());
+        }
+    }
+    all
+}
+
+fn pieces(word: &str, clause: &mut Vec<Piece>) {
+    let word = word.trim_matches(|c: char| "()[]{}<>\"'`*,;|!?".contains(c)).trim_end_matches('.');
+    let digits_around = |c: char| {
+        let bytes = word.as_bytes();
+        word.match_indices(c).any(|(at, _)| {
+            at > 0 && bytes[at - 1].is_ascii_digit() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+        })
+    };
+    // A time of day, a place in a file, a date, a version.
+    if digits_around(':') || digits_around('-') || word.matches('.').count() > 1 {
+        return clause.push(Piece::Word("#".to_owned()));
+    }
+    let mut parts = word.split(['=', ':']).peekable();
+    let mut first = true;
+    while let Some(part) = parts.next() {
+        let named_before = !first || clause.last().is_some_and(|p| *p == Piece::Word(":".to_owned()));
+        first = false;
+        match number(part) {
+            Some((value, share, unit)) => {
+                clause.push(Piece::Number { value, share, named_before });
+                if !unit.is_empty() {
+                    clause.push(Piece::Word(unit.to_lowercase()));
+                }
+            }
+            None if part.is_empty() => clause.push(Piece::Word(":".to_owned())),
+            None => {
+                let plain = part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+                clause.push(Piece::Word(plain));
+                // `name:` with the number in the next word.
+                if parts.peek() == Some(&"") {
+                    parts.next();
+                    clause.push(Piece::Word(":".to_owned()));
+                }
+            }
+        }
+    }
+}
+
+/// A number with its unit, and whether it is a share of another: `98ms`, `0.61`, `5/10`, `1,204`.
+fn number(text: &str) -> Option<(f64, bool, &str)> {
+    let (text, share) = match text.split_once('/') {
+        Some((part, whole)) if !whole.is_empty() && whole.bytes().all(|b| b.is_ascii_digit()) => (part, true),
+        Some(_) => return None,
+        None => (text, false),
+    };
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-'))).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let plain = unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || c == '%');
+    if !plain || !digits.bytes().any(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let value: f64 = digits.replace(',', "").parse().ok()?;
+    Some((value, share, unit))
+}
+
+fn of_clause(clause: &[Piece]) -> Vec<MeasuredNumber> {
+    let words: Vec<&str> = clause
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Word(word) if !matches!(word.as_str(), "" | ":" | "#" | "%") => Some(word.as_str()),
+            _ => None,
+        })
+        .collect();
+    let skeleton: Vec<&str> = clause
+        .iter()
+        .map(|piece| match piece {
+            Piece::Word(word) => word.as_str(),
+            Piece::Number { .. } => "#",
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (at, piece) in clause.iter().enumerate() {
+        let Piece::Number { value, share, named_before } = piece else { continue };
+        let Some(rises) = direction(clause, at, *share, *named_before) else { continue };
+        let Some(value) = thousandths(*value) else { continue };
+        let label = ralph_protocol::text::head(&words.join(" "), LABEL_MAX).to_owned();
+        let key = hash(&format!("{} {at}", skeleton.join(" ")));
+        found.push(MeasuredNumber { key, value, rises, label });
+    }
+    found
+}
+
+/// Whether more is better, by the nearest word that says so.
+fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Option<bool> {
+    let word = |at: usize| match clause.get(at) {
+        Some(Piece::Word(word)) if word != ":" => Some(word.as_str()),
+        _ => None,
+    };
+    let before = (0..at).rev().find(|i| !matches!(&clause[*i], Piece::Word(word) if word == ":"));
+    if before.and_then(word).is_some_and(|word| NOT_MEASURED.contains(&word)) {
+        return None;
+    }
+    // A share is told by any word of its clause; other numbers by the words between them and the next number.
+    let reach = |step: isize| {
+        let mut found = Vec::new();
+        let mut i = at as isize + step;
+        while i >= 0 && (i as usize) < clause.len() {
+            match &clause[i as usize] {
+                Piece::Word(word) => found.push(word.as_str()),
+                Piece::Number { .. } if share => {}
+                Piece::Number { .. } => break,
+            }
+            i += step;
+        }
+        found
+    };
+    let (after, behind) = (reach(1), reach(-1));
+    let first = after.first().copied().unwrap_or_default();
+    if TIME_UNITS.contains(&first) {
+        return None;
+    }
+    let (one, other) = if named_before { (behind, after) } else { (after, behind) };
+    let near = |words: &[&str], count: usize| {
+        words.iter().filter(|w| !matches!(**w, ":" | "#" | "%" | "ms" | "us" | "ns")).take(count).find_map(|w| rises(w))
+    };
+    let count = if share { usize::MAX } else { 2 };
+    near(&one, count).or_else(|| near(&other, count))
+}
+
+fn rises(word: &str) -> Option<bool> {
+    if HIGHER.contains(&word) {
+        return Some(true);
+    }
+    LOWER.contains(&word).then_some(false)
+}
+
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(output: &str) -> Vec<(f64, bool)> {
+        measured(output).iter().map(|n| (n.value as f64 / 1000.0, n.rises)).collect()
+    }
+
+    #[test]
+    fn numbers_that_say_how_far_the_work_is() {
+        for (output, want) in [
+            ("5/10 cases ok\n", vec![(5.0, true)]),
+            ("5 of 10 cases passed\n", vec![(5.0, true)]),
+            ("p99 98 ms\n", vec![(98.0, false)]),
+            ("p99: 98ms\n", vec![(98.0, false)]),
+            ("accuracy 0.61\n", vec![(0.61, true)]),
+            ("accuracy=0.61 loss=1.25\n", vec![(0.61, true), (1.25, false)]),
+            ("7 left\n", vec![(7.0, false)]),
+            ("9 failed, 1 passed\n", vec![(9.0, false), (1.0, true)]),
+            ("passed: 3 failed: 4\n", vec![(3.0, true), (4.0, false)]),
+            ("coverage is 71.5 %\n", vec![(71.5, true)]),
+        ] {
+            assert_eq!(seen(output), want, "{output}");
+        }
+    }
+
+    #[test]
+    fn times_counters_places_and_numbers_without_a_word_say_nothing() {
+        for output in [
+            "done in 17 ms\n",
+            "took 3 s\n",
+            "run 7 of the suite\n",
+            "12:00:01 failed at src/a.rs:12:5\n",
+            "2026-11-15 failed\n",
+            "listening on port 8080\n",
+            "version 1.2.3 failed\n",
+            "exit code 3\n",
+            "42\n",
+            "iteration 9\n",
+        ] {
+            assert_eq!(seen(output), [], "{output}");
+        }
+    }
+
+    #[test]
+    fn the_same_line_has_the_same_key_and_the_last_one_counts() {
+        let numbers = measured("3/10 cases ok\n5/10 cases ok\n");
+        assert_eq!(numbers.len(), 1);
+        assert_eq!((numbers[0].value, numbers[0].key), (5000, measured("9/10 cases ok\n")[0].key));
+        assert_ne!(numbers[0].key, measured("9/10 cases bad ok\n")[0].key);
+        assert_eq!(of_pattern("speed", " 1,204.5 ", false).unwrap().value, 1_204_500);
+    }
+}
