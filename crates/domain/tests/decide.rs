@@ -341,6 +341,68 @@ fn changed_protected_paths_are_never_done() {
 }
 
 #[test]
+fn a_limit_without_an_end_is_waited_for_longer_each_time_where_nobody_else_is_free() {
+    let mut run = Run::prepared();
+    let rest = |run: &mut Run| {
+        run.started().ended(SessionEnd::RateLimited { reset_at: None, reason: "limit".into() }, false);
+        let now = run.0.now;
+        let events = consequences(&run.0, now);
+        let until = events.iter().find_map(|event| match event {
+            EventBody::CooldownSet { until, .. } => Some(until.duration_since(now).as_secs()),
+            _ => None,
+        });
+        events.into_iter().for_each(|event| drop(run.event(event)));
+        until.unwrap()
+    };
+    assert_eq!(rest(&mut run), 900, "another agent works meanwhile");
+    let waits: Vec<i64> = (0..3)
+        .map(|_| {
+            let waited = rest(&mut run);
+            let now = run.0.now + SignedDuration::from_secs(waited);
+            run.0.tick(now);
+            waited
+        })
+        .collect();
+    assert_eq!(waits, [30, 60, 120]);
+}
+
+#[test]
+fn a_wait_for_limits_is_cut_at_its_limit() {
+    let mut run = Run::prepared();
+    run.0 = {
+        let mut facts = ralph_domain::state::RunFacts::clone(&run.0);
+        facts.spec.settings.budgets.max_limit_wait = std::time::Duration::from_secs(60);
+        facts.spec.settings.agents.truncate(1);
+        facts.into()
+    };
+    let until = Some(run.0.now + SignedDuration::from_hours(5));
+    run.started().ended(SessionEnd::RateLimited { reset_at: until, reason: "limit".into() }, false);
+    for event in consequences(&run.0, run.0.now) {
+        run.event(event);
+    }
+    let Step::Wait { reason, until } = decide(&run.0) else { panic!() };
+    run.event(EventBody::WaitStarted { reason, until });
+    let now = run.0.now;
+    run.0.tick(now + SignedDuration::from_secs(59));
+    assert!(matches!(decide(&run.0), Step::Wait { .. }));
+    run.0.tick(now + SignedDuration::from_secs(61));
+    assert!(matches!(decide(&run.0), Step::Finish { reason: EndReason::Timeout, .. }), "{:?}", decide(&run.0));
+}
+
+#[test]
+fn six_empty_sessions_are_enough() {
+    let mut run = Run::prepared();
+    for n in 1..=6 {
+        assert!(!matches!(decide(&run.0), Step::AskPerson(_)), "after {n}");
+        run.started().ended(SessionEnd::Empty, false);
+        let iteration = run.0.iterations.current.as_ref().unwrap().iteration;
+        run.event(EventBody::IterationVoided { iteration, reason: "empty answer".into() });
+    }
+    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert!(need.message.contains("`ralph probe "), "{need:?}");
+}
+
+#[test]
 fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     let mut run = Run::prepared();
     let until = run.0.now + SignedDuration::from_secs(60);
@@ -353,7 +415,8 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     }
     let Step::Work { iteration, attempt, agent, skipped, .. } = decide(&run.0) else { panic!() };
     assert_eq!((iteration, attempt, agent.as_str(), skipped.len()), (1, 2, "b", 0));
-    run.started().ended(SessionEnd::RateLimited { reset_at: None, reason: "limit".into() }, false);
+    let later = Some(until + SignedDuration::from_secs(60));
+    run.started().ended(SessionEnd::RateLimited { reset_at: later, reason: "limit".into() }, false);
     for event in consequences(&run.0, run.0.now) {
         run.event(event);
     }

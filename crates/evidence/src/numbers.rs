@@ -91,7 +91,21 @@ fn clauses(line: &str) -> Vec<Vec<Piece>> {
             all.push(Vec::new());
         }
     }
+    all.iter_mut().for_each(|clause| join_shares(clause));
     all
+}
+
+/// `5 of 10` is a share, too.
+fn join_shares(clause: &mut [Piece]) {
+    for at in 2..clause.len() {
+        let (before, whole) = clause.split_at_mut(at);
+        let is_of = before.last().is_some_and(|piece| *piece == Piece::Word("of".to_owned()));
+        if let (Some(Piece::Number { share, .. }), Some(Piece::Number { .. }), true) =
+            (before.get_mut(at - 2), whole.first(), is_of)
+        {
+            *share = true;
+        }
+    }
 }
 
 fn pieces(word: &str, clause: &mut Vec<Piece>) {

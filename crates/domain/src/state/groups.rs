@@ -29,7 +29,7 @@ pub struct IterationFacts {
     /// Empty answers in a row.
     pub empty_answers: u32,
     /// Sessions in a row, over all iterations, that answered nothing and changed nothing.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub empty_sessions: u32,
     /// Overloaded answers in a row, and hosts that could not be reached.
     pub overloads: u32,
@@ -122,10 +122,10 @@ pub struct StuckFacts {
     /// The last rung tried in this gutter.
     pub rung: Option<Rung>,
     /// Iterations, since anything else got better, whose only progress was a number that a check prints.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub number_credits: u32,
     /// What is missing around the checks, and how many iterations in a row have left it so.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub environment: Option<(String, u32)>,
     /// Every rung tried in this gutter.
     #[serde(default)]
@@ -211,7 +211,7 @@ pub struct SpendingFacts {
     /// Money, tokens and time.
     pub totals: Totals,
     /// What the doctor and critics used of it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub helpers: HelperTotals,
     /// The run's sandboxes, and what they cost.
     #[serde(default)]

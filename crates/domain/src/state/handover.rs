@@ -44,6 +44,7 @@ pub struct HandoverFacts {
     /// Who approved the pull request, once somebody has.
     pub approved: Option<String>,
     /// The pull request says what its checks and reviewers made of it.
+    #[serde(skip_serializing_if = "super::is_default")]
     pub told: bool,
     /// Merged by somebody.
     pub merged: bool,
@@ -82,7 +83,7 @@ pub struct GateFacts {
     /// When to look again.
     pub next: Timestamp,
     /// How many checks there were, all green, at the last look.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub green: Option<usize>,
 }
 

@@ -42,6 +42,11 @@ const LETTERS: usize = 64;
 const NUDGES: usize = 16;
 const TOUCHED: usize = 500;
 
+/// Whether a value is the usual one, so that files of a run need not name it.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// The state of a run. It is read like the [`RunFacts`] it holds, and changes by events alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -77,6 +77,7 @@ pub struct Handover {
     /// The run ends only when the checks of the pull request are green.
     pub wait_for_checks: bool,
     /// Longest wait for the first of them to appear.
+    #[serde(skip_serializing_if = "is_usual_appear")]
     pub ci_appear: Duration,
     /// Longest wait for them.
     pub ci_timeout: Duration,
@@ -93,6 +94,12 @@ pub struct Handover {
     pub commit_template: Option<String>,
 }
 
+const USUAL_APPEAR: Duration = Duration::from_secs(300);
+
+fn is_usual_appear(wait: &Duration) -> bool {
+    *wait == USUAL_APPEAR
+}
+
 impl Default for Handover {
     fn default() -> Self {
         Self {
@@ -103,7 +110,7 @@ impl Default for Handover {
             branch: None,
             overlap: Overlap::default(),
             wait_for_checks: false,
-            ci_appear: Duration::from_secs(300),
+            ci_appear: USUAL_APPEAR,
             ci_timeout: Duration::from_secs(3600),
             review_timeout: Duration::from_secs(72 * 3600),
             poll: None,
