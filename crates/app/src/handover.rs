@@ -145,6 +145,7 @@ pub fn name_branch(
     spec: &mut RunSpec,
     repo: &Repo,
     task_branch: Option<&str>,
+    report: &dyn Reporter,
 ) -> Result<(), AppError> {
     if !spec.settings.handover.pushes() {
         return Ok(());
@@ -160,14 +161,18 @@ pub fn name_branch(
         },
         (None, remote) => remote,
     };
-    spec.settings.handover.branch = Some(match remote {
+    let named = match remote {
         Some(remote) => free_branch(env, &wanted, &remote).or_else(|error| match other.forge {
             // Unreachable for now: the first push will tell.
             Some(_) => Ok(wanted.clone()),
             None => Err(error),
         })?,
-        None => wanted,
-    });
+        None => wanted.clone(),
+    };
+    if named != wanted {
+        report.notice(&Notice::BranchTaken { wanted: &wanted, named: &named });
+    }
+    spec.settings.handover.branch = Some(named);
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 //! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
 
 mod app;
+mod assumptions;
 pub mod consent;
 mod dotenv;
 mod environment;
@@ -27,6 +28,7 @@ pub mod now;
 mod older;
 pub mod phrases;
 pub mod programs;
+pub mod project;
 pub mod providers;
 mod record_trust;
 mod repo_file;
@@ -41,6 +43,7 @@ pub mod side_by_side;
 mod spawn;
 pub mod state_files;
 pub mod status;
+pub mod taking_home;
 pub mod task_source;
 pub mod timeline;
 pub mod trust;
@@ -48,6 +51,7 @@ pub mod variables;
 mod wiring;
 
 pub use app::{App, Doctor, OpenRun};
+pub use assumptions::Assumptions;
 pub use consent::Asked;
 pub use environment::Environment;
 pub use error::{AppError, ErrorKind};

@@ -131,7 +131,7 @@ pub(crate) fn prepare(
         options::isolation(&env, &request, &loaded)?
     };
     chosen.settings.sandbox = Some(sandbox);
-    let mut settings = options::resolve(
+    let (mut settings, assumptions) = options::resolve(
         &env,
         &request,
         loaded.clone(),
@@ -147,6 +147,13 @@ pub(crate) fn prepare(
     let extent = place::extent(&request, loaded.file.clone.as_ref(), &chosen)?;
     let unpriced =
         model_access::unpriced(&settings, &models.prices).into_iter().map(|a| a.name.clone()).collect();
+    if goes_on.is_none() && !assumptions.is_empty() {
+        report.notice(&Notice::Assumed {
+            assumptions: &assumptions,
+            settings: &settings,
+            place: &request.place,
+        });
+    }
     let in_place = request.place == PlaceRequest::InPlace;
     Ok(Plan {
         request,

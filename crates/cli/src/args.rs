@@ -15,7 +15,14 @@ use std::path::PathBuf;
 )]
 pub struct Cli {
     /// Work in this folder instead of the current one.
-    #[arg(short = 'C', long, value_name = "DIR", global = true, help_heading = "Everywhere")]
+    #[arg(
+        short = 'C',
+        short_alias = 'd',
+        long,
+        value_name = "DIR",
+        global = true,
+        help_heading = "Everywhere"
+    )]
     pub project_dir: Option<PathBuf>,
     /// Print one JSON value on stdout instead of text.
     #[arg(long, global = true, help_heading = "Everywhere")]
@@ -80,6 +87,12 @@ pub enum Command {
     Attach(command::attach::AttachArgs),
     /// Show a run or one of its iterations in detail.
     Show(command::show::ShowArgs),
+    /// Show everything that a run has changed, new files included.
+    Diff(command::diff::DiffArgs),
+    /// Take the result of a run into your own checkout.
+    Apply(command::apply::ApplyArgs),
+    /// Open the pull request of a run, or its files.
+    Open(command::open::OpenArgs),
     /// List runs.
     List(command::list::ListArgs),
     /// Write a configuration for this repo, or the files of a new task.

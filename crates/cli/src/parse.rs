@@ -10,7 +10,7 @@ use ralph_domain::money::Usd;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct BudgetArgs {
     /// Most iterations of the whole run (30 where nothing else is said).
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub max_iterations: Option<u32>,
     /// Most working time in seconds (7200); waits for limits do not count.
     #[arg(long, value_name = "N")]

@@ -1,8 +1,8 @@
 //! The files of a new task, from templates, with the project's own commands filled in.
 
 use crate::error::CommandError;
-use crate::project::{ProjectCommand, ProjectCommands};
 use jiff::Timestamp;
+use ralph_app::project::{ProjectCommand, ProjectCommands};
 use ralph_domain::config::{CommandLine, join_argv};
 use ralph_domain::dialect::Dialect;
 use ralph_domain::dialect::names;
@@ -237,7 +237,7 @@ mod tests {
     fn every_template_can_be_read_whatever_the_title_and_the_commands() {
         let command = |words: &[&str]| ProjectCommand {
             argv: words.iter().map(|w| (*w).to_owned()).collect(),
-            source: "x",
+            source: "x".into(),
         };
         let full = ProjectCommands {
             tests: vec![command(&["cargo", "test"])],

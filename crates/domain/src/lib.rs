@@ -9,6 +9,7 @@
 //! to the driver by whoever wires them.
 
 pub mod budget_warning;
+pub mod change_text;
 pub mod claim;
 pub mod decide;
 pub mod handover;

@@ -4,10 +4,10 @@ mod new_task;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::project::{self, ProjectCommand, test_commands};
 use crate::table::{columns, wrap};
 use crate::words::row;
 use ralph_agents::presets;
+use ralph_app::project::{self, ProjectCommand, test_commands};
 use ralph_app::{App, Environment, RunRequest, settings, state_files, task_source};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;

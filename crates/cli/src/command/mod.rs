@@ -1,5 +1,6 @@
 //! The commands, one file each. A command gets its arguments, the folder it works in and where to print.
 
+pub mod apply;
 pub mod archive;
 pub mod attach;
 pub mod bug_report;
@@ -9,6 +10,7 @@ pub mod convert;
 pub mod demo;
 pub mod deploy;
 pub mod diagnose;
+pub mod diff;
 pub mod doctor;
 pub mod home;
 pub mod init;
@@ -18,6 +20,7 @@ pub mod logs;
 pub mod man;
 pub mod models;
 pub mod notify;
+pub mod open;
 pub mod probe;
 pub mod restore;
 pub mod resume;

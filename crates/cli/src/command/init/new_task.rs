@@ -3,9 +3,9 @@
 use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::project::project_commands;
 use crate::task_files::{self, NewTask};
 use ralph_app::Environment;
+use ralph_app::project::project_commands;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::join_argv;
 use ralph_domain::describe::Tone;
