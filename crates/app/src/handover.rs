@@ -22,7 +22,10 @@ pub struct HandoverTarget {
 /// The address of a remote as git has it: it may hold a password, so it is shown to nobody as it is.
 pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
     let call = repo.git().call(["remote", "get-url", "--push", name]);
-    Some(call.run().ok()?.text()).filter(|url| !url.is_empty())
+    let url = Some(call.run().ok()?.text()).filter(|url| !url.is_empty())?;
+    // Git reads a relative path from the top of the repo, whatever folder a command runs in.
+    let is_relative = !is_elsewhere(&url) && Path::new(&url).is_relative();
+    Some(if is_relative { repo.top.join(url).display().to_string() } else { url })
 }
 
 /// The code host behind a remote, or the folder that stands in for one.
@@ -109,6 +112,12 @@ pub fn resolve(
                 Some(url) => format!("there is no known code host behind `{}`", place::shown(url)),
                 None => format!("the repo has no remote `{}`", settings.handover.remote),
             };
+            if settings.handover.publish == Publish::Push {
+                let remote = &settings.handover.remote;
+                return Err(AppError::environment(format!("nothing can be pushed: {what}")).hint(format!(
+                    "`git remote add {remote} URL` names one; `--publish none` leaves the result here"
+                )));
+            }
             return Err(AppError::environment(format!("no pull request can be opened: {what}")).hint(
                 "GitHub is known by its remote and `GITHUB_TOKEN`; `local_forge` in `.ralph/config.json` names a folder that stands in for one; `--publish push` or `none` does without",
             ));

@@ -9,7 +9,9 @@
 
 mod app;
 mod assumptions;
+pub mod clean;
 pub mod consent;
+pub mod costs;
 mod dotenv;
 mod environment;
 mod error;
@@ -38,6 +40,7 @@ mod resume;
 mod run;
 mod sandboxes;
 mod screen;
+pub mod seen;
 pub mod settings;
 pub mod side_by_side;
 mod spawn;

@@ -22,6 +22,11 @@ pub enum Notice<'a> {
         /// The run.
         run: &'a RunId,
     },
+    /// A new run starts although one of the same task, in a worktree or clone, is not finished.
+    OtherUnfinished {
+        /// The other one.
+        run: &'a RunId,
+    },
     /// The work stays on its branch here, although something would publish it.
     StaysHere {
         /// Why.

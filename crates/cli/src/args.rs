@@ -56,12 +56,24 @@ pub enum Command {
     /// Go on with a run: unpause a living one, continue a dead one.
     Resume(command::resume::ResumeArgs),
     /// Wait after the current session, until `ralph resume`.
+    #[command(
+        after_help = "Examples:\n  ralph pause              the latest run of this folder\n  ralph pause k3f9         the run whose id ends in k3f9"
+    )]
     Pause(command::control::RunOnly),
     /// End the current session and start a fresh one.
+    #[command(
+        after_help = "Examples:\n  ralph rotate              the latest run of this folder\n  ralph rotate k3f9         the run whose id ends in k3f9"
+    )]
     Rotate(command::control::RunOnly),
     /// End the run after the current session.
+    #[command(
+        after_help = "Examples:\n  ralph stop              the latest run of this folder\n  ralph stop k3f9         the run whose id ends in k3f9"
+    )]
     Stop(command::control::RunOnly),
     /// End the run now.
+    #[command(
+        after_help = "Examples:\n  ralph cancel              the latest run of this folder\n  ralph cancel k3f9         the run whose id ends in k3f9"
+    )]
     Cancel(command::control::RunOnly),
     /// Leave an agent out of the next turn.
     Skip(command::control::SkipArgs),
@@ -72,6 +84,9 @@ pub enum Command {
     /// Change the task of a run.
     Edit(command::control::EditArgs),
     /// Accept what a run asks about.
+    #[command(
+        after_help = "Examples:\n  ralph approve              the latest run of this folder\n  ralph approve k3f9         the run whose id ends in k3f9"
+    )]
     Approve(command::control::RunOnly),
     /// Add a fact to every following prompt.
     Note(command::control::TextArgs),
@@ -93,6 +108,10 @@ pub enum Command {
     Apply(command::apply::ApplyArgs),
     /// Open the pull request of a run, or its files.
     Open(command::open::OpenArgs),
+    /// Remove what runs that are over have left behind.
+    Clean(command::clean::CleanArgs),
+    /// Show what the runs of this machine have cost.
+    Cost(command::cost::CostArgs),
     /// List runs.
     List(command::list::ListArgs),
     /// Write a configuration for this repo, or the files of a new task.

@@ -100,6 +100,8 @@ fn drive(run: ReadyRun, out: &Out) -> u8 {
     summary(&finished.result, &finished.spec, finished.state.as_ref(), out);
     if out.json {
         out.value(&finished.result);
+    } else if !out.quiet {
+        finished.mark_seen();
     }
     let code = finished.result.reason.exit_code();
     finished.tidy_up();

@@ -45,6 +45,10 @@ impl Reporter for Presenter<'_> {
                     "going on with run {run}, which was not finished (`--new` starts another one)"
                 ));
             }
+            Notice::OtherUnfinished { run } => out.say(format!(
+                "{} run {run} of the same task is not finished: `ralph resume {run}` goes on with it; this is a new one",
+                out.err(Tone::Attention, "note:")
+            )),
             Notice::StaysHere { reason } => out.say(format!("the result stays on its branch here: {reason}")),
             Notice::CodeHostSilent { reason } => {
                 out.say(format!("the code host does not answer now: {reason}"));

@@ -20,6 +20,9 @@ const PLAN_PROMPT: &str = include_str!("templates/plan/prompt.md");
 /// Stands where a test command belongs and none was found. It fails, so that nothing passes by accident.
 pub const NO_TESTS: &str = "echo 'put the command that runs your tests here' >&2; exit 1";
 
+/// The title of a task that nobody has named.
+pub const UNNAMED: &str = "New task";
+
 /// What a new task is filled with.
 #[derive(Debug, Clone)]
 pub struct NewTask<'a> {
@@ -49,8 +52,13 @@ pub fn files(dialect: Dialect, task: &NewTask<'_>) -> Result<Vec<(&'static str, 
 }
 
 impl NewTask<'_> {
+    /// Made from the name that somebody gave, where that can stand in paths.
     fn id(&self) -> String {
-        names::derived_id(self.title)
+        let slug = names::slug(self.title);
+        match self.title != UNNAMED && names::is_usable_id(&slug) {
+            true => slug,
+            false => names::derived_id(self.title),
+        }
     }
 
     fn slug(&self) -> String {

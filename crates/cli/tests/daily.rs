@@ -6,6 +6,8 @@
 mod first_run;
 #[path = "daily/taking_home.rs"]
 mod taking_home;
+#[path = "daily/tidying.rs"]
+mod tidying;
 
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use std::path::Path;
@@ -16,7 +18,7 @@ const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 fn claude_says(words: &str) -> String {
     let text = serde_json::to_string(&format!("{words}\n\n<promise>COMPLETE</promise>")).unwrap();
     format!(
-        "cat <<'END'\n{{\"type\":\"assistant\",\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}}}\n{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":{text},\"total_cost_usd\":0.02,\"usage\":{{\"input_tokens\":10,\"output_tokens\":5}}}}\nEND\n"
+        "cat <<'END'\n{{\"type\":\"assistant\",\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}}}\n{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":{text},\"total_cost_usd\":0.02,\"modelUsage\":{{\"opus\":{{\"inputTokens\":10,\"outputTokens\":5,\"costBasis\":\"list\"}}}},\"usage\":{{\"input_tokens\":10,\"output_tokens\":5}}}}\nEND\n"
     )
 }
 

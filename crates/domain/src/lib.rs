@@ -30,5 +30,7 @@ pub mod stuck;
 pub mod vars;
 pub mod view;
 
-pub use ralph_protocol::{control, describe, event, id, lease, money, outcome, sanitize, status, text};
+pub use ralph_protocol::{
+    control, describe, event, id, lease, money, outcome, receipt, sanitize, status, text,
+};
 pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

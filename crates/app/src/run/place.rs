@@ -182,6 +182,16 @@ fn in_place(
     }
 }
 
+/// Puts the user's checkout back onto the branch that it was on, where a run that was refused had switched it.
+pub(super) fn switch_back(before: &Repo, spec: &RunSpec) {
+    let (Ok(now), Some(own)) = (Repo::discover(&before.vars, &before.top), &before.branch) else { return };
+    // Only what this run has made and nobody has moved since: then no file differs between the two.
+    let Some(made) = now.branch.clone().filter(|made| made != own && now.head == before.head) else { return };
+    if place::switch_in_place(&now, &spec.run_id, own).is_ok() {
+        place::remove_branch(&now, &spec.run_id, &made);
+    }
+}
+
 /// A task's branch would take the user's unfinished changes along: only who names a branch by hand means that.
 fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
     let args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];

@@ -11,7 +11,7 @@ use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
 use ralph_domain::dialect::{self, Dialect, ModelChoice, TaskFile};
 use ralph_domain::id::Digest;
-use ralph_domain::lint::Diagnostic;
+use ralph_domain::lint::{self, Diagnostic};
 use ralph_domain::spec::Task;
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
@@ -96,6 +96,10 @@ fn read_chosen(
             AppError::usage(message)
                 .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
         })?;
+        if let Some((line, words)) = lint::template_words(&text) {
+            return Err(AppError::usage(format!("{shown}:{line}: the template still asks: {words}"))
+                .hint(lint::template_fix(dialect)));
+        }
         task.ticket = ticket.map(str::to_owned);
         return Ok(plain(task));
     }

@@ -43,6 +43,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let env = app.environment();
     let found = RunFiles::open(env, folder, args.run.as_deref())?;
     let files = found.work.files(&found.repo)?;
+    found.reading.mark_seen();
     let run = &found.reading.entry.run_id;
     if files.is_empty() {
         return Err(CommandError::usage(format!("run {run} has changed no file: there is nothing to apply"))

@@ -34,6 +34,7 @@ pub struct DiffArgs {
 pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let found = RunFiles::open(app.environment(), folder, args.run.as_deref())?;
     let files = found.work.files(&found.repo)?;
+    found.reading.mark_seen();
     let run = &found.reading.entry.run_id;
     if out.json {
         let (patch, cut) = found.work.patch(&found.repo, JSON_MAX)?;

@@ -253,7 +253,7 @@ fn agent_names(file: &ConfigFile) -> Vec<&str> {
 fn next_steps(profile: Profile, draft: &ProfileDraft, top: &Path, has_commit: bool) -> Vec<String> {
     let mut steps = Vec::new();
     if !has_commit {
-        steps.push("make a first commit: `git add -A && git commit -m start`".to_owned());
+        steps.push("make a first commit: `git add -A && git commit --allow-empty -m start`".to_owned());
     }
     match (profile, agent_names(&draft.file).is_empty()) {
         (_, true) => steps.push(

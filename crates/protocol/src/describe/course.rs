@@ -1,6 +1,7 @@
 //! Rests, waits, circling, help and people, in words.
 
 use super::Tone;
+use crate::control::Control;
 use crate::event::{Criticised, Diagnosed, EventBody, Rung};
 use crate::text::{duration, one_line};
 use std::time::Duration;
@@ -46,7 +47,13 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             (Tone::Attention, format!("critic ({by}): {}", one_line(objections, 300)))
         }
         EventBody::ControlReceived { letter, .. } => {
-            (Tone::Plain, format!("{} from {}", letter.control.name(), sender(&letter.from)))
+            let said = match &letter.control {
+                Control::Note { text } | Control::Nudge { text } | Control::Guardrail { text } => {
+                    format!(": {}", one_line(text, 120))
+                }
+                _ => String::new(),
+            };
+            (Tone::Plain, format!("{} from {}{said}", letter.control.name(), sender(&letter.from)))
         }
         EventBody::ControlRefused { reason, .. } => {
             (Tone::Attention, format!("a control was refused: {reason}"))
