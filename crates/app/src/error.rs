@@ -12,6 +12,8 @@ use ralph_journal::lock::LockError;
 pub enum ErrorKind {
     /// Wrong use or bad input.
     Usage,
+    /// Nothing checks the result of a run: wrong use, which one answer of a person can mend.
+    NothingChecks,
     /// A person must decide.
     NeedsPerson,
     /// This machine cannot do it.
@@ -22,7 +24,7 @@ impl ErrorKind {
     /// The exit code.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Usage => 2,
+            Self::Usage | Self::NothingChecks => 2,
             Self::NeedsPerson => 3,
             Self::Environment => 4,
         }
@@ -76,10 +78,25 @@ impl AppError {
         self.code = Some(code);
         self
     }
+    /// Several problems as one: each with its fix, so that nobody mends them one start at a time.
+    pub fn together(mut problems: Vec<Self>) -> Result<(), Self> {
+        if problems.len() < 2 {
+            return problems.pop().map_or(Ok(()), Err);
+        }
+        let first = problems.remove(0);
+        let line = |error: &Self| {
+            let cause = error.cause.as_deref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+            format!("also: {}{cause}; {}", error.message, error.next())
+        };
+        let more: Vec<String> = first.cause.iter().cloned().chain(problems.iter().map(line)).collect();
+        Err(Self { cause: Some(more.join("\n")), ..first })
+    }
     /// What to do, where nothing better is known by the kind of error alone.
     pub fn next(&self) -> &str {
         let known = match self.kind {
-            ErrorKind::Usage => "`ralph --help` and `ralph COMMAND --help` show how it is used",
+            ErrorKind::Usage | ErrorKind::NothingChecks => {
+                "`ralph --help` and `ralph COMMAND --help` show how it is used"
+            }
             ErrorKind::NeedsPerson => "`ralph status` shows what is asked",
             ErrorKind::Environment => {
                 "fix what the message names, then start again; `ralph doctor` checks this machine and repo"
@@ -90,7 +107,7 @@ impl AppError {
     /// The error as JSON results carry it.
     pub fn to_run_error(&self) -> RunError {
         let code = self.code.unwrap_or(match self.kind {
-            ErrorKind::Usage => ErrorCode::InvalidInput,
+            ErrorKind::Usage | ErrorKind::NothingChecks => ErrorCode::InvalidInput,
             ErrorKind::NeedsPerson => ErrorCode::NeedsHuman,
             ErrorKind::Environment => ErrorCode::SandboxInitFailed,
         });
@@ -101,7 +118,7 @@ impl AppError {
                 None => self.message.clone(),
             },
             hint: Some(self.next().to_owned()),
-            recoverable: self.kind != ErrorKind::Usage,
+            recoverable: !matches!(self.kind, ErrorKind::Usage | ErrorKind::NothingChecks),
             iteration: None,
         }
     }
@@ -178,6 +195,16 @@ impl From<ralph_git::Error> for AppError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_problems_are_told_at_once_each_with_its_fix() {
+        assert!(AppError::together(Vec::new()).is_ok());
+        let all = ["a", "b", "c"].map(|name| AppError::usage(format!("{name} is missing")).hint("get it"));
+        let error = AppError::together(all.to_vec()).unwrap_err();
+        assert_eq!(error.message, "a is missing");
+        assert_eq!(error.cause.as_deref(), Some("also: b is missing; get it\nalso: c is missing; get it"));
+        assert_eq!(error.hint.as_deref(), Some("get it"));
+    }
 
     #[test]
     fn the_code_of_an_error_says_what_failed_not_only_how_it_ends() {

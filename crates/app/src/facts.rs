@@ -3,6 +3,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
+use crate::seen;
 use jiff::Timestamp;
 use ralph_core::clock::SystemClock;
 use ralph_domain::event::CheckResult;
@@ -57,6 +58,13 @@ impl RunReading {
         self.state.result.finished.is_none()
             && self.state.people.needs_human.is_none()
             && self.driver.is_none()
+    }
+
+    /// Notes that somebody has looked at this run, where it is over.
+    pub fn mark_seen(&self) {
+        if self.state.result.finished.is_some() {
+            seen::mark(&self.entry);
+        }
     }
 
     /// The status for people: a run that nobody drives is paused, whatever it was doing.

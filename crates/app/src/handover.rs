@@ -22,7 +22,10 @@ pub struct HandoverTarget {
 /// The address of a remote as git has it: it may hold a password, so it is shown to nobody as it is.
 pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
     let call = repo.git().call(["remote", "get-url", "--push", name]);
-    Some(call.run().ok()?.text()).filter(|url| !url.is_empty())
+    let url = Some(call.run().ok()?.text()).filter(|url| !url.is_empty())?;
+    // Git reads a relative path from the top of the repo, whatever folder a command runs in.
+    let is_relative = !is_elsewhere(&url) && Path::new(&url).is_relative();
+    Some(if is_relative { repo.top.join(url).display().to_string() } else { url })
 }
 
 /// The code host behind a remote, or the folder that stands in for one.
@@ -109,6 +112,12 @@ pub fn resolve(
                 Some(url) => format!("there is no known code host behind `{}`", place::shown(url)),
                 None => format!("the repo has no remote `{}`", settings.handover.remote),
             };
+            if settings.handover.publish == Publish::Push {
+                let remote = &settings.handover.remote;
+                return Err(AppError::environment(format!("nothing can be pushed: {what}")).hint(format!(
+                    "`git remote add {remote} URL` names one; `--publish none` leaves the result here"
+                )));
+            }
             return Err(AppError::environment(format!("no pull request can be opened: {what}")).hint(
                 "GitHub is known by its remote and `GITHUB_TOKEN`; `local_forge` in `.ralph/config.json` names a folder that stands in for one; `--publish push` or `none` does without",
             ));
@@ -145,6 +154,7 @@ pub fn name_branch(
     spec: &mut RunSpec,
     repo: &Repo,
     task_branch: Option<&str>,
+    report: &dyn Reporter,
 ) -> Result<(), AppError> {
     if !spec.settings.handover.pushes() {
         return Ok(());
@@ -160,14 +170,18 @@ pub fn name_branch(
         },
         (None, remote) => remote,
     };
-    spec.settings.handover.branch = Some(match remote {
+    let named = match remote {
         Some(remote) => free_branch(env, &wanted, &remote).or_else(|error| match other.forge {
             // Unreachable for now: the first push will tell.
             Some(_) => Ok(wanted.clone()),
             None => Err(error),
         })?,
-        None => wanted,
-    });
+        None => wanted.clone(),
+    };
+    if named != wanted {
+        report.notice(&Notice::BranchTaken { wanted: &wanted, named: &named });
+    }
+    spec.settings.handover.branch = Some(named);
     Ok(())
 }
 

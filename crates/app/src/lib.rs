@@ -8,7 +8,10 @@
 //! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
 
 mod app;
+mod assumptions;
+pub mod clean;
 pub mod consent;
+pub mod costs;
 mod dotenv;
 mod environment;
 mod error;
@@ -27,6 +30,7 @@ pub mod now;
 mod older;
 pub mod phrases;
 pub mod programs;
+pub mod project;
 pub mod providers;
 mod record_trust;
 mod repo_file;
@@ -36,11 +40,13 @@ mod resume;
 mod run;
 mod sandboxes;
 mod screen;
+pub mod seen;
 pub mod settings;
 pub mod side_by_side;
 mod spawn;
 pub mod state_files;
 pub mod status;
+pub mod taking_home;
 pub mod task_source;
 pub mod timeline;
 pub mod trust;
@@ -48,6 +54,7 @@ pub mod variables;
 mod wiring;
 
 pub use app::{App, Doctor, OpenRun};
+pub use assumptions::Assumptions;
 pub use consent::Asked;
 pub use environment::Environment;
 pub use error::{AppError, ErrorKind};

@@ -20,8 +20,15 @@ pub fn default_agent(env: &Environment, loaded: &LoadedModels) -> Option<AgentCo
 /// Freezes the profiles into the settings, with the task's own choice on top and helpers that can be asked.
 pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoice) {
     let mut models = loaded.models.clone();
-    if choice.default_profile.is_some() {
-        models.default.clone_from(&choice.default_profile);
+    if let Some(chosen) = &choice.default_profile {
+        // Agents that were written down with the usual profile follow the task's; one with its own choice keeps it.
+        let usual = loaded.models.default_name();
+        for agent in settings.agents.iter_mut().filter(|a| a.kind.calls_model()) {
+            if agent.profile.as_deref().is_none_or(|name| name == usual) {
+                agent.profile = Some(chosen.clone());
+            }
+        }
+        models.default = Some(chosen.clone());
     }
     if choice.fallback_profile.is_some() {
         models.fallback.clone_from(&choice.fallback_profile);
@@ -38,11 +45,12 @@ pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels
     settings.models = models;
 }
 
-/// Whether every profile that the run names exists, and the keys of those that its agents need are set.
-pub fn check(env: &Environment, settings: &Settings) -> Result<(), AppError> {
+/// Whether every profile that the run names exists, and the keys of those that its agents need are set. Every problem is
+/// added to the list.
+pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError>) {
     let models = &settings.models;
     let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
-    let find = |name: &str, by: String| {
+    let find = |name: &str, by: &str| {
         models.get(name).ok_or_else(|| {
             let near = ralph_domain::text::nearest(name, known.iter().copied());
             AppError::usage(format!("{by} names the model profile `{name}`, but there is none")).hint(
@@ -53,35 +61,49 @@ pub fn check(env: &Environment, settings: &Settings) -> Result<(), AppError> {
             )
         })
     };
-    for (name, by) in [(&settings.doctor.profile, "`doctor`"), (&settings.critic.profile, "`critic`")] {
-        if let Some(name) = name {
-            find(name, by.to_owned())?;
-        }
+    for (name, by) in [
+        (&settings.doctor.profile, "`doctor`"),
+        (&settings.critic.profile, "`critic`"),
+        (&models.default, "`model_profile_default` (or `RALPH_DEFAULT_MODEL_PROFILE`)"),
+        (&models.fallback, "`model_profile_fallback` (or `RALPH_FALLBACK_MODEL_PROFILE`)"),
+    ] {
+        problems.extend(name.as_deref().and_then(|name| find(name, by).err()));
     }
     for agent in settings.agents.iter().filter(|a| a.kind.calls_model()) {
         let by = format!("agent `{}`", agent.name);
-        let profile = find(profile_of(agent, settings), by.clone())?;
-        if let Some(fallback) = agent.fallback_profile.as_deref().or(models.fallback.as_deref()) {
-            find(fallback, by.clone())?;
-        }
-        let route = Route::of(&profile, &env.lookup()).map_err(|error| AppError {
-            hint: error.hint.clone(),
-            ..AppError::usage(format!("{by}: {error}"))
-        })?;
+        let name = profile_of(agent, settings);
+        let is_default = models.default.as_deref() == Some(name);
+        let profile = match find(name, &by) {
+            Ok(profile) => profile,
+            // Said already, once for all agents.
+            Err(_) if is_default => continue,
+            Err(error) => {
+                problems.push(error);
+                continue;
+            }
+        };
+        problems.extend(agent.fallback_profile.as_deref().and_then(|name| find(name, &by).err()));
+        let route = match Route::of(&profile, &env.lookup()) {
+            Ok(route) => route,
+            Err(error) => {
+                let refused = AppError::usage(format!("{by}: {error}"));
+                problems.push(AppError { hint: error.hint.clone(), ..refused });
+                continue;
+            }
+        };
         if !has_key(env, &profile) {
-            return Err(AppError::environment(format!(
+            let message = format!(
                 "{by} needs a key for `{}`: {} is not set",
                 profile.litellm_model,
                 route.key_vars.join(" or ")
-            ))
-            .hint(format!(
+            );
+            problems.push(AppError::environment(message).hint(format!(
                 "set it, in the environment or in `.env`; or choose another profile (`ralph models`); or install an agent CLI ({} is asked at {})",
                 profile.litellm_model,
                 route.server()
             )));
         }
     }
-    Ok(())
 }
 
 /// Agents whose cost nobody can know.

@@ -1,6 +1,9 @@
 //! What happens on the way to a run, for whoever shows it: this crate itself says nothing to anybody.
 
+use crate::assumptions::Assumptions;
+use crate::request::PlaceRequest;
 use ralph_core::{LiveStatus, Observer};
+use ralph_domain::config::Settings;
 use ralph_domain::event::Event;
 use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::ports::Stream;
@@ -17,6 +20,11 @@ pub enum Notice<'a> {
     /// An unfinished run of the same task goes on instead of a new one.
     GoingOn {
         /// The run.
+        run: &'a RunId,
+    },
+    /// A new run starts although one of the same task, in a worktree or clone, is not finished.
+    OtherUnfinished {
+        /// The other one.
         run: &'a RunId,
     },
     /// The work stays on its branch here, although something would publish it.
@@ -39,6 +47,31 @@ pub enum Notice<'a> {
         folder: &'a Path,
         /// How many iterations it has behind it.
         iterations: u32,
+    },
+    /// What nobody said and was found out: who works, and what checks the result.
+    Assumed {
+        /// What was found out.
+        assumptions: &'a Assumptions,
+        /// The settings that it became part of.
+        settings: &'a Settings,
+        /// Where the agent works.
+        place: &'a PlaceRequest,
+    },
+    /// The user's own checkout is about to be switched to a new branch.
+    Switching {
+        /// The folder.
+        folder: &'a Path,
+        /// The branch that it is on; none where `HEAD` is detached.
+        from: Option<&'a str>,
+        /// The branch that it will be on.
+        to: &'a str,
+    },
+    /// The branch on the other side has another name, because somebody has one of that name there.
+    BranchTaken {
+        /// The name that was wished for.
+        wanted: &'a str,
+        /// The name that it gets.
+        named: &'a str,
     },
     /// A run is about to start.
     Starting {

@@ -6,12 +6,13 @@ mod options;
 mod place;
 pub(crate) mod placement;
 pub(crate) mod task;
+mod unfinished;
 
 use crate::consent::{Gathering, TaskWords};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::request::{PlaceRequest, RunRequest, TaskInput, Unfinished};
+use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
 use crate::{
     find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings,
@@ -131,7 +132,7 @@ pub(crate) fn prepare(
         options::isolation(&env, &request, &loaded)?
     };
     chosen.settings.sandbox = Some(sandbox);
-    let mut settings = options::resolve(
+    let (mut settings, assumptions) = options::resolve(
         &env,
         &request,
         loaded.clone(),
@@ -143,10 +144,20 @@ pub(crate) fn prepare(
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
     settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report)?;
-    let goes_on = unfinished(&home, &request, &origin, &task, &settings)?;
+    let goes_on = unfinished::of(&home, &request, &origin, &task, &settings)?;
+    if let Some(run) = unfinished::beside(&home, &request, &origin, &task) {
+        report.notice(&Notice::OtherUnfinished { run: &run });
+    }
     let extent = place::extent(&request, loaded.file.clone.as_ref(), &chosen)?;
     let unpriced =
         model_access::unpriced(&settings, &models.prices).into_iter().map(|a| a.name.clone()).collect();
+    if goes_on.is_none() && !assumptions.is_empty() {
+        report.notice(&Notice::Assumed {
+            assumptions: &assumptions,
+            settings: &settings,
+            place: &request.place,
+        });
+    }
     let in_place = request.place == PlaceRequest::InPlace;
     Ok(Plan {
         request,
@@ -246,7 +257,10 @@ pub(crate) fn start(
         lock.record_driver(driver.lease())?;
         Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone() })
     };
-    begun().inspect_err(|_| placement::forget(env, home, &spec))
+    begun().inspect_err(|_| {
+        placement::forget(env, home, &spec);
+        place::switch_back(&plan.origin, &spec);
+    })
 }
 
 /// The frozen definition of a run, with the place and the branch that it wishes for.
@@ -332,6 +346,15 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
+    /// Notes that somebody has seen how it ended, where it has.
+    pub fn mark_seen(&self) {
+        if let Some(entry) = ralph_journal::registry::find(&self.home, &self.spec.run_id)
+            && snapshot::load(&entry.run_dir()).is_ok_and(|state| state.result.finished.is_some())
+        {
+            crate::seen::mark(&entry);
+        }
+    }
+
     /// Removes the copy of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
     /// version of a file was kept, the copy stays, too, and where a larger budget lets the run go on. A large tree takes
     /// its time, so this comes last.
@@ -410,38 +433,6 @@ fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
     }
     let folders = older::git_folders(home, &spec.run_id);
     ralph_git::agent_copy::remove(vars, spec.home(), &spec.run_id, &spec.workspace, &folders);
-}
-
-/// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.
-fn unfinished(
-    home: &StateHome,
-    request: &RunRequest,
-    origin: &Repo,
-    task: &Task,
-    settings: &Settings,
-) -> Result<Option<RunId>, AppError> {
-    if request.unfinished == Unfinished::StartAnew || request.place != PlaceRequest::InPlace {
-        return Ok(None);
-    }
-    if locks::holder(home, &origin.top).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
-        // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
-        return Ok(None);
-    }
-    let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
-    let id = entry.run_id.clone();
-    let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
-    if state.result.finished.is_some() {
-        return Ok(None);
-    }
-    let mut before = state.spec.settings.clone();
-    before.handover.branch = None;
-    // Limits can be changed at any time.
-    before.budgets = settings.budgets;
-    if ralph_core::is_same_task(&state.spec.task, task) && before == *settings {
-        return Ok(Some(id));
-    }
-    Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
-        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
 }
 
 /// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.

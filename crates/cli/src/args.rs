@@ -15,7 +15,14 @@ use std::path::PathBuf;
 )]
 pub struct Cli {
     /// Work in this folder instead of the current one.
-    #[arg(short = 'C', long, value_name = "DIR", global = true, help_heading = "Everywhere")]
+    #[arg(
+        short = 'C',
+        short_alias = 'd',
+        long,
+        value_name = "DIR",
+        global = true,
+        help_heading = "Everywhere"
+    )]
     pub project_dir: Option<PathBuf>,
     /// Print one JSON value on stdout instead of text.
     #[arg(long, global = true, help_heading = "Everywhere")]
@@ -49,12 +56,24 @@ pub enum Command {
     /// Go on with a run: unpause a living one, continue a dead one.
     Resume(command::resume::ResumeArgs),
     /// Wait after the current session, until `ralph resume`.
+    #[command(
+        after_help = "Examples:\n  ralph pause              the latest run of this folder\n  ralph pause k3f9         the run whose id ends in k3f9"
+    )]
     Pause(command::control::RunOnly),
     /// End the current session and start a fresh one.
+    #[command(
+        after_help = "Examples:\n  ralph rotate              the latest run of this folder\n  ralph rotate k3f9         the run whose id ends in k3f9"
+    )]
     Rotate(command::control::RunOnly),
     /// End the run after the current session.
+    #[command(
+        after_help = "Examples:\n  ralph stop              the latest run of this folder\n  ralph stop k3f9         the run whose id ends in k3f9"
+    )]
     Stop(command::control::RunOnly),
     /// End the run now.
+    #[command(
+        after_help = "Examples:\n  ralph cancel              the latest run of this folder\n  ralph cancel k3f9         the run whose id ends in k3f9"
+    )]
     Cancel(command::control::RunOnly),
     /// Leave an agent out of the next turn.
     Skip(command::control::SkipArgs),
@@ -65,6 +84,9 @@ pub enum Command {
     /// Change the task of a run.
     Edit(command::control::EditArgs),
     /// Accept what a run asks about.
+    #[command(
+        after_help = "Examples:\n  ralph approve              the latest run of this folder\n  ralph approve k3f9         the run whose id ends in k3f9"
+    )]
     Approve(command::control::RunOnly),
     /// Add a fact to every following prompt.
     Note(command::control::TextArgs),
@@ -80,6 +102,16 @@ pub enum Command {
     Attach(command::attach::AttachArgs),
     /// Show a run or one of its iterations in detail.
     Show(command::show::ShowArgs),
+    /// Show everything that a run has changed, new files included.
+    Diff(command::diff::DiffArgs),
+    /// Take the result of a run into your own checkout.
+    Apply(command::apply::ApplyArgs),
+    /// Open the pull request of a run, or its files.
+    Open(command::open::OpenArgs),
+    /// Remove what runs that are over have left behind.
+    Clean(command::clean::CleanArgs),
+    /// Show what the runs of this machine have cost.
+    Cost(command::cost::CostArgs),
     /// List runs.
     List(command::list::ListArgs),
     /// Write a configuration for this repo, or the files of a new task.

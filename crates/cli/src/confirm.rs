@@ -14,3 +14,11 @@ pub fn confirm(question: &str, out: &Out) -> bool {
     let read = std::io::stdin().read_line(&mut answer).is_ok();
     read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
+
+/// Asks for one line; nothing where it stays empty.
+pub fn answer(question: &str, out: &Out) -> Option<String> {
+    out.ask(question);
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).ok()?;
+    Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty())
+}

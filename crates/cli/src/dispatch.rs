@@ -2,8 +2,9 @@
 
 use crate::args::{Cli, Command};
 use crate::command::{
-    archive, attach, bug_report, completions, control, convert, demo, deploy, diagnose, doctor, home, init,
-    lint, list, logs, man, models, notify, probe, restore, resume, run, sandbox, schema, show, status, trust,
+    apply, archive, attach, bug_report, clean, completions, control, convert, cost, demo, deploy, diagnose,
+    diff, doctor, home, init, lint, list, logs, man, models, notify, open, probe, restore, resume, run,
+    sandbox, schema, show, status, trust,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -37,6 +38,11 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Logs(args) => logs::run(args, app, &folder, out),
         Command::Attach(args) => attach::run(args, app, &folder, out),
         Command::Show(args) => show::run(args, app, &folder, out),
+        Command::Diff(args) => diff::run(args, app, &folder, out),
+        Command::Apply(args) => apply::run(args, app, &folder, out),
+        Command::Open(args) => open::run(args, app, &folder, out),
+        Command::Clean(args) => clean::run(args, app, &folder, out),
+        Command::Cost(args) => cost::run(&args, app, out),
         Command::List(args) => list::run(args, app, &folder, out),
         Command::Init(args) => init::run(args, app, &folder, out),
         Command::Lint(args) => lint::run(args, app, &folder, out),

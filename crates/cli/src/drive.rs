@@ -1,12 +1,13 @@
 //! Driving a run in the foreground: what `run`, `resume`, `cancel` and `demo` have in common.
 
+use crate::confirm::{answer, may_ask};
 use crate::consent;
 use crate::error::CommandError;
 use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{App, NotifyRequest, ReadyRun, ResumeOutcome, RunRequest};
+use ralph_app::{App, ErrorKind, NotifyRequest, ReadyRun, ResumeOutcome, RunRequest};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::outcome::RunResult;
 use std::path::Path;
@@ -18,6 +19,22 @@ pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandEr
     let plan = app.prepare(request, &presenter)?;
     let begun = app.start(plan, signals::install(), &presenter)?;
     Ok(finish(begun, out))
+}
+
+/// The same. Where nothing checks the result and somebody is there to answer, that is asked, once.
+pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
+    match start(request, app, out) {
+        Err(error) if error.kind == ErrorKind::NothingChecks && may_ask(out) => {
+            out.say("No test command was found here, and nothing is done before something shows it.");
+            let Some(command) = answer("Which command shows that it is done? ", out) else {
+                return Err(error);
+            };
+            let mut request = request.clone();
+            request.overrides.verify = vec![command];
+            start(&request, app, out)
+        }
+        other => other,
+    }
 }
 
 /// The same; whoever reads the last line of stdout gets the documented object, whatever happened.
@@ -83,6 +100,8 @@ fn drive(run: ReadyRun, out: &Out) -> u8 {
     summary(&finished.result, &finished.spec, finished.state.as_ref(), out);
     if out.json {
         out.value(&finished.result);
+    } else if !out.quiet {
+        finished.mark_seen();
     }
     let code = finished.result.reason.exit_code();
     finished.tidy_up();

@@ -18,7 +18,6 @@ mod log;
 mod output;
 mod parse;
 mod present;
-mod project;
 mod question;
 mod report;
 mod run_text;

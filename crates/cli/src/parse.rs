@@ -5,12 +5,13 @@ use ralph_domain::config::Isolation;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
 use ralph_domain::money::Usd;
+use std::time::Duration;
 
 /// Limits of a whole run. A run that a budget ended goes on with a larger one.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct BudgetArgs {
     /// Most iterations of the whole run (30 where nothing else is said).
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub max_iterations: Option<u32>,
     /// Most working time in seconds (7200); waits for limits do not count.
     #[arg(long, value_name = "N")]
@@ -47,6 +48,22 @@ fn usd(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads a length of time such as `30m`, `12h`, `14d` or `2w`.
+pub fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || "a number and a unit: 30m, 12h, 14d, 2w".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds = match unit {
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        'w' => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text.strip_suffix(unit).and_then(|n| n.parse().ok()).ok_or_else(wrong)?;
+    // A hundred years are enough for everybody, and fit into every calendar.
+    number.checked_mul(seconds).filter(|s| *s <= 36_500 * 86_400).map(Duration::from_secs).ok_or_else(wrong)
+}
+
 /// Reads the value of `--isolation`.
 pub fn isolation(text: &str) -> Result<Isolation, String> {
     match text {
@@ -65,5 +82,20 @@ pub fn publish(text: &str) -> Result<Publish, String> {
         "push" => Ok(Publish::Push),
         "pr" => Ok(Publish::Pr),
         _ => Err("one of none, push, pr".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_a_unit() {
+        let seconds = |text: &str| age(text).map(|age| age.as_secs());
+        assert_eq!(seconds("30m"), Ok(1800));
+        assert_eq!(seconds("14d"), Ok(14 * 86_400));
+        for wrong in ["", "d", "14", "-1d", "1.5d", "14x", "99999999999999999999d", "999999999w", "1é"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
     }
 }

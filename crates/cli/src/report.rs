@@ -1,8 +1,12 @@
 //! What a run in the foreground tells a person before its first and after its last step.
 
+mod assumed;
+mod result_place;
+
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
 use crate::present::Terminal;
+use crate::words::home_path;
 use ralph_app::{App, Notice, Reporter};
 use ralph_core::Observer;
 use ralph_domain::config::Isolation;
@@ -41,6 +45,10 @@ impl Reporter for Presenter<'_> {
                     "going on with run {run}, which was not finished (`--new` starts another one)"
                 ));
             }
+            Notice::OtherUnfinished { run } => out.say(format!(
+                "{} run {run} of the same task is not finished: `ralph resume {run}` goes on with it; this is a new one",
+                out.err(Tone::Attention, "note:")
+            )),
             Notice::StaysHere { reason } => out.say(format!("the result stays on its branch here: {reason}")),
             Notice::CodeHostSilent { reason } => {
                 out.say(format!("the code host does not answer now: {reason}"));
@@ -53,6 +61,19 @@ impl Reporter for Presenter<'_> {
                 folder.display(),
                 count(*iterations as usize, "iteration")
             )),
+            Notice::Assumed { assumptions, settings, place } => {
+                assumed::lines(assumptions, settings, place).iter().for_each(|(name, words)| {
+                    out.say(format!("  {} {words}", out.err(Tone::Muted, &format!("{name:<9}"))))
+                });
+            }
+            Notice::Switching { folder, from, to } => out.say(format!(
+                "switching {} from {} to the new branch {to}",
+                home_path(folder),
+                from.unwrap_or("a detached HEAD"),
+            )),
+            Notice::BranchTaken { wanted, named } => {
+                out.say(format!("the branch {wanted} exists there already: this run is pushed as {named}"));
+            }
             Notice::Starting { spec, unpriced } => announce(spec, unpriced, out),
             Notice::LeftOut(left) => print_left_out(left, out),
         }
@@ -140,9 +161,8 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
             count(result.iterations as usize, "iteration")
         ),
     );
-    if let Some(branch) = &result.branch {
-        row("branch", &format!("{branch} ({} changed)", count(result.files_changed.len(), "file")));
-    }
+    let (name, words) = result_place::row(result, spec);
+    row(name, &words);
     if let Some(url) = &result.pr_url {
         row("pull req", url);
     }
@@ -179,13 +199,7 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
     }
     if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
         out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
-    } else if let Some(url) = result.pr_url.as_deref().filter(|_| result.success) {
-        out.say(format!("{} review {url}", out.err(Tone::Plain, "next:")));
-    } else if result.success && spec.branch.is_none() && !result.files_changed.is_empty() {
-        out.say(format!(
-            "{} look at the changes with `git diff`, then commit them; `ralph restore {}` undoes them",
-            out.err(Tone::Plain, "next:"),
-            spec.run_id
-        ));
+    } else if let Some(next) = result_place::next(result, spec) {
+        out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
     }
 }

@@ -205,7 +205,9 @@ pub fn places(facts: &RunReading, out: &Out) {
     let (state, dir) = (&facts.state, facts.entry.run_dir());
     heading(out, "Where");
     if let Some(branch) = facts.branch() {
-        row(out, "branch", &branch);
+        // What the engine keeps for itself is no branch that anybody could check out.
+        let name = if branch.starts_with("refs/") { "commits" } else { "branch" };
+        row(out, name, &branch);
     }
     if let Some(pr) = &state.handover.pr {
         let how = if pr.draft { " (draft)" } else { "" };

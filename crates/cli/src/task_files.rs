@@ -1,8 +1,8 @@
 //! The files of a new task, from templates, with the project's own commands filled in.
 
 use crate::error::CommandError;
-use crate::project::{ProjectCommand, ProjectCommands};
 use jiff::Timestamp;
+use ralph_app::project::{ProjectCommand, ProjectCommands};
 use ralph_domain::config::{CommandLine, join_argv};
 use ralph_domain::dialect::Dialect;
 use ralph_domain::dialect::names;
@@ -19,6 +19,9 @@ const PLAN_PROMPT: &str = include_str!("templates/plan/prompt.md");
 
 /// Stands where a test command belongs and none was found. It fails, so that nothing passes by accident.
 pub const NO_TESTS: &str = "echo 'put the command that runs your tests here' >&2; exit 1";
+
+/// The title of a task that nobody has named.
+pub const UNNAMED: &str = "New task";
 
 /// What a new task is filled with.
 #[derive(Debug, Clone)]
@@ -49,8 +52,13 @@ pub fn files(dialect: Dialect, task: &NewTask<'_>) -> Result<Vec<(&'static str, 
 }
 
 impl NewTask<'_> {
+    /// Made from the name that somebody gave, where that can stand in paths.
     fn id(&self) -> String {
-        names::derived_id(self.title)
+        let slug = names::slug(self.title);
+        match self.title != UNNAMED && names::is_usable_id(&slug) {
+            true => slug,
+            false => names::derived_id(self.title),
+        }
     }
 
     fn slug(&self) -> String {
@@ -237,7 +245,7 @@ mod tests {
     fn every_template_can_be_read_whatever_the_title_and_the_commands() {
         let command = |words: &[&str]| ProjectCommand {
             argv: words.iter().map(|w| (*w).to_owned()).collect(),
-            source: "x",
+            source: "x".into(),
         };
         let full = ProjectCommands {
             tests: vec![command(&["cargo", "test"])],

@@ -194,6 +194,20 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
             ]);
             let told = told.exits(0).json();
             assert_eq!(told["commands"]["test"], if is_known { json!("cargo test") } else { Value::Null });
+            let untouched = lint(&repo, file, 2);
+            assert!(untouched.iter().any(|f| f.ends_with(" error untouched-template")), "{untouched:?}");
+            let mut text = repo.read(file);
+            for asked in [
+                "Say in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.",
+                "Say in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.",
+                "Say what is wrong or missing, where in the repository it belongs, and what must stay as it is.",
+                "Say in one sentence what the plan adds and for whom.",
+                "Say in two or three sentences what changes. A story that needs more is two stories.",
+                "put the command that runs your tests here",
+            ] {
+                text = text.replace(asked, "The router loses messages.");
+            }
+            repo.write(file, &text);
             // Without a verifier a `PROMPT.md` cannot be run; that is what the linter is there to say.
             let code = if flag == "--prompt" && !is_known { 2 } else { 0 };
             let found = lint(&repo, file, code);

@@ -9,6 +9,7 @@
 //! to the driver by whoever wires them.
 
 pub mod budget_warning;
+pub mod change_text;
 pub mod claim;
 pub mod decide;
 pub mod handover;
@@ -29,5 +30,7 @@ pub mod stuck;
 pub mod vars;
 pub mod view;
 
-pub use ralph_protocol::{control, describe, event, id, lease, money, outcome, sanitize, status, text};
+pub use ralph_protocol::{
+    control, describe, event, id, lease, money, outcome, receipt, sanitize, status, text,
+};
 pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

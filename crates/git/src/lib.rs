@@ -53,6 +53,7 @@ mod state_dir;
 mod state_ref;
 mod store;
 mod survey;
+pub mod take_over;
 mod user_index;
 mod watch;
 mod work_tree;

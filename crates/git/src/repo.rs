@@ -42,11 +42,13 @@ impl RepoError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotARepo(_) => {
-                Some("make it one: git init && git add -A && git commit -m start".to_owned())
+                Some("make it one: git init && git add -A && git commit --allow-empty -m start".to_owned())
             }
             Self::Bare(path) => Some(format!("clone it first: git clone {} <folder>", path.display())),
             Self::InsideGitDir(_) => Some("go to the folder that holds your files".to_owned()),
-            Self::NoCommits(_) => Some("make one: git add -A && git commit -m start".to_owned()),
+            Self::NoCommits(_) => {
+                Some("make one: git add -A && git commit --allow-empty -m start".to_owned())
+            }
             Self::Git(error) => error.hint.clone(),
         }
     }

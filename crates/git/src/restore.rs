@@ -87,6 +87,24 @@ struct Restore<'a> {
     plan: RestorePlan,
 }
 
+/// Files that the run has never touched and that are now as the user's last commit has them.
+struct CommittedByOthers {
+    touched: HashSet<Vec<u8>>,
+    head: Vec<TreeEntry>,
+}
+
+impl CommittedByOthers {
+    fn has(&self, path: &[u8], now: Option<&TreeEntry>) -> bool {
+        let committed = crate::entry::find(&self.head, path);
+        let same = match (committed, now) {
+            (Some(committed), Some(now)) => committed.same_file(now),
+            (None, None) => true,
+            _ => false,
+        };
+        same && !self.touched.contains(path)
+    }
+}
+
 impl<'a> Restore<'a> {
     fn prepare(repo: &'a Repo, run: &'a RunId, folder: Option<&Path>) -> Result<Self> {
         let name = format!("refs/ralph/{run}/start");
@@ -117,11 +135,15 @@ impl<'a> Restore<'a> {
             record.map(|r| r.baseline.left_out.into_iter().collect()).unwrap_or_default();
         let now = self.now.clone();
         let changes = differences(start, &now.entries);
+        let others = self.committed_by_others(start)?;
         let new: Vec<&[u8]> = changes.iter().filter(|c| c.old.is_none()).map(|c| c.path).collect();
         let ignored = self.ignored_at_start(start, &new)?;
         for change in &changes {
             // The run's own folder is never restored away.
             if change.path == b".ralph" || change.path.starts_with(b".ralph/") {
+                continue;
+            }
+            if others.as_ref().is_some_and(|others| others.has(change.path, change.new)) {
                 continue;
             }
             let path = PathBuf::from(OsStr::from_bytes(change.path));
@@ -140,6 +162,16 @@ impl<'a> Restore<'a> {
             self.plan.changes.push(RestoreChange { path, action });
         }
         Ok(())
+    }
+
+    /// What somebody else has committed since the start: no doing of the run's.
+    fn committed_by_others(&self, start: &[TreeEntry]) -> Result<Option<CommittedByOthers>> {
+        let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
+        let Some(work) = refs.read(&format!("refs/ralph/{}/work", self.run))? else { return Ok(None) };
+        let (work, _) = read_tree(&self.git, &work)?;
+        let touched = differences(start, &work).iter().map(|change| change.path.to_vec()).collect();
+        let (head, _) = read_tree(&self.git, &self.repo.head)?;
+        Ok(Some(CommittedByOthers { touched, head }))
     }
 
     /// Which of these paths the ignore rules of the start ignore. An agent that edits `.gitignore` could otherwise make a

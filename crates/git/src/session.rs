@@ -228,7 +228,7 @@ impl GitWorkspace {
         let commit = self.refs.read(&head)?.ok_or_else(|| {
             Error::refused(
                 format!("the branch `{branch}` has no commit yet"),
-                "make one: git add -A && git commit -m start",
+                "make one: git add -A && git commit --allow-empty -m start",
             )
         })?;
         Ok((commit, Some(branch.to_owned())))

@@ -29,7 +29,7 @@ fn folders_that_cannot_be_worked_in_are_refused_with_a_hint() {
     git(dir.path(), &["init", "-q", "unborn"]);
     let error = Repo::discover(&support::vars(), &dir.path().join("unborn")).unwrap_err();
     assert!(matches!(error, RepoError::NoCommits(_)), "{error}");
-    assert_eq!(error.hint().unwrap(), "make one: git add -A && git commit -m start");
+    assert_eq!(error.hint().unwrap(), "make one: git add -A && git commit --allow-empty -m start");
     let fixture = Fixture::new();
     let inside = Repo::discover(&support::vars(), &fixture.top.join(".git")).unwrap_err();
     assert!(matches!(inside, RepoError::InsideGitDir(_)), "{inside}");

@@ -254,7 +254,9 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
         fallback_profile: settings.models.fallback.clone(),
     };
     model_access::resolve(env, settings, &models::load(env, &spec.origin)?, &choice);
-    model_access::check(env, settings)
+    let mut problems = Vec::new();
+    model_access::check(env, settings, &mut problems);
+    AppError::together(problems)
 }
 
 /// The agents of a fetched run, in the user's own words where the user has any: no address, variable or program of the remote's

@@ -1,11 +1,12 @@
 //! The settings of a run: files, then the task, then flags; and everything that can be wrong with them, before a cent is
 //! spent.
 
+use crate::assumptions::Assumptions;
 use crate::environment::Environment;
-use crate::error::AppError;
+use crate::error::{AppError, ErrorKind};
 use crate::model_access;
 use crate::models::LoadedModels;
-use crate::request::RunRequest;
+use crate::request::{RunRequest, TaskInput};
 use crate::settings::{self, LoadedSettings};
 use ralph_agents::presets;
 use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
@@ -41,15 +42,19 @@ pub fn resolve(
     task: ConfigFile,
     (models, choice): (&LoadedModels, &ModelChoice),
     (isolation, top): (Isolation, &Path),
-) -> Result<Settings, AppError> {
+) -> Result<(Settings, Assumptions), AppError> {
     let wanted = &request.overrides;
     let mut file = loaded.file;
-    if file.agents.as_ref().is_none_or(Vec::is_empty) {
-        let mut found = settings::detected_agents(env, top);
-        if found.is_empty() {
-            found.extend(model_access::default_agent(env, models));
-        }
-        file.agents = Some(found);
+    let by_sentence = matches!(request.task, TaskInput::Text(_));
+    let mut assumptions = Assumptions { by_sentence, ..Assumptions::default() };
+    assumptions.add_agents(env, top, models, &mut file, &wanted.agents);
+    let unchecked = |file: &ConfigFile| file.verifiers.as_ref().is_none_or(Vec::is_empty);
+    if wanted.verify.is_empty()
+        && unchecked(&file)
+        && unchecked(&task)
+        && file.required_verifiers.as_ref().is_none_or(|names| *names == ["tests"])
+    {
+        assumptions.add_check(env, top, &mut file);
     }
     let flags = ConfigFile {
         max_iterations: wanted.max_iterations,
@@ -87,7 +92,7 @@ pub fn resolve(
     }
     model_access::resolve(env, &mut settings, models, choice);
     check_settings(env, &settings, &models.prices, top)?;
-    Ok(settings)
+    Ok((settings, assumptions))
 }
 
 /// A list of the user's own file with what the flags add.
@@ -106,36 +111,47 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
         .collect()
 }
 
+/// Everything that is wrong or missing, at once.
 fn check_settings(
     env: &Environment,
     frozen: &Settings,
     prices: &PriceTable,
     top: &Path,
 ) -> Result<(), AppError> {
+    let mut problems = Vec::new();
     if frozen.agents.is_empty() {
-        return Err(AppError::environment(
+        problems.push(AppError::environment(
             "no agent: none is configured, no agent CLI is installed, and the default model has no key",
         )
         .hint("three ways out: install a CLI (`npm install -g @anthropic-ai/claude-code`); set the key of a model (`ralph models` names it), which then works by JSON actions; or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`). `ralph demo` needs none of them"));
     }
     for name in &frozen.required_verifiers {
         if !frozen.verifiers.iter().any(|v| v.name == *name) {
-            return Err(AppError::usage(format!(
-                "`required_verifiers` names `{name}`, but there is no such verifier"
-            ))
-            .hint("define it under `verifiers`, or take it out of `required_verifiers`"));
+            problems.push(
+                AppError::usage(format!(
+                    "`required_verifiers` names `{name}`, but there is no such verifier"
+                ))
+                .hint("define it under `verifiers`, or take it out of `required_verifiers`"),
+            );
         }
     }
     if frozen.required_verifiers.is_empty() {
-        return Err(AppError::usage("nothing checks the result: there is no required verifier")
+        let error = AppError::usage("nothing checks the result: there is no required verifier");
+        problems.push(AppError { kind: ErrorKind::NothingChecks, ..error }
             .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
     }
-    crate::isolation::check(frozen)?;
-    if frozen.sandbox.provider().is_elsewhere() {
-        // What is installed there is looked at once it is there.
-        model_access::check(env, frozen)?;
-        return strict(frozen, prices);
+    problems.extend(crate::isolation::check(frozen).err());
+    // What is installed in a sandbox elsewhere is looked at once it is there.
+    if !frozen.sandbox.provider().is_elsewhere() {
+        missing_programs(env, frozen, top, &mut problems);
     }
+    model_access::check(env, frozen, &mut problems);
+    problems.extend(strict(frozen, prices).err());
+    AppError::together(problems)
+}
+
+/// Programs of agents and verifiers that this machine does not have.
+fn missing_programs(env: &Environment, frozen: &Settings, top: &Path, problems: &mut Vec<AppError>) {
     let (path, programs) = (env.path(), settings::programs(env, top));
     for agent in frozen.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
         let program = &agent.command_argv[0];
@@ -144,11 +160,9 @@ fn check_settings(
             if known { programs.known(&agent.command_argv).is_some() } else { exists(program, &path, top) };
         if !found {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
-            return Err(AppError::environment(format!(
-                "the command `{program}` of agent `{}` does not exist or cannot be run",
-                agent.name
-            ))
-            .hint(install.map_or_else(
+            let message =
+                format!("the command `{program}` of agent `{}` does not exist or cannot be run", agent.name);
+            problems.push(AppError::environment(message).hint(install.map_or_else(
                 || "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(),
                 str::to_owned,
             )));
@@ -157,15 +171,15 @@ fn check_settings(
     for verifier in &frozen.verifiers {
         let Some(program) = verifier.command_argv.first() else { continue };
         if !exists(program, &path, top) {
-            return Err(AppError::usage(format!(
-                "the command `{program}` of verifier `{}` does not exist or cannot be run",
-                verifier.name
-            ))
-            .hint("install it, or correct `command_argv` in `.ralph/config.json`"));
+            problems.push(
+                AppError::usage(format!(
+                    "the command `{program}` of verifier `{}` does not exist or cannot be run",
+                    verifier.name
+                ))
+                .hint("install it, or correct `command_argv` in `.ralph/config.json`; `--verify CMD` checks by another command"),
+            );
         }
     }
-    model_access::check(env, frozen)?;
-    strict(frozen, prices)
 }
 
 fn strict(settings: &Settings, prices: &PriceTable) -> Result<(), AppError> {

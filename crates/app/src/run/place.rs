@@ -4,11 +4,13 @@ use super::placement::PlacementRequest;
 use super::task::ChosenTask;
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest};
 use crate::{handover, wiring};
 use ralph_domain::config::CloneConfig;
 use ralph_domain::outcome::ErrorCode;
 use ralph_domain::spec::RunSpec;
+use ralph_domain::text::count;
 use ralph_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
 use ralph_journal::layout::StateHome;
 use std::path::{Path, PathBuf};
@@ -75,11 +77,12 @@ pub(super) fn make(
     origin: &Repo,
     spec: &RunSpec,
     request: &PlacementRequest,
+    report: &dyn Reporter,
 ) -> Result<RunWorkspace, AppError> {
     if request.place != PlaceRequest::InPlace {
         return beside(env, home, origin, spec, request);
     }
-    let branch = in_place(origin, spec, request)?;
+    let branch = in_place(origin, spec, request, report)?;
     if !spec.hands_back() {
         return Ok(RunWorkspace::new(origin.top.clone(), branch));
     }
@@ -162,11 +165,20 @@ fn check_branch_name(request: &PlacementRequest, origin: &Repo) -> Result<(), Ap
 }
 
 /// The branch of a run in the user's own folder, switched to where it is a new one.
-fn in_place(origin: &Repo, spec: &RunSpec, request: &PlacementRequest) -> Result<Option<String>, AppError> {
+fn in_place(
+    origin: &Repo,
+    spec: &RunSpec,
+    request: &PlacementRequest,
+    report: &dyn Reporter,
+) -> Result<Option<String>, AppError> {
     check_branch_name(request, origin)?;
     let run_id = &spec.run_id;
+    let switching = |to: &str| {
+        report.notice(&Notice::Switching { folder: &origin.top, from: origin.branch.as_deref(), to });
+    };
     if let Some(branch) = &request.branch {
         if origin.branch.as_deref() != Some(branch) {
+            switching(branch);
             place::create_branch_in_place(origin, run_id, branch)?;
         }
         return Ok(Some(branch.clone()));
@@ -179,7 +191,9 @@ fn in_place(origin: &Repo, spec: &RunSpec, request: &PlacementRequest) -> Result
             .hint(format!("`git switch {base}` first, or work beside your tree with `--worktree`")));
     }
     if let Some(branch) = &request.task_branch {
+        refuse_unfinished(origin, branch)?;
         let branch = place::create_branch(origin, run_id, branch, &origin.head)?;
+        switching(&branch);
         place::switch_in_place(origin, run_id, &branch)?;
         return Ok(Some(branch));
     }
@@ -189,6 +203,35 @@ fn in_place(origin: &Repo, spec: &RunSpec, request: &PlacementRequest) -> Result
         (true, None) => Err(AppError::usage("`checkpoint_commits` needs a branch, but HEAD is detached")
             .hint("`--branch NAME` makes one, or `git switch BRANCH` first")),
     }
+}
+
+/// Puts the user's checkout back onto the branch that it was on, where a run that was refused had switched it.
+pub(super) fn switch_back(before: &Repo, spec: &RunSpec) {
+    let (Ok(now), Some(own)) = (Repo::discover(&before.vars, &before.top), &before.branch) else { return };
+    // Only what this run has made and nobody has moved since: then no file differs between the two.
+    let Some(made) = now.branch.clone().filter(|made| made != own && now.head == before.head) else { return };
+    if place::switch_in_place(&now, &spec.run_id, own).is_ok() {
+        place::remove_branch(&now, &spec.run_id, &made);
+    }
+}
+
+/// A task's branch would take the user's unfinished changes along: only who names a branch by hand means that.
+fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
+    let args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
+    let changed = origin.git().call(args).run().map_err(ralph_git::Error::from)?.text();
+    let names: Vec<&str> = changed.lines().filter_map(|line| line.get(3..)).collect();
+    let Some(first) = names.first() else { return Ok(()) };
+    let what = match names.len() {
+        1 => format!("`{first}`"),
+        more => format!("`{first}` and {} more", count(more - 1, "file")),
+    };
+    Err(AppError::usage(format!(
+        "the task works on the branch `{branch}`, but this folder has unfinished changes: {what}"
+    ))
+    .cause("switching your checkout would take them along")
+    .hint(format!(
+        "commit them first; or `--worktree` works beside your tree; or `--branch {branch}` switches all the same"
+    )))
 }
 
 /// Refuses a branch that cannot be made in the user's own folder, before anything is.

@@ -94,13 +94,13 @@ pub(crate) fn make(
     let mut watcher = report.observer();
     watcher.boundary("place.before");
     let origin = Repo::discover(env.vars(), &spec.origin)?;
-    let placed = place::make(env, home, &origin, &spec, request)?;
+    let placed = place::make(env, home, &origin, &spec, request, report)?;
     watcher.boundary("place.made");
     (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
     let repo =
         if spec.place == WorkspaceKind::InPlace { origin } else { Repo::discover(env.vars(), spec.home())? };
     repo.exclude_ralph_dir()?;
-    handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref())?;
+    handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref(), report)?;
     fresh_state_files(env, home, &spec)?;
     writer.placed(Placed {
         workspace: spec.workspace.clone(),

@@ -11,7 +11,7 @@ use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::adopt::adopt;
 use ralph_domain::dialect::{self, Dialect, ModelChoice, TaskFile};
 use ralph_domain::id::Digest;
-use ralph_domain::lint::Diagnostic;
+use ralph_domain::lint::{self, Diagnostic};
 use ralph_domain::spec::Task;
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
@@ -96,6 +96,10 @@ fn read_chosen(
             AppError::usage(message)
                 .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
         })?;
+        if let Some((line, words)) = lint::template_words(&text) {
+            return Err(AppError::usage(format!("{shown}:{line}: the template still asks: {words}"))
+                .hint(lint::template_fix(dialect)));
+        }
         task.ticket = ticket.map(str::to_owned);
         return Ok(plain(task));
     }
@@ -141,7 +145,7 @@ fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
     let path = folder.join(name);
     let bytes = repo_file::read(&path).map_err(|e| {
         AppError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
-            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`")
+            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`; or say it: `ralph run -p \"Fix the failing tests\"`")
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;

@@ -6,9 +6,9 @@ mod summary;
 use self::summary::Summary;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::project::project_commands;
 use crate::task_files::{NewTask, pretty};
 use jiff::Timestamp;
+use ralph_app::project::project_commands;
 use ralph_app::{App, Environment, find, locks};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
@@ -100,7 +100,7 @@ fn plan(top: &Path) -> Result<(TasksJson, String), CommandError> {
     Ok((tasks, text))
 }
 
-fn new_task(commands: &crate::project::ProjectCommands, now: Timestamp) -> NewTask<'_> {
+fn new_task(commands: &ralph_app::project::ProjectCommands, now: Timestamp) -> NewTask<'_> {
     NewTask { title: "New plan", base_branch: None, commands, now }
 }
 

@@ -21,8 +21,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A control that needs nothing but the run.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  ralph pause k3f9        the run whose id ends in k3f9; without a name, the latest of this folder")]
 pub struct RunOnly {
     /// The run; the latest of this folder if left out.
     pub run: Option<String>,
@@ -183,6 +181,12 @@ pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
     known(app, &entry, agent.as_ref())?;
+    let state = app.handle(&entry).state()?;
+    if let [only] = state.spec.settings.agents.as_slice() {
+        let id = &entry.run_id;
+        return Err(CommandError::usage(format!("`{}` is the only agent of run {id}: nobody else could take its turn", only.name))
+            .hint(format!("`ralph rotate {id}` gives it a fresh session, `ralph pause {id}` lets it wait, `ralph cancel {id}` ends the run")));
+    }
     send(app, &entry, Control::Skip { agent }, out)
 }
 

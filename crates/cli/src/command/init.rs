@@ -4,10 +4,10 @@ mod new_task;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::project::{self, ProjectCommand, test_commands};
 use crate::table::{columns, wrap};
 use crate::words::row;
 use ralph_agents::presets;
+use ralph_app::project::{self, ProjectCommand, test_commands};
 use ralph_app::{App, Environment, RunRequest, settings, state_files, task_source};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
@@ -253,7 +253,7 @@ fn agent_names(file: &ConfigFile) -> Vec<&str> {
 fn next_steps(profile: Profile, draft: &ProfileDraft, top: &Path, has_commit: bool) -> Vec<String> {
     let mut steps = Vec::new();
     if !has_commit {
-        steps.push("make a first commit: `git add -A && git commit -m start`".to_owned());
+        steps.push("make a first commit: `git add -A && git commit --allow-empty -m start`".to_owned());
     }
     match (profile, agent_names(&draft.file).is_empty()) {
         (_, true) => steps.push(

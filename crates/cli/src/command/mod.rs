@@ -1,14 +1,18 @@
 //! The commands, one file each. A command gets its arguments, the folder it works in and where to print.
 
+pub mod apply;
 pub mod archive;
 pub mod attach;
 pub mod bug_report;
+pub mod clean;
 pub mod completions;
 pub mod control;
 pub mod convert;
+pub mod cost;
 pub mod demo;
 pub mod deploy;
 pub mod diagnose;
+pub mod diff;
 pub mod doctor;
 pub mod home;
 pub mod init;
@@ -18,6 +22,7 @@ pub mod logs;
 pub mod man;
 pub mod models;
 pub mod notify;
+pub mod open;
 pub mod probe;
 pub mod restore;
 pub mod resume;

@@ -23,11 +23,12 @@ const SHOWN: usize = 50;
 /// stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  ralph restore               the latest run of this folder
   ralph restore k3f9          show what would change, then ask (on a terminal)
   ralph restore k3f9 --yes    do it")]
 pub struct RestoreArgs {
-    /// The run.
-    pub run: String,
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
     /// Do it without asking.
     #[arg(short, long)]
     pub yes: bool,
@@ -36,7 +37,7 @@ pub struct RestoreArgs {
 /// Runs the command.
 pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let RestoreArgs { run, yes } = args;
-    let entry = app.open(folder, Some(&run))?.entry;
+    let entry = app.open(folder, run.as_deref())?.entry;
     let id = &entry.run_id;
     // Any run that is driven in this folder counts: its agent writes the same files.
     let home = app.environment().state_home()?;

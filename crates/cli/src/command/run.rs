@@ -1,6 +1,7 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
 mod many;
+mod what;
 
 use crate::consent;
 use crate::drive;
@@ -12,9 +13,11 @@ use ralph_domain::config::{Isolation, ProviderName};
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
 
-/// The task is `PROMPT.md`, agents and verifiers come from `.ralph/config.json` (`ralph init` writes one).
+/// The task is a sentence, or a file: `PROMPT.md` and the like. Agents and verifiers come from `.ralph/config.json`
+/// (`ralph init` writes one); where it names none, installed agents and the repo's own test command are taken, and said.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
+  ralph run \"Fix the failing tests\"  a sentence is a task; `--verify 'make test'` says what shows that it is done
   ralph run                         the loop on PROMPT.md: the agent is sandboxed, you see each iteration's result here
   ralph run --branch fix-router     commit each iteration on a branch
   ralph run --verify 'cargo test' --agents claude,codex
@@ -24,18 +27,25 @@ use std::path::{Path, PathBuf};
   ralph run --detach                in a process of its own, which outlives this terminal
   ralph run --resume                go on with the latest run of this folder")]
 pub struct RunArgs {
-    /// The task file: `ralph_task.md`, `ralph.json`, `ralph/tasks.json` or `PROMPT.md`; found by itself where there is
-    /// only one. Several run side by side, each in a clone of its own.
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    /// What is to be done: one sentence in quotes, `-` for standard input, or a task file (`ralph_task.md`, `ralph.json`,
+    /// `ralph/tasks.json`, `PROMPT.md`; found by itself where there is only one). Several files run side by side, each in a
+    /// clone of its own.
+    #[arg(value_name = "TASK", value_hint = clap::ValueHint::FilePath)]
+    pub tasks: Vec<String>,
+    /// What is to be done, as text, whatever it looks like; `-` is standard input.
+    #[arg(short = 'p', long, value_name = "TEXT", conflicts_with = "tasks")]
+    pub text: Option<String>,
+    /// The folder of a plan, where it is not `ralph/`.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["tasks", "text", "prompt", "issue"])]
+    pub ralph_dir: Option<PathBuf>,
     /// The ticket that `{{ticket_id}}` in a task stands for.
     #[arg(long, value_name = "ID")]
     pub ticket: Option<String>,
     /// How many of several tasks run at a time (default 2).
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// The same, by flag.
-    #[arg(long, value_name = "FILE", conflicts_with = "files")]
+    /// The task file, by flag.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "text"])]
     pub prompt: Option<PathBuf>,
     /// Go on with a run: the named one, or the latest of this folder.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
@@ -49,10 +59,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub strict_budget: bool,
     /// Only these agents, in this order.
-    #[arg(long, visible_alias = "modals", value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, visible_alias = "modals", alias = "modal", value_name = "A,B", value_delimiter = ',')]
     pub agents: Vec<String>,
     /// The model for every agent that takes one.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL")]
     pub model: Option<String>,
     /// A check that must pass, as a shell command; may be given several times.
     #[arg(long, value_name = "COMMAND")]
@@ -73,7 +83,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "none|push|pr", value_parser = publish)]
     pub publish: Option<Publish>,
     /// Work on an issue of the code host: its text is the task, the pull request is linked to it.
-    #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["files", "prompt"])]
+    #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["tasks", "text", "prompt"])]
     pub issue: Option<String>,
     /// Clone only the last N commits.
     #[arg(long, value_name = "N", requires = "clone", value_parser = clap::value_parser!(u32).range(1..))]
@@ -134,19 +144,19 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
     let work = || match &args.request {
         Some(file) => drive::start(&read_request(file, folder)?, app, out),
         None if args.detach => detach(&args, app, folder, out),
-        None if args.files.len() > 1 => many::run(&args, app, folder, out),
-        None => drive::start(&args.request(folder), app, out),
+        None if args.tasks.len() > 1 => many::run(&args, app, folder, out),
+        None => drive::start_asking(&args.request(folder, what::task(&args, folder)?), app, out),
     };
     Ok(work().unwrap_or_else(|error| drive::refuse(&error, out)))
 }
 
 /// Starts a run that goes on by itself.
 fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    if args.files.len() > 1 {
+    if args.tasks.len() > 1 {
         return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
             .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
     }
-    let request = args.request(folder);
+    let request = args.request(folder, what::task(args, folder)?);
     consent::settle(&request, app, out)?;
     let run = app.spawn(&request)?;
     if out.json {
@@ -170,14 +180,8 @@ fn read_request(file: &Path, folder: &Path) -> Result<RunRequest, CommandError> 
 }
 
 impl RunArgs {
-    /// What the flags ask for, for the only or first file.
-    fn request(&self, folder: &Path) -> RunRequest {
-        let file = self.files.first().or(self.prompt.as_ref());
-        let task = match (&self.issue, file) {
-            (Some(issue), _) => TaskInput::Issue(issue.clone()),
-            (None, Some(file)) => TaskInput::File(file.clone()),
-            (None, None) => TaskInput::Found,
-        };
+    /// What the flags ask for, for this task.
+    fn request(&self, folder: &Path, task: TaskInput) -> RunRequest {
         let place = match (&self.clone, self.worktree) {
             (Some(from), _) => {
                 PlaceRequest::Clone { from: from.clone(), depth: self.depth, sparse: self.sparse.clone() }

@@ -50,6 +50,9 @@ pub struct ShowArgs {
 pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ShowArgs { run, iteration, diff, prompt, output, receipt, proof, raw } = args;
     let facts = app.facts(folder, run.as_deref())?;
+    if !out.json {
+        facts.mark_seen();
+    }
     if proof {
         return self::proof::show(&facts, out);
     }

@@ -25,6 +25,7 @@ pub fn run(args: StatusArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
         out.value(&status::object(&facts));
     } else {
         run_text::print(&facts, out);
+        facts.mark_seen();
     }
     Ok(0)
 }

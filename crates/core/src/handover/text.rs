@@ -1,8 +1,10 @@
 //! What people read on the code host: title and text of the pull request, the comment on the issue.
 
+use ralph_domain::change_text::ChangeText;
 use ralph_domain::decide::ending;
 use ralph_domain::dialect::template::{Vars, fill};
 use ralph_domain::event::PrOccasion;
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::proof::{Proof, evidence_markdown, plain};
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, one_line};
@@ -26,15 +28,25 @@ fn vars(state: &RunState) -> Vars {
         .with("task_id", task.id.as_deref().unwrap_or(state.spec.run_id.as_str()))
         .with("ticket_id", ticket.unwrap_or_default())
         .with("task_summary", title)
-        .with("summary", title)
+        .with("summary", said(state).into_iter().next().unwrap_or_else(|| title.clone()))
         .with("diff_summary", format!("{} changed, +{} −{}", count(files, "file"), lines.0, lines.1))
         .with("iteration", state.iterations.count.to_string())
+        .with("n", state.iterations.count.to_string())
         .with("iteration_count", state.iterations.count.to_string())
         .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
-        .with("cost", state.spending.totals.cost.to_string())
+        .with("cost", cost(state))
         .with("agent", state.agents.last_agent.as_ref().map(ToString::to_string).unwrap_or_default())
         .with("run_id", state.spec.run_id.as_str())
         .with("branch", handover.branch.clone().unwrap_or_default())
+}
+
+/// What the run has cost, as far as that is known.
+fn cost(state: &RunState) -> String {
+    let totals = &state.spending.totals;
+    match totals.basis {
+        CostBasis::Unknown if totals.cost == Usd::ZERO => "unknown".to_owned(),
+        _ => totals.cost.to_string(),
+    }
 }
 
 /// The title: the template, or the task in one line.
@@ -44,11 +56,57 @@ pub fn title(state: &RunState) -> String {
     one_line(&title, TITLE_MAX)
 }
 
-/// The message of an iteration's commit, where a template gives it.
+/// The message of an iteration's commit: what the template says, else the agent's own words about its change.
 pub fn commit_message(state: &RunState, iteration: u32, agent: &str) -> Option<String> {
-    let template = state.spec.settings.handover.commit_template.as_deref()?;
-    let vars = vars(state).with("iteration", iteration.to_string()).with("agent", agent);
+    let said = state.iterations.current.as_ref().and_then(|current| current.session.as_ref());
+    let said = said.and_then(|session| ChangeText::of_words(&session.message));
+    let Some(template) = state.spec.settings.handover.commit_template.as_deref() else {
+        return said.map(|text| text.message());
+    };
+    let mut vars = vars(state)
+        .with("iteration", iteration.to_string())
+        .with("n", iteration.to_string())
+        .with("agent", agent);
+    if let Some(said) = said {
+        vars = vars.with("summary", said.subject);
+    }
     Some(fill(template, &vars)).filter(|text| !text.trim().is_empty())
+}
+
+/// What the agents said of their changes, the latest first: one line each, none twice.
+fn said(state: &RunState) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for iteration in state.iterations.history.iter().rev().filter(|it| it.files > 0) {
+        if let Some(text) = ChangeText::of_words(&iteration.message)
+            && !lines.contains(&text.subject)
+        {
+            lines.push(text.subject);
+        }
+    }
+    lines
+}
+
+/// The change in the agents' own words, and the files that it touches.
+fn change(state: &RunState) -> String {
+    const SAID_MAX: usize = 10;
+    const FILES_MAX: usize = 30;
+    let mut text = String::new();
+    let said = said(state);
+    for line in said.iter().take(SAID_MAX) {
+        text.push_str(&format!("- {}\n", plain(line, TITLE_MAX)));
+    }
+    let files: Vec<&String> = state.work.touched.iter().collect();
+    if !files.is_empty() {
+        let shown: Vec<String> =
+            files.iter().take(FILES_MAX).map(|name| format!("`{}`", name.replace('`', "'"))).collect();
+        let more = files.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        text.push_str(&format!("\n{}: {}{more}\n", count(files.len(), "file"), shown.join(", ")));
+    }
+    match text.trim() {
+        "" => String::new(),
+        text => format!("### The change\n\n{text}\n\n"),
+    }
 }
 
 /// The text: where it stands, what the task says of it, criteria, evidence, what it took.
@@ -57,7 +115,9 @@ pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
     let mut text = format!("{}\n\n", status(state, why));
     match state.spec.settings.handover.pr.body_template.as_deref() {
         Some(template) => text.push_str(&format!("{}\n\n", fill(template, &vars(state)).trim())),
-        None => text.push_str(&format!("{}\n\n", plain(&state.spec.task.title, TITLE_MAX))),
+        None => {
+            text.push_str(&format!("{}\n\n{}", plain(&state.spec.task.title, TITLE_MAX), change(state)));
+        }
     }
     let criteria = &state.spec.task.criteria;
     if !criteria.is_empty() {

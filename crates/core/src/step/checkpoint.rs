@@ -36,7 +36,11 @@ impl Driver {
                 format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id)
             });
         if let Some(wanted) = wanted {
-            message = format!("{message}\n\n{}", without_trailers(&wanted));
+            message = match self.ctx.state.spec.settings.handover.commit_template {
+                Some(_) => format!("{message}\n\n{}", without_trailers(&wanted)),
+                // The agent has written this message for exactly this commit.
+                None => without_trailers(&wanted),
+            };
         }
         let message = self.ctx.shown_elsewhere(&message);
         let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.people.alarm.is_none();

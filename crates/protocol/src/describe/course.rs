@@ -1,8 +1,9 @@
 //! Rests, waits, circling, help and people, in words.
 
 use super::Tone;
-use crate::money::{Usage, Usd};
+use crate::control::Control;
 use crate::event::{Criticised, Diagnosed, EventBody, Rung};
+use crate::money::{Usage, Usd};
 use crate::text::{duration, one_line};
 use std::time::Duration;
 
@@ -54,7 +55,13 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             (Tone::Attention, format!("critic ({by}{}): {}", price(usage), one_line(objections, 300)))
         }
         EventBody::ControlReceived { letter, .. } => {
-            (Tone::Plain, format!("{} from {}", letter.control.name(), sender(&letter.from)))
+            let said = match &letter.control {
+                Control::Note { text } | Control::Nudge { text } | Control::Guardrail { text } => {
+                    format!(": {}", one_line(text, 120))
+                }
+                _ => String::new(),
+            };
+            (Tone::Plain, format!("{} from {}{said}", letter.control.name(), sender(&letter.from)))
         }
         EventBody::ControlRefused { reason, .. } => {
             (Tone::Attention, format!("a control was refused: {reason}"))

@@ -11,6 +11,7 @@ pub const NAMES: &[&str] = &[
     "summary",
     "diff_summary",
     "iteration",
+    "n",
     "max_iterations",
     "iteration_count",
     "cost",

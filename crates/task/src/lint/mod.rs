@@ -7,12 +7,14 @@ mod facts;
 mod fix;
 mod prompt_sections;
 mod required;
+mod untouched;
 mod wording;
 
 pub use crate::dialect::diagnostic::{Diagnostic, SafeEdit, Severity};
 pub use facts::programs;
 pub use fix::apply_fixes;
 pub use prompt_sections::{PromptSections, prompt_sections};
+pub use untouched::{fix as template_fix, template_words};
 
 use crate::criterion::Span;
 use crate::dialect::{self, Dialect, TaskFile, TaskTexts};
@@ -56,6 +58,7 @@ pub fn lint(dialect: Dialect, files: &TaskTexts, facts: &LintFacts) -> LintRepor
         required::check(task, files, facts, &mut found);
         wording::check(task, files, &mut found);
         facts::check(task, facts, &mut found);
+        untouched::check(dialect, files, &mut found);
         if dialect == Dialect::PromptMd {
             prompt_sections::check(files, &mut found);
         }

@@ -144,7 +144,7 @@ fn placeholders(task: &TaskFile, file: &str, found: &mut Vec<Diagnostic>) {
     for (key, value) in values {
         let Some(value) = value else { continue };
         if let Some(left) = PLACEHOLDERS.iter().find(|left| value.contains(**left)) {
-            found.push(Diagnostic::warning(
+            found.push(Diagnostic::error(
                 "placeholder",
                 file,
                 at(key),

@@ -3,8 +3,8 @@
 use super::ConvertedFile;
 use super::draft::TaskDraft;
 use crate::error::CommandError;
-use crate::project::ProjectCommands;
 use crate::task_files::{NewTask, pretty};
+use ralph_app::project::ProjectCommands;
 use ralph_core::clock::SystemClock;
 use ralph_domain::criterion::Check;
 use ralph_domain::dialect::prd_tasks::{Story, TasksJson};

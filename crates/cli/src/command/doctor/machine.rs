@@ -3,7 +3,7 @@
 use super::{Area, DoctorCheck};
 use crate::error::CommandError;
 use crate::words::{home_path, size};
-use ralph_app::Environment;
+use ralph_app::{Environment, clean};
 use ralph_domain::config::Isolation;
 use ralph_git::Git;
 use ralph_sandbox::isolation::detect::LANDLOCK_GAPS;
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// The oldest git that knows every option that is used.
 const GIT_MIN: (u32, u32) = (2, 30);
+/// Room that runs may take before that is worth a word.
+const KEPT_MUCH: u64 = 5 << 30;
 /// Space below which a run is likely to end in the middle.
 const SPACE_LOW: u64 = 1 << 30;
 
@@ -20,6 +22,7 @@ const SPACE_LOW: u64 = 1 << 30;
 pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) -> Vec<DoctorCheck> {
     let mut checks = vec![git(env, folder), processes(scratch), state_home(env)];
     checks.extend(space(folder));
+    checks.extend(kept(env));
     checks.push(isolation(&detect(env.vars())));
     checks
 }
@@ -123,6 +126,22 @@ fn state_home(env: &Environment) -> DoctorCheck {
                 ))
         }
     }
+}
+
+/// What runs have left on this disk.
+fn kept(env: &Environment) -> Option<DoctorCheck> {
+    let home = env.state_home().ok()?;
+    let bytes = clean::size(home.path());
+    let message = format!("{} in {}", size(bytes), home_path(home.path()));
+    if bytes < KEPT_MUCH {
+        return Some(DoctorCheck::ok(Area::Machine, "kept by runs", message));
+    }
+    let check = DoctorCheck::warn(Area::Machine, "kept by runs", message);
+    Some(
+        check
+            .why("worktrees, clones, copies and logs of runs stay until they are cleaned up")
+            .fix("`ralph clean --all --dry-run` shows what could go"),
+    )
 }
 
 fn space(folder: &Path) -> Option<DoctorCheck> {

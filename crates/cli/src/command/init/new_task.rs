@@ -3,9 +3,9 @@
 use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::project::project_commands;
 use crate::task_files::{self, NewTask};
 use ralph_app::Environment;
+use ralph_app::project::project_commands;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::join_argv;
 use ralph_domain::describe::Tone;
@@ -30,7 +30,8 @@ pub fn write(
     out: &Out,
 ) -> Result<u8, CommandError> {
     let commands = project_commands(top);
-    let title = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or("New task");
+    let title =
+        args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or(task_files::UNNAMED);
     let title = ralph_domain::text::one_line(title, 80);
     let task = NewTask {
         title: &title,
@@ -125,7 +126,7 @@ fn next_steps(dialect: Dialect, no_tests: bool, has_commit: bool) -> Vec<String>
     steps.push(if has_commit {
         "commit it, then `ralph run` starts the loop".into()
     } else {
-        "make a first commit (`git add -A && git commit -m start`), then `ralph run`".into()
+        "make a first commit (`git add -A && git commit --allow-empty -m start`), then `ralph run`".into()
     });
     steps
 }

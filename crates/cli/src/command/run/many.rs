@@ -19,10 +19,8 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Runs every file of `args`, at most `jobs` at a time.
 pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let request = args.request(folder);
-    let requests =
-        args.files.iter().map(|file| RunRequest { task: TaskInput::File(file.clone()), ..request.clone() });
-    let requests: Vec<RunRequest> = requests.collect();
+    let files = super::what::files(args, folder)?.into_iter();
+    let requests: Vec<RunRequest> = files.map(|file| args.request(folder, TaskInput::File(file))).collect();
     for request in &requests {
         consent::settle(request, app, out)?;
     }
@@ -105,6 +103,9 @@ fn summary(runs: &[BatchRun], out: &Out) -> u8 {
         if let Some(branch) = run.result().and_then(|r| r["branch"].as_str()) {
             let folder = run.result().and_then(|r| r["workspace"].as_str()).unwrap_or_default();
             out.say(format!("            branch {branch} in {folder}"));
+        }
+        if let Some(id) = run.result().and_then(|r| r["run_id"].as_str()).filter(|_| code(run) == 0) {
+            out.say(format!("            `ralph apply {id}` brings it into your own folder"));
         }
     }
     if out.json {

@@ -1,7 +1,10 @@
 //! How a repo is tested, linted and type-checked, from the files that say so.
 
+mod python;
+
 use ralph_domain::config::CommandLine;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// A command of the project, and the file it was found by.
@@ -10,7 +13,7 @@ pub struct ProjectCommand {
     /// The command.
     pub argv: Vec<String>,
     /// The file or folder that names it.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
 }
 
 /// What a command is for.
@@ -36,13 +39,16 @@ pub struct ProjectCommands {
 }
 
 impl ProjectCommands {
-    fn add(&mut self, purpose: Purpose, source: &'static str, argv: &[&str]) {
+    fn add(&mut self, purpose: Purpose, source: impl Into<Cow<'static, str>>, argv: &[&str]) {
         let list = match purpose {
             Purpose::Test => &mut self.tests,
             Purpose::Lint => &mut self.lints,
             Purpose::Typecheck => &mut self.typechecks,
         };
-        list.push(ProjectCommand { argv: argv.iter().map(|a| (*a).to_owned()).collect(), source });
+        list.push(ProjectCommand {
+            argv: argv.iter().map(|a| (*a).to_owned()).collect(),
+            source: source.into(),
+        });
     }
 }
 
@@ -69,12 +75,13 @@ pub fn project_commands(top: &Path) -> ProjectCommands {
         found.add(Purpose::Typecheck, "Cargo.toml", &["cargo", "check", "--all-targets"]);
     }
     node(top, &mut found);
-    python(top, &mut found);
+    python::add(top, &mut found);
     if has("go.mod") {
         found.add(Purpose::Test, "go.mod", &["go", "test", "./..."]);
         found.add(Purpose::Lint, "go.mod", &["go", "vet", "./..."]);
         found.add(Purpose::Typecheck, "go.mod", &["go", "build", "./..."]);
     }
+    jvm(top, &mut found);
     for (program, names) in
         [("make", ["Makefile", "makefile", "GNUmakefile"]), ("just", ["justfile", "Justfile", ".justfile"])]
     {
@@ -86,7 +93,7 @@ pub fn project_commands(top: &Path) -> ProjectCommands {
 
 fn targets(text: &str, name: &'static str, program: &str, found: &mut ProjectCommands) {
     for (purpose, words) in [
-        (Purpose::Test, &["test"][..]),
+        (Purpose::Test, &["test", "tests", "check"][..]),
         (Purpose::Lint, &["lint"][..]),
         (Purpose::Typecheck, &["typecheck", "type-check"][..]),
     ] {
@@ -96,24 +103,45 @@ fn targets(text: &str, name: &'static str, program: &str, found: &mut ProjectCom
     }
 }
 
+/// Maven and Gradle, by their wrapper where the repo brings one.
+fn jvm(top: &Path, found: &mut ProjectCommands) {
+    let has = |name: &str| top.join(name).is_file();
+    if has("pom.xml") {
+        let program = if has("mvnw") { "./mvnw" } else { "mvn" };
+        found.add(Purpose::Test, "pom.xml", &[program, "-B", "test"]);
+    }
+    let builds = ["build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle"];
+    if let Some(source) = builds.into_iter().find(|name| has(name)) {
+        let program = if has("gradlew") { "./gradlew" } else { "gradle" };
+        found.add(Purpose::Test, source, &[program, "test"]);
+    }
+}
+
 fn node(top: &Path, found: &mut ProjectCommands) {
     let package: Value = serde_json::from_str(&read(top, "package.json")).unwrap_or_default();
     let has = |name: &str| top.join(name).is_file();
-    let manager = if has("pnpm-lock.yaml") {
-        "pnpm"
-    } else if has("yarn.lock") {
-        "yarn"
-    } else {
-        "npm"
-    };
+    let named = package["packageManager"].as_str().unwrap_or_default();
+    let manager = [
+        ("pnpm", &["pnpm-lock.yaml"][..]),
+        ("yarn", &["yarn.lock"][..]),
+        ("bun", &["bun.lock", "bun.lockb"][..]),
+    ]
+    .into_iter()
+    .find(|(name, locks)| locks.iter().any(|lock| has(lock)) || named.starts_with(&format!("{name}@")))
+    .map_or("npm", |(name, _)| name);
     // The `test` script that `npm init` writes only fails.
     let script = |name: &str| {
         package["scripts"][name]
             .as_str()
             .is_some_and(|s| !s.trim().is_empty() && !s.contains("no test specified"))
     };
-    if script("test") {
+    if script("test") && manager == "bun" {
+        // `bun test` is another thing: bun's own runner.
+        found.add(Purpose::Test, "package.json", &["bun", "run", "test"]);
+    } else if script("test") {
         found.add(Purpose::Test, "package.json", &[manager, "test"]);
+    } else if manager == "bun" && has("package.json") {
+        found.add(Purpose::Test, "package.json", &["bun", "test"]);
     }
     if script("lint") {
         found.add(Purpose::Lint, "package.json", &[manager, "run", "lint"]);
@@ -128,37 +156,6 @@ fn node(top: &Path, found: &mut ProjectCommands) {
 
 fn read(top: &Path, name: &str) -> String {
     std::fs::read_to_string(top.join(name)).unwrap_or_default()
-}
-
-fn python(top: &Path, found: &mut ProjectCommands) {
-    let file = ["pytest.ini", "pyproject.toml", "setup.cfg"].into_iter().find(|n| top.join(n).is_file());
-    if let Some(source) = file.or_else(|| has_python_tests(&top.join("tests")).then_some("tests/")) {
-        found.add(Purpose::Test, source, &["python3", "-m", "pytest"]);
-    }
-    let project = read(top, "pyproject.toml");
-    let says = |table: &str| project.lines().any(|line| line.trim_start().starts_with(table));
-    let file_of = |names: &[&'static str]| names.iter().copied().find(|name| top.join(name).is_file());
-    let ruff =
-        file_of(&["ruff.toml", ".ruff.toml"]).or_else(|| says("[tool.ruff").then_some("pyproject.toml"));
-    if let Some(source) = ruff {
-        found.add(Purpose::Lint, source, &["ruff", "check", "."]);
-    }
-    let mypy = file_of(&["mypy.ini", ".mypy.ini"])
-        .or_else(|| says("[tool.mypy").then_some("pyproject.toml"))
-        .or_else(|| read(top, "setup.cfg").lines().any(|l| l.trim() == "[mypy]").then_some("setup.cfg"));
-    if let Some(source) = mypy {
-        found.add(Purpose::Typecheck, source, &["mypy", "."]);
-    }
-}
-
-/// A folder `tests` says nothing by itself; one with pytest's file names does.
-fn has_python_tests(folder: &Path) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.take(1000).any(|e| {
-        let name = e.file_name().to_string_lossy().into_owned();
-        name.strip_suffix(".py")
-            .is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest")
-    })
 }
 
 /// A line `test:` or `test arg:`, as make and just write a target; not a variable `test := x`.
@@ -201,6 +198,48 @@ mod tests {
         assert_eq!(detect(&[("go.mod", "")]), ["go test ./... (go.mod)"]);
         assert_eq!(detect(&[("Makefile", "all:\n\ntest: all\n\t./t\n")]), ["make test (Makefile)"]);
         assert_eq!(detect(&[("justfile", "test filter='':\n  ./t\n")]), ["just test (justfile)"]);
+        assert_eq!(detect(&[("Makefile", "check:\n\t./t\n")]), ["make check (Makefile)"]);
+        assert_eq!(detect(&[("package.json", script), ("bun.lock", "")]), ["bun run test (package.json)"]);
+        let managed = r#"{"packageManager":"pnpm@9.1.0","scripts":{"test":"vitest"}}"#;
+        assert_eq!(detect(&[("package.json", managed)]), ["pnpm test (package.json)"]);
+        assert_eq!(detect(&[("pom.xml", "")]), ["mvn -B test (pom.xml)"]);
+        assert_eq!(detect(&[("pom.xml", ""), ("mvnw", "")]), ["./mvnw -B test (pom.xml)"]);
+        assert_eq!(detect(&[("build.gradle", ""), ("gradlew", "")]), ["./gradlew test (build.gradle)"]);
+        assert_eq!(detect(&[("build.gradle.kts", "")]), ["gradle test (build.gradle.kts)"]);
+    }
+
+    #[test]
+    fn python_is_tested_by_what_the_repo_uses() {
+        let unit = "import unittest\nclass T(unittest.TestCase):\n    pass\n";
+        let plain = "def test_a():\n    assert True\n";
+        assert_eq!(detect(&[("test_a.py", plain)]), ["python3 -m pytest (test_a.py)"]);
+        assert_eq!(detect(&[("a_test.py", plain), ("a.py", "")]), ["python3 -m pytest (a_test.py)"]);
+        assert_eq!(detect(&[("test/test_a.py", plain)]), ["python3 -m pytest (test/)"]);
+        assert_eq!(detect(&[("test_a.py", unit)]), ["python3 -m unittest discover (test_a.py)"]);
+        assert_eq!(detect(&[("tests/test_a.py", unit)]), ["python3 -m unittest discover -s tests (tests/)"]);
+        assert_eq!(
+            detect(&[("tests/test_a.py", unit), ("tests/__init__.py", "")]),
+            ["python3 -m unittest discover (tests/)"]
+        );
+        assert_eq!(
+            detect(&[("tests/test_a.py", unit), ("requirements-dev.txt", "pytest>=8\n")]),
+            ["python3 -m pytest (tests/)"]
+        );
+        assert_eq!(
+            detect(&[("tests/test_a.py", unit), ("tests/test_b.py", "import pytest\n")]),
+            ["python3 -m pytest (tests/)"]
+        );
+        assert_eq!(
+            detect(&[("pyproject.toml", ""), ("uv.lock", ""), ("tests/test_a.py", unit)]),
+            ["uv run python -m unittest discover -s tests (uv.lock)"]
+        );
+        assert_eq!(detect(&[("pyproject.toml", ""), ("uv.lock", "")]), ["uv run pytest (uv.lock)"]);
+        assert_eq!(detect(&[("pyproject.toml", "[tool.poetry]\n")]), ["poetry run pytest (pyproject.toml)"]);
+        assert_eq!(detect(&[("tox.ini", "")]), ["tox (tox.ini)"]);
+        assert_eq!(
+            detect(&[("pyproject.toml", "[tool.tox]\n")]),
+            ["tox (pyproject.toml)", "python3 -m pytest (pyproject.toml)"]
+        );
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! What a run takes for granted because nobody said it: the agents of this machine, and the command that tests the repo.
+
+use crate::environment::Environment;
+use crate::model_access;
+use crate::models::LoadedModels;
+use crate::project::{self, ProjectCommand};
+use crate::settings;
+use ralph_agents::presets;
+use ralph_domain::config::{CommandLine, ConfigFile, VerifierConfig};
+use ralph_domain::id::AgentName;
+use std::path::Path;
+
+/// What was found out for one run.
+#[derive(Debug, Clone, Default)]
+pub struct Assumptions {
+    /// The task is a sentence, so nothing was written down for this run.
+    pub by_sentence: bool,
+    /// The agents are those that were found on this machine.
+    pub agents: bool,
+    /// Agents that a list of the configuration names, but nobody described and this machine does not have.
+    pub absent: Vec<AgentName>,
+    /// The command that checks the result, and further ones that could.
+    pub checks: Vec<ProjectCommand>,
+    /// What a clean checkout needs first.
+    pub setup: Vec<CommandLine>,
+}
+
+impl Assumptions {
+    /// Whether there is something to tell.
+    pub fn is_empty(&self) -> bool {
+        !self.by_sentence && self.checks.is_empty() && self.absent.is_empty()
+    }
+
+    /// Fills in the agents: where nobody named any, those that are installed, else the default model; and the presets that
+    /// a list names without describing them. A preset that only the configuration's list names and this machine lacks is
+    /// left out as long as another agent is there; one of the flags is wanted as it is.
+    pub(crate) fn add_agents(
+        &mut self,
+        env: &Environment,
+        top: &Path,
+        models: &LoadedModels,
+        file: &mut ConfigFile,
+        flags: &[String],
+    ) {
+        let described = |file: &ConfigFile| -> Vec<AgentName> {
+            file.agents.iter().flatten().map(|agent| agent.name.clone()).collect()
+        };
+        let listed = match flags {
+            [] => file.agent_priority.clone().unwrap_or_default(),
+            flags => flags.iter().map(|name| AgentName::from(name.as_str())).collect(),
+        };
+        let known = described(file);
+        let missing = listed.iter().filter(|name| !known.contains(name));
+        let presets: Vec<_> = missing.filter_map(|name| presets::preset(name.as_str())).collect();
+        if file.agents.as_ref().is_none_or(Vec::is_empty) && (presets.is_empty() || flags.is_empty()) {
+            let mut found = settings::detected_agents(env, top);
+            if found.is_empty() {
+                found.extend(model_access::default_agent(env, models));
+            }
+            self.agents = true;
+            file.agents = Some(found);
+        }
+        let programs = settings::programs(env, top);
+        for preset in presets {
+            if described(file).contains(&preset.name) {
+                continue;
+            }
+            if flags.is_empty() && programs.known(&preset.command_argv).is_none() {
+                self.absent.push(preset.name);
+            } else {
+                file.agents.get_or_insert_default().push(preset);
+            }
+        }
+        let names = described(file);
+        // Where nobody of the list is there, what is missing is told by the check of each.
+        if listed.iter().any(|name| names.contains(name)) {
+            let absent = &self.absent;
+            file.agent_priority.iter_mut().for_each(|list| list.retain(|name| !absent.contains(name)));
+        } else {
+            for name in std::mem::take(&mut self.absent) {
+                file.agents.get_or_insert_default().extend(presets::preset(name.as_str()));
+            }
+        }
+    }
+
+    /// The verifier that the repo itself speaks of, where nothing else checks the result.
+    pub(crate) fn add_check(&mut self, env: &Environment, top: &Path, file: &mut ConfigFile) {
+        self.checks = project::test_commands(top);
+        let path = env.path();
+        // One that can be run comes before one that a file speaks of and this machine does not have.
+        self.checks.sort_by_key(|check| {
+            let program = check.argv.first().map(String::as_str).unwrap_or_default();
+            !program.contains('/') && presets::find_program(program, &path).is_none()
+        });
+        let Some(first) = self.checks.first() else { return };
+        file.verifiers = Some(vec![VerifierConfig::command("tests", first.argv.clone())]);
+        if file.setup_commands.is_none() {
+            self.setup = project::setup_commands(top);
+            file.setup_commands = Some(self.setup.clone());
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What runs that are over have left behind, and removing it: worktrees, clones and copies, refs of the engine's own, sandboxes
+//! of providers, raw logs. Journal, receipts and proof stay, so that lists, costs and `show` still know every run. A run that
+//! is not finished, or whose end nobody has seen, or whose work is nowhere else, is left as it is.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::facts::RunReading;
+use crate::providers;
+use crate::{find, seen};
+use jiff::Timestamp;
+use ralph_domain::id::RunId;
+use ralph_domain::spec::WorkspaceKind;
+use ralph_git::Repo;
+use ralph_git::place;
+use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::registry::{self, Registration};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files of an iteration that stay: they are small, and costs are counted from them.
+const KEPT_FILES: &[&str] = &["receipt.json", "metrics.json"];
+/// Entries that are looked at for one size: beyond them it is "at least".
+const WALK_MAX: usize = 500_000;
+
+/// Which runs are cleaned up.
+#[derive(Debug, Clone)]
+pub struct CleanRequest {
+    /// Only those that ended before this.
+    pub before: Timestamp,
+    /// Runs of every folder, not only of this one.
+    pub everywhere: bool,
+    /// Also runs whose end nobody has seen.
+    pub unseen: bool,
+}
+
+/// What one run has left behind.
+#[derive(Debug, Serialize)]
+pub struct LeftBehind {
+    /// The run.
+    pub run_id: RunId,
+    /// Its task.
+    pub title: String,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// Its worktree, clone or copy.
+    pub workspace: Option<PathBuf>,
+    /// Bytes of that.
+    pub workspace_bytes: u64,
+    /// Bytes of raw logs.
+    pub log_bytes: u64,
+    /// Refs of the engine's own in the user's repo.
+    pub refs: Vec<String>,
+    /// Sandboxes of providers.
+    pub sandboxes: Vec<String>,
+    #[serde(skip)]
+    entry: Registration,
+    #[serde(skip)]
+    kind: WorkspaceKind,
+}
+
+/// A run that is left as it is, and why.
+#[derive(Debug, Serialize)]
+pub struct LeftAlone {
+    /// The run.
+    pub run_id: RunId,
+    /// Its task.
+    pub title: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a clean-up would do.
+#[derive(Debug, Default, Serialize)]
+pub struct CleanPlan {
+    /// What goes, oldest first.
+    pub remove: Vec<LeftBehind>,
+    /// What stays although it is old enough.
+    pub keep: Vec<LeftAlone>,
+}
+
+impl CleanPlan {
+    /// Bytes on this disk that a clean-up frees.
+    pub fn bytes(&self) -> u64 {
+        self.remove.iter().map(|left| left.workspace_bytes + left.log_bytes).sum()
+    }
+}
+
+/// Looks for what can go.
+pub fn plan(env: &Environment, folder: &Path, request: &CleanRequest) -> Result<CleanPlan, AppError> {
+    let home = env.state_home()?;
+    let entries =
+        if request.everywhere { registry::all(&home) } else { find::runs_of(&home, &find::top(folder)) };
+    let mut plan = CleanPlan::default();
+    for entry in entries {
+        let Ok(reading) = RunReading::load(env, entry) else { continue };
+        match judge(env, reading, request) {
+            Some(Ok(left)) => plan.remove.push(left),
+            Some(Err(alone)) => plan.keep.push(alone),
+            None => {}
+        }
+    }
+    Ok(plan)
+}
+
+/// Nothing where a run has left nothing, or is too young to be spoken of.
+fn judge(
+    env: &Environment,
+    reading: RunReading,
+    request: &CleanRequest,
+) -> Option<Result<LeftBehind, LeftAlone>> {
+    let (entry, spec) = (&reading.entry, &reading.state.spec);
+    let alone = |why: &str| {
+        let (run_id, title) = (entry.run_id.clone(), spec.task.title.clone());
+        Some(Err(LeftAlone { run_id, title, why: why.to_owned() }))
+    };
+    let old = reading.last_event < request.before;
+    let Some(end) = &reading.state.result.finished else {
+        return if old {
+            alone("it is not finished: `ralph resume` goes on, `ralph cancel` ends it")
+        } else {
+            None
+        };
+    };
+    if !old || reading.driver.is_some() {
+        return None;
+    }
+    let origin = Repo::discover(env.vars(), &spec.origin).ok();
+    let workspace =
+        (spec.workspace != spec.origin && spec.workspace.is_dir()).then(|| spec.workspace.clone());
+    let refs = origin.as_ref().map(|repo| run_refs(repo, &entry.run_id)).unwrap_or_default();
+    let log_bytes = raw_logs(entry).iter().map(|path| size(path)).sum();
+    let sandboxes = reading.state.spending.compute.sandboxes.iter().map(|s| s.id.clone()).collect();
+    let left = LeftBehind {
+        run_id: entry.run_id.clone(),
+        title: spec.task.title.clone(),
+        ended_at: end.at,
+        workspace_bytes: workspace.as_deref().map_or(0, size),
+        workspace,
+        log_bytes,
+        refs,
+        sandboxes,
+        entry: entry.clone(),
+        kind: spec.place.clone(),
+    };
+    if left.workspace.is_none() && left.refs.is_empty() && left.sandboxes.is_empty() && left.log_bytes == 0 {
+        return None;
+    }
+    if !request.unseen && !seen::is_marked(entry) {
+        return alone(
+            "nobody has seen how it ended: `ralph show` does, `--unread` cleans it up all the same",
+        );
+    }
+    if matches!(left.kind, WorkspaceKind::Clone { .. })
+        && left.workspace.is_some()
+        && is_only_there(&reading, origin.as_ref())
+    {
+        return alone("its work is only in its clone: `ralph apply` takes it home first");
+    }
+    Some(Ok(left))
+}
+
+/// Whether a clone holds work that was neither pushed nor taken into the user's repo.
+fn is_only_there(reading: &RunReading, origin: Option<&Repo>) -> bool {
+    let Some(commit) = &reading.state.work.commit else { return false };
+    let pushed = reading.state.handover.pushed.is_some() || reading.state.handover.pr.is_some();
+    let name = format!("{commit}^{{commit}}");
+    let known = origin.is_some_and(|repo| {
+        repo.git().call(["cat-file", "-e", &name]).accept(&[1, 128]).run().is_ok_and(|found| found.code == 0)
+    });
+    !pushed && !known
+}
+
+/// Removes what a plan lists. What could not be removed is returned, with the reason.
+pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppError> {
+    let home = env.state_home()?;
+    let mut problems = Vec::new();
+    let wanted: Vec<&String> = plan.remove.iter().flat_map(|left| &left.sandboxes).collect();
+    if !wanted.is_empty() {
+        remove_sandboxes(env, &wanted, &mut problems);
+    }
+    for left in &plan.remove {
+        let entry = &left.entry;
+        let origin = Repo::discover(env.vars(), &entry.origin).ok();
+        if let Some(path) = left.workspace.as_deref().filter(|path| path.starts_with(home.path())) {
+            let removed = match (&left.kind, &origin) {
+                (WorkspaceKind::Worktree, Some(repo)) => {
+                    place::remove_worktree(repo, path).map_err(|e| e.to_string())
+                }
+                _ => {
+                    place::end_git_in(path);
+                    fs::remove_dir_all(path).map_err(|e| format!("cannot remove `{}`: {e}", path.display()))
+                }
+            };
+            problems.extend(removed.err());
+        }
+        for path in raw_logs(entry) {
+            let _ = fs::remove_file(path);
+        }
+        if let Some(repo) = &origin {
+            problems.extend(remove_refs(repo, left).err().map(|e| e.to_string()));
+            let _ = fs::remove_dir_all(repo.run_folder(&left.run_id));
+        }
+        for folder in [entry.run_dir().git(), entry.run_dir().copy_git()] {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+    Ok(problems)
+}
+
+fn remove_sandboxes(env: &Environment, wanted: &[&String], problems: &mut Vec<String>) {
+    for provider in providers::providers(env) {
+        let infos = match provider.list() {
+            Ok(infos) => infos,
+            Err(error) => {
+                problems.push(format!("{} could not be asked: {error}", provider.name()));
+                continue;
+            }
+        };
+        for info in infos.iter().filter(|info| wanted.contains(&&info.id)) {
+            problems.extend(provider.destroy(&info.id).err().map(|e| format!("`{}` stays: {e}", info.id)));
+        }
+    }
+}
+
+fn run_refs(repo: &Repo, run: &RunId) -> Vec<String> {
+    let prefix = format!("refs/ralph/{run}/");
+    let listed = repo.git().call(["for-each-ref", "--format=%(refname)", &prefix]).run();
+    listed.map(|output| output.text().lines().map(str::to_owned).collect()).unwrap_or_default()
+}
+
+fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_git::GitError> {
+    if left.refs.is_empty() {
+        return Ok(());
+    }
+    let lines: String = left.refs.iter().map(|name| format!("delete {name}\n")).collect();
+    repo.git().call(["update-ref", "--stdin"]).stdin(lines).run().map(|_| ())
+}
+
+/// Raw logs of a run, in its record and in what is shown of it in the user's folder.
+fn raw_logs(entry: &Registration) -> Vec<PathBuf> {
+    let shown = RalphDir::of(&entry.origin).run(&entry.run_id);
+    let is_link = fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_symlink());
+    let places = [Some(entry.run_dir()), (!is_link).then_some(shown)];
+    places.into_iter().flatten().flat_map(|run| logs_of(&run)).collect()
+}
+
+fn logs_of(run: &RunDir) -> Vec<PathBuf> {
+    let folders = fs::read_dir(run.iterations()).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    files
+        .filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter(|file| !KEPT_FILES.iter().any(|kept| file.file_name() == *kept))
+        .map(|file| file.path())
+        .collect()
+}
+
+/// Bytes below a path, links not followed.
+pub fn size(path: &Path) -> u64 {
+    let (mut bytes, mut seen, mut open) = (0, 0, vec![path.to_owned()]);
+    while let Some(path) = open.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        seen += 1;
+        if seen > WALK_MAX {
+            break;
+        }
+        bytes += meta.len();
+        if meta.is_dir() {
+            open.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+    }
+    bytes
+}

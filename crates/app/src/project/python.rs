@@ -1,0 +1,123 @@
+//! How a Python repo is tested: by pytest or unittest, alone or through uv, poetry or tox.
+
+use super::{ProjectCommands, Purpose, read};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// Test files that are looked into, to see which of the two runners they are written for.
+const READ: usize = 20;
+
+/// Adds what a Python repo speaks of.
+pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
+    let file_of = |names: &[&'static str]| names.iter().copied().find(|name| top.join(name).is_file());
+    let project = read(top, "pyproject.toml");
+    let says = |table: &str| project.lines().any(|line| line.trim_start().starts_with(table));
+    let from_project = |table: &str| says(table).then_some("pyproject.toml");
+    if let Some(source) = file_of(&["tox.ini"]).or_else(|| from_project("[tool.tox")) {
+        found.add(Purpose::Test, source, &["tox"]);
+    }
+    tests(top, &project, found);
+    let ruff = file_of(&["ruff.toml", ".ruff.toml"]).or_else(|| from_project("[tool.ruff"));
+    if let Some(source) = ruff {
+        found.add(Purpose::Lint, source, &["ruff", "check", "."]);
+    }
+    let mypy = file_of(&["mypy.ini", ".mypy.ini"])
+        .or_else(|| from_project("[tool.mypy"))
+        .or_else(|| read(top, "setup.cfg").lines().any(|l| l.trim() == "[mypy]").then_some("setup.cfg"));
+    if let Some(source) = mypy {
+        found.add(Purpose::Typecheck, source, &["mypy", "."]);
+    }
+}
+
+fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
+    let has = |name: &str| top.join(name).is_file();
+    let layout = Layout::of(top);
+    let files = ["pytest.ini", "pyproject.toml", "setup.cfg", "conftest.py"];
+    let named = files.into_iter().find(|name| has(name)).map(Cow::Borrowed);
+    let Some(source) = named.or(layout.source) else { return };
+    let says = |table: &str| project.lines().any(|line| line.trim_start().starts_with(table));
+    let runner = if has("uv.lock") || says("[tool.uv") {
+        Some(("uv", if has("uv.lock") { "uv.lock" } else { "pyproject.toml" }))
+    } else if has("poetry.lock") || says("[tool.poetry") {
+        Some(("poetry", if has("poetry.lock") { "poetry.lock" } else { "pyproject.toml" }))
+    } else {
+        None
+    };
+    let asks_for_pytest = has("pytest.ini") || has("conftest.py") || names_pytest(top, project);
+    let inner: Vec<&str> = match layout.unittest.filter(|_| !asks_for_pytest) {
+        Some(folder) => {
+            let mut argv = vec!["-m", "unittest", "discover"];
+            argv.extend(folder.into_iter().flat_map(|folder| ["-s", folder]));
+            argv
+        }
+        None => vec!["-m", "pytest"],
+    };
+    match (runner, inner.as_slice()) {
+        (Some((program, source)), ["-m", "pytest"]) => {
+            found.add(Purpose::Test, source, &[program, "run", "pytest"]);
+        }
+        (Some((program, source)), inner) => {
+            found.add(Purpose::Test, source, &[&[program, "run", "python"], inner].concat());
+        }
+        (None, inner) => found.add(Purpose::Test, source, &[&["python3"], inner].concat()),
+    }
+}
+
+/// Whether the repo's own words name pytest as what it needs.
+fn names_pytest(top: &Path, project: &str) -> bool {
+    let lists = ["requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt"];
+    let lists = lists.into_iter().chain(["setup.py", "setup.cfg", "Pipfile"]);
+    project.contains("pytest") || lists.into_iter().any(|name| read(top, name).contains("pytest"))
+}
+
+/// Where test files lie, by pytest's and unittest's names for them.
+#[derive(Debug, Default)]
+struct Layout {
+    /// The file or folder that they were found by.
+    source: Option<Cow<'static, str>>,
+    /// Every file that was read is written for unittest alone; the folder that it has to be told, where it has to.
+    unittest: Option<Option<&'static str>>,
+}
+
+impl Layout {
+    fn of(top: &Path) -> Self {
+        for (folder, source) in [("tests", "tests/"), ("test", "test/")] {
+            let files = test_files(&top.join(folder));
+            if files.is_empty() {
+                continue;
+            }
+            let told = (!top.join(folder).join("__init__.py").is_file()).then_some(folder);
+            return Self { source: Some(source.into()), unittest: are_unittest(&files).then_some(told) };
+        }
+        let files = test_files(top);
+        let Some(first) = files.first() else { return Self::default() };
+        let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { source: Some(name.into()), unittest: are_unittest(&files).then_some(None) }
+    }
+}
+
+/// The files of one folder that are named as tests.
+fn test_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(1000);
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(|path| is_test(path)).collect();
+    files.sort();
+    files
+}
+
+fn is_test(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(".py");
+    stem.is_some_and(|s| s.starts_with("test_") || s.ends_with("_test") || s == "conftest") && path.is_file()
+}
+
+fn are_unittest(files: &[PathBuf]) -> bool {
+    let texts = files.iter().take(READ).map(|file| std::fs::read_to_string(file).unwrap_or_default());
+    let mut any = false;
+    for text in texts {
+        if text.contains("pytest") || (text.contains("def test_") && !text.contains("unittest")) {
+            return false;
+        }
+        any |= text.contains("unittest");
+    }
+    any && !files.iter().any(|file| file.ends_with("conftest.py"))
+}

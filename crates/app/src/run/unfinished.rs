@@ -1,0 +1,66 @@
+//! An unfinished run of the same task and settings in the same folder: a restart goes on with it.
+
+use super::latest_of;
+use crate::error::AppError;
+use crate::request::{PlaceRequest, RunRequest, Unfinished};
+use crate::{find, locks};
+use ralph_domain::config::Settings;
+use ralph_domain::id::RunId;
+use ralph_domain::spec::{Task, WorkspaceKind};
+use ralph_git::Repo;
+use ralph_journal::layout::StateHome;
+use ralph_journal::snapshot;
+
+/// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.
+pub(super) fn of(
+    home: &StateHome,
+    request: &RunRequest,
+    origin: &Repo,
+    task: &Task,
+    settings: &Settings,
+) -> Result<Option<RunId>, AppError> {
+    if request.unfinished == Unfinished::StartAnew || request.place != PlaceRequest::InPlace {
+        return Ok(None);
+    }
+    if locks::holder(home, &origin.top).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
+        // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
+        return Ok(None);
+    }
+    let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
+    let id = entry.run_id.clone();
+    let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
+    if state.result.finished.is_some() {
+        return Ok(None);
+    }
+    let mut before = state.spec.settings.clone();
+    before.handover.branch = None;
+    // Limits can be changed at any time.
+    before.budgets = settings.budgets;
+    if ralph_core::is_same_task(&state.spec.task, task) && before == *settings {
+        return Ok(Some(id));
+    }
+    Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
+        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
+}
+
+/// An unfinished run of the same task beside the user's tree that nobody drives: whoever starts another one may have meant to
+/// go on with that.
+pub(super) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task: &Task) -> Option<RunId> {
+    if request.unfinished == Unfinished::StartAnew || request.place == PlaceRequest::InPlace {
+        return None;
+    }
+    find::runs_of(home, &origin.top)
+        .into_iter()
+        .rev()
+        .take(20)
+        .find(|entry| {
+            let is_driven = ralph_journal::lock::holder(&entry.run_dir().lock()).is_some();
+            !is_driven
+                && snapshot::load(&entry.run_dir()).is_ok_and(|state| {
+                    state.result.finished.is_none()
+                        && state.spec.place != WorkspaceKind::InPlace
+                        && ralph_core::is_same_task(&state.spec.task, task)
+                })
+        })
+        .map(|entry| entry.run_id)
+}

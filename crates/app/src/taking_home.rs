@@ -1,0 +1,84 @@
+//! The result of a run, for whoever wants to see it or to take it into their own checkout.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::facts::RunReading;
+use crate::find;
+use ralph_domain::change_text::ChangeText;
+use ralph_domain::spec::WorkspaceKind;
+use ralph_git::Repo;
+use ralph_git::take_over::{RunWork, TakeOver, TakenOver};
+use std::path::Path;
+
+/// The work of a run as its repo has recorded it.
+#[derive(Debug)]
+pub struct RunFiles {
+    /// The run.
+    pub reading: RunReading,
+    /// The repo that holds its commits: the user's own, or the run's clone.
+    pub repo: Repo,
+    /// What it has recorded there.
+    pub work: RunWork,
+}
+
+impl RunFiles {
+    /// What `name` means, or the latest run of the folder.
+    pub fn open(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Self, AppError> {
+        let reading = RunReading::load(env, find::run(env, folder, name)?)?;
+        let run = reading.entry.run_id.clone();
+        for place in [reading.state.spec.origin.clone(), reading.entry.workspace.clone()] {
+            let Ok(repo) = Repo::discover(env.vars(), &place) else { continue };
+            if let Some(work) = RunWork::read(&repo, &run)? {
+                return Ok(Self { reading, repo, work });
+            }
+        }
+        let error = AppError::usage(format!("run {run} has recorded no work"));
+        Err(match reading.state.iterations.count {
+            0 => error.hint("its first iteration is not over yet: `ralph status` shows where it stands"),
+            _ => error.hint("its commits were cleaned up; `ralph show` still tells what it did"),
+        })
+    }
+
+    /// Takes the result over into the user's own checkout.
+    pub fn take_over(&self, env: &Environment, how: TakeOver<'_>) -> Result<TakenOver, AppError> {
+        let (spec, run) = (&self.reading.state.spec, &self.reading.entry.run_id);
+        if let Some(driver) = &self.reading.driver {
+            return Err(AppError::usage(format!(
+                "run {run} is running (process {}): what it has is not its result yet",
+                driver.pid
+            ))
+            .hint(format!(
+                "`ralph stop {run}` ends it after its session; `ralph diff {run}` shows what there is"
+            )));
+        }
+        let origin = Repo::discover(env.vars(), &spec.origin)?;
+        let fetched;
+        let work = if matches!(spec.place, WorkspaceKind::Clone { .. }) && self.repo.top != origin.top {
+            fetched = RunWork::fetch(&origin, &self.repo, run).map_err(refused)?;
+            fetched.as_ref().unwrap_or(&self.work)
+        } else {
+            &self.work
+        };
+        work.take_over(&origin, run, how).map_err(refused)
+    }
+
+    /// The message of one commit for the whole result: what the agents said last of their change, else the task.
+    pub fn message(&self) -> String {
+        let state = &self.reading.state;
+        let changed = state.iterations.history.iter().rev().filter(|it| it.files > 0);
+        let said = changed.into_iter().find_map(|it| ChangeText::of_words(&it.message));
+        match said {
+            Some(text) => text.message(),
+            None => state.spec.task.title.clone(),
+        }
+    }
+}
+
+fn refused(error: ralph_git::Error) -> AppError {
+    let hint = error.hint();
+    let kind = match error {
+        ralph_git::Error::Refused { .. } => AppError::needs_person(error.to_string()),
+        other => AppError::environment(other.to_string()),
+    };
+    AppError { hint, ..kind }
+}

@@ -1,0 +1,124 @@
+//! `ralph apply`: the result of a run in the user's own checkout.
+
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use crate::words::home_path;
+use ralph_app::App;
+use ralph_app::taking_home::RunFiles;
+use ralph_domain::describe::Tone;
+use ralph_domain::text::count;
+use ralph_git::take_over::{TakeOver, TakenOver};
+use serde_json::json;
+use std::path::Path;
+
+/// Puts the changes of a run into the folder that it was started from. Without a flag they are plain changes, for you to look
+/// at and commit. Where something of yours is in the way, nothing is touched and the files are named. Your stash, your other
+/// branches and your unfinished changes stay as they are.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("how").multiple(false))]
+#[command(after_help = "Examples:
+  ralph apply                    the latest run of this folder, as plain changes
+  ralph apply k3f9 --squash      as one commit on the branch that you are on
+  ralph apply --commit           as the run's own commits, one for each iteration
+  ralph apply --branch fix-it    as a new branch; your checkout stays as it is")]
+pub struct ApplyArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// As one commit on the branch that is checked out.
+    #[arg(long, group = "how")]
+    pub squash: bool,
+    /// As the run's own commits on the branch that is checked out.
+    #[arg(long, group = "how")]
+    pub commit: bool,
+    /// As the run's own commits on this new branch, without switching to it.
+    #[arg(long, value_name = "NAME", group = "how")]
+    pub branch: Option<String>,
+    /// The message of the one commit of `--squash`.
+    #[arg(short, long, value_name = "TEXT", requires = "squash")]
+    pub message: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let env = app.environment();
+    let found = RunFiles::open(env, folder, args.run.as_deref())?;
+    let files = found.work.files(&found.repo)?;
+    found.reading.mark_seen();
+    let run = &found.reading.entry.run_id;
+    if files.is_empty() {
+        return Err(CommandError::usage(format!("run {run} has changed no file: there is nothing to apply"))
+            .hint(format!("`ralph show {run}` tells what it did")));
+    }
+    let message = args.message.clone().unwrap_or_else(|| {
+        // The words of an agent go into the user's history: without secrets, without what steers a terminal.
+        let text = env.redactor(&found.reading.state.spec.origin).text(&found.message()).into_owned();
+        ralph_domain::sanitize::block(&text).into_owned()
+    });
+    let how = match (&args.branch, args.squash, args.commit) {
+        (Some(name), ..) => TakeOver::Branch(name),
+        (None, true, _) => TakeOver::Squash(&message),
+        (None, false, true) => TakeOver::Commits,
+        (None, false, false) => TakeOver::Files,
+    };
+    let proven = found.reading.state.result.proof.as_ref().is_some_and(|proof| proof.passed);
+    let done = found.take_over(env, how)?;
+    let origin = &found.reading.state.spec.origin;
+    if out.json {
+        out.value(&json!({
+            "run_id": run,
+            "proven": proven,
+            "how": word(how),
+            "folder": origin,
+            "branch": args.branch,
+            "commits": done.commits,
+            "files": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+            "already_there": done.branch_had_it || (done.files_had_it && how == TakeOver::Files),
+        }));
+        return Ok(0);
+    }
+    let (what, next) = words(run.as_str(), how, &done, files.len());
+    out.say(format!("{} {what} in {}", out.err(Tone::Good, out.sign(Sign::Good)), home_path(origin)));
+    if !proven {
+        let note = out.err(Tone::Attention, "note:");
+        out.say(format!("{note} this run has not proven its result: `ralph show {run}` tells why"));
+    }
+    out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
+    Ok(0)
+}
+
+fn word(how: TakeOver<'_>) -> &'static str {
+    match how {
+        TakeOver::Files => "files",
+        TakeOver::Squash(_) => "squash",
+        TakeOver::Commits => "commits",
+        TakeOver::Branch(_) => "branch",
+    }
+}
+
+/// What was done, and what comes next.
+fn words(run: &str, how: TakeOver<'_>, done: &TakenOver, files: usize) -> (String, String) {
+    let changes = format!("{} of run {run}", count(files, "changed file"));
+    match how {
+        _ if done.branch_had_it => (
+            format!("the branch that is checked out holds the result of run {run} already"),
+            "`git log` shows its commits".to_owned(),
+        ),
+        TakeOver::Files if done.files_had_it => (
+            format!("{changes}: already there, not committed"),
+            format!("`ralph apply {run} --squash` commits them, and nothing else of yours"),
+        ),
+        TakeOver::Files => (
+            format!("{changes}: there now, not committed"),
+            format!("`git status` shows them; `ralph apply {run} --squash` commits them"),
+        ),
+        TakeOver::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
+        TakeOver::Commits => {
+            let commits = count(done.commits.len(), "commit");
+            (format!("{changes}: {commits}"), format!("`git log -{}` shows them", done.commits.len().max(1)))
+        }
+        TakeOver::Branch(name) => (
+            format!("{changes}: on the new branch `{name}`"),
+            format!("`git merge {name}` brings it into the branch that you are on"),
+        ),
+    }
+}

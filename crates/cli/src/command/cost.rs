@@ -1,0 +1,91 @@
+//! `ralph cost`: what the runs of this machine have cost.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::parse::age;
+use crate::table::{Cell, Table, columns};
+use crate::words::{home_path, short_count};
+use ralph_app::App;
+use ralph_app::costs::{self, CostRow, CostsBy};
+use ralph_core::clock::SystemClock;
+use ralph_domain::describe::Tone;
+use ralph_domain::money::Usd;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::text::{count, duration};
+use std::path::Path;
+use std::time::Duration;
+
+/// Adds up the sessions of every run on this machine, from their receipts. Sessions whose agent reports no cost and whose model
+/// has no known price are counted, not guessed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph cost                          the last seven days, by agent
+  ralph cost --since 24h --by repo
+  ralph cost --since 30d --by model --json")]
+pub struct CostArgs {
+    /// How far back: `12h`, `7d`, `4w`.
+    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = age)]
+    pub since: Duration,
+    /// What it is added up by.
+    #[arg(long, value_enum, default_value_t = By::Agent)]
+    pub by: By,
+}
+
+/// What costs are added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// Who worked.
+    Agent,
+    /// With which model.
+    Model,
+    /// In which repo.
+    Repo,
+}
+
+/// Runs the command.
+pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let now = SystemClock::default().now();
+    let since = now.checked_sub(args.since).unwrap_or(now);
+    let by = match args.by {
+        By::Agent => CostsBy::Agent,
+        By::Model => CostsBy::Model,
+        By::Repo => CostsBy::Repo,
+    };
+    let costs = costs::costs(app.environment(), since, by)?;
+    if out.json {
+        out.value(&costs);
+        return Ok(0);
+    }
+    let span = duration(args.since);
+    if costs.rows.is_empty() {
+        out.line(format!("no session ended in the last {span}"));
+        return Ok(0);
+    }
+    let mut table = Table::new(0).indent(2);
+    for row in &costs.rows {
+        let name = if by == CostsBy::Repo { home_path(Path::new(&row.name)) } else { row.name.clone() };
+        let tokens =
+            if row.tokens > 0 { format!("{} tokens", short_count(row.tokens)) } else { String::new() };
+        table.row([
+            name.into(),
+            amount(row).into(),
+            count(usize::try_from(row.sessions).unwrap_or(usize::MAX), "session").into(),
+            count(row.runs, "run").into(),
+            Cell::toned(Tone::Muted, tokens),
+        ]);
+    }
+    out.line(format!("{} in {}, the last {span}", costs.cost_usd, count(costs.runs, "run")));
+    table.lines(columns(), out).iter().for_each(|line| out.line(line));
+    if costs.unknown_sessions > 0 {
+        let sessions = count(usize::try_from(costs.unknown_sessions).unwrap_or(usize::MAX), "session");
+        out.line(format!("  {sessions} of unknown cost not included"));
+    }
+    Ok(0)
+}
+
+fn amount(row: &CostRow) -> String {
+    match row.cost_usd == Usd::ZERO && row.unknown_sessions > 0 {
+        true => "unknown".to_owned(),
+        false => row.cost_usd.to_string(),
+    }
+}

@@ -1,0 +1,102 @@
+//! `ralph diff`: everything that a run has changed, new files included.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::table::{Cell, Table, columns};
+use ralph_app::App;
+use ralph_app::taking_home::RunFiles;
+use ralph_domain::describe::Tone;
+use ralph_domain::event::FileChange;
+use ralph_domain::text::count;
+use serde_json::json;
+use std::path::Path;
+
+/// Bytes of the patch on a screen, and in JSON.
+const PATCH_MAX: usize = 64 * 1024 * 1024;
+const JSON_MAX: usize = 4 * 1024 * 1024;
+
+/// Shows what a run has changed since its start, as recorded after its last iteration: also files that are new, and also
+/// where it works in a worktree or clone. Your own unfinished changes from before the run are not part of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph diff                  the latest run of this folder
+  ralph diff k3f9 --stat      its files, with lines added and removed
+  ralph diff --json           one JSON object with files and patch")]
+pub struct DiffArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// Only the names of the files, with lines added and removed.
+    #[arg(long)]
+    pub stat: bool,
+}
+
+/// Runs the command.
+pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let found = RunFiles::open(app.environment(), folder, args.run.as_deref())?;
+    let files = found.work.files(&found.repo)?;
+    found.reading.mark_seen();
+    let run = &found.reading.entry.run_id;
+    if out.json {
+        let (patch, cut) = found.work.patch(&found.repo, JSON_MAX)?;
+        let patch = (!args.stat).then(|| String::from_utf8_lossy(&patch).into_owned());
+        out.value(&json!({
+            "run_id": run,
+            "from": found.work.start,
+            "to": found.work.work,
+            "files": files.iter().map(file).collect::<Vec<_>>(),
+            "patch": patch,
+            "patch_cut": cut && !args.stat,
+        }));
+        return Ok(0);
+    }
+    if files.is_empty() {
+        out.say(format!("run {run} has changed no file"));
+        return Ok(0);
+    }
+    if args.stat {
+        stat(&files, out);
+        return Ok(0);
+    }
+    let (patch, cut) = found.work.patch(&found.repo, PATCH_MAX)?;
+    for line in String::from_utf8_lossy(&patch).lines() {
+        out.block(match line.as_bytes().first() {
+            Some(b'+') if !line.starts_with("+++ ") => out.out(Tone::Good, line),
+            Some(b'-') if !line.starts_with("--- ") => out.out(Tone::Bad, line),
+            Some(b'@') => out.out(Tone::Plain, line),
+            Some(b'+' | b'-' | b' ' | b'\\') => line.to_owned(),
+            _ => out.out(Tone::Muted, line),
+        });
+    }
+    if cut {
+        out.say(format!("… cut; `git diff refs/ralph/{run}/start refs/ralph/{run}/work` has all of it"));
+    }
+    Ok(0)
+}
+
+fn file(change: &FileChange) -> serde_json::Value {
+    json!({ "path": change.path, "status": word(change.status), "added": change.added, "removed": change.removed })
+}
+
+fn word(status: char) -> &'static str {
+    match status {
+        'A' => "new",
+        'D' => "deleted",
+        _ => "changed",
+    }
+}
+
+fn stat(files: &[FileChange], out: &Out) {
+    let mut table = Table::new(1).indent(2);
+    for change in files {
+        let lines = match (change.added, change.removed) {
+            (Some(added), Some(removed)) => format!("+{added} −{removed}"),
+            _ => "binary".to_owned(),
+        };
+        let tone = if change.status == 'D' { Tone::Attention } else { Tone::Muted };
+        let path = ralph_domain::text::one_line(&change.path, 400);
+        table.row([Cell::toned(tone, word(change.status)), path.into(), lines.into()]);
+    }
+    table.lines(columns(), out).iter().for_each(|line| out.line(line));
+    let sum = |of: fn(&FileChange) -> Option<u64>| files.iter().filter_map(of).sum::<u64>();
+    out.line(format!("{} +{} −{}", count(files.len(), "file"), sum(|f| f.added), sum(|f| f.removed)));
+}

@@ -1,0 +1,83 @@
+//! `ralph open`: the pull request of a run in the browser, or the folder with its files.
+#![allow(clippy::disallowed_methods, reason = "starts the user's own browser or file manager")]
+
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::words::home_path;
+use ralph_agents::presets::find_program;
+use ralph_app::{App, Environment};
+use serde_json::json;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Opens the pull request of a run where it has one, else the folder that its files are in. Without a desktop, or with
+/// `--print`, the address is printed on stdout.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph open              the latest run of this folder
+  ralph open k3f9 --print
+  cd \"$(ralph open --files --print)\"")]
+pub struct OpenArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+    /// The folder with the files, also where there is a pull request.
+    #[arg(long)]
+    pub files: bool,
+    /// Only print the address or the folder.
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// Runs the command.
+pub fn run(args: OpenArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let facts = app.facts(folder, args.run.as_deref())?;
+    let pr = facts.state.handover.pr.as_ref().filter(|_| !args.files).map(|pr| pr.url.clone());
+    let (kind, target) = match pr {
+        Some(url) => ("pull_request", url),
+        None => {
+            let home = facts.state.spec.home();
+            if !home.is_dir() {
+                return Err(CommandError::usage(format!(
+                    "the folder of run {} is gone: `{}`",
+                    facts.entry.run_id,
+                    home.display()
+                ))
+                .hint(format!("`ralph diff {}` shows its changes", facts.entry.run_id)));
+            }
+            ("folder", home.display().to_string())
+        }
+    };
+    let opened = !args.print && !out.json && is_address(&target) && start(app.environment(), &target);
+    if out.json {
+        out.value(&json!({ "run_id": facts.entry.run_id, "kind": kind, "target": target, "opened": opened }));
+    } else if opened {
+        out.say(format!("opened {}", home_path(Path::new(&target))));
+    } else {
+        out.line(&target);
+    }
+    Ok(0)
+}
+
+/// A folder of ours, or a web address: nothing else is handed to a desktop, whatever a code host answers.
+fn is_address(target: &str) -> bool {
+    target.starts_with('/') || target.starts_with("https://") || target.starts_with("http://")
+}
+
+/// Hands an address to the desktop; whether there is one.
+fn start(env: &Environment, target: &str) -> bool {
+    let vars = env.vars();
+    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| vars.is_filled(name));
+    let named = vars.filled("BROWSER").filter(|_| !target.starts_with('/'));
+    let program = match named {
+        Some(named) => find_program(&named, &env.path()),
+        None => ["xdg-open", "open"]
+            .into_iter()
+            .filter(|_| desktop)
+            .find_map(|name| find_program(name, &env.path())),
+    };
+    let Some(program) = program else { return false };
+    let mut command = Command::new(program);
+    command.arg(target).env_clear().envs(vars.iter());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,122 @@
+//! What is to be done, as the command line says it: a task file, a sentence, or whatever stands on standard input.
+
+use super::RunArgs;
+use crate::error::CommandError;
+use ralph_app::TaskInput;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// More text than this is no task.
+const MAX_TEXT: u64 = 1024 * 1024;
+
+/// Where the task of the only run comes from.
+pub fn task(args: &RunArgs, folder: &Path) -> Result<TaskInput, CommandError> {
+    if let Some(issue) = &args.issue {
+        return Ok(TaskInput::Issue(issue.clone()));
+    }
+    if let Some(text) = &args.text {
+        return match text.as_str() {
+            "-" => standard_input(),
+            text => sentence(text),
+        };
+    }
+    if let Some(file) = &args.prompt {
+        return Ok(TaskInput::File(file.clone()));
+    }
+    match args.tasks.as_slice() {
+        [] => Ok(args.ralph_dir.as_deref().map_or(TaskInput::Found, in_ralph_dir)),
+        [word] if word == "-" => standard_input(),
+        [word] if is_sentence(word, folder) => sentence(word),
+        [word, ..] => Ok(TaskInput::File(PathBuf::from(word))),
+    }
+}
+
+/// The files of several runs side by side. A sentence among them is refused: each run has its clone, its branch and its
+/// cost, and that is said file by file.
+pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    match args.tasks.iter().find(|word| *word == "-" || is_sentence(word, folder)) {
+        None => Ok(args.tasks.iter().map(PathBuf::from).collect()),
+        Some(word) => Err(CommandError::usage(format!(
+            "one sentence at a time: `{}` is not a task file",
+            ralph_domain::text::one_line(word, 60)
+        ))
+        .hint(
+            "put one sentence into quotes (`ralph run \"Fix the failing tests\"`), or name task files only",
+        )),
+    }
+}
+
+/// A plan below another folder than `ralph/`.
+fn in_ralph_dir(dir: &Path) -> TaskInput {
+    TaskInput::File(dir.join("tasks.json"))
+}
+
+/// Whether an argument says what is to be done, instead of naming a file that does. A file that exists is a file; so is a
+/// single word, and what looks like a path: a mistyped name must not start a run.
+fn is_sentence(word: &str, folder: &Path) -> bool {
+    let there = |path: &str| folder.join(path).symlink_metadata().is_ok();
+    let Some(last) = word.split_whitespace().last().filter(|last| *last != word) else { return false };
+    if there(word) {
+        return false;
+    }
+    if word.contains('\n') {
+        return true;
+    }
+    let lower = word.to_ascii_lowercase();
+    if (lower.ends_with(".md") || lower.ends_with(".json")) && !there(last) {
+        return false;
+    }
+    // `docs/my task`, but not `Fix the order in src/router.rs`.
+    let is_path = word.starts_with(['/', '~'])
+        || word.starts_with("./")
+        || word.starts_with("../")
+        || word.rsplit_once('/').is_some_and(|(parent, _)| folder.join(parent).is_dir());
+    !is_path
+}
+
+fn sentence(text: &str) -> Result<TaskInput, CommandError> {
+    match text.trim() {
+        "" => Err(CommandError::usage("the task is empty")
+            .hint("say what is to be done: `ralph run \"Fix the failing tests\"`")),
+        text => Ok(TaskInput::Text(format!("{text}\n"))),
+    }
+}
+
+fn standard_input() -> Result<TaskInput, CommandError> {
+    let failed =
+        |what: String| CommandError::usage(format!("cannot read the task from standard input: {what}"));
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
+    if bytes.len() as u64 > MAX_TEXT {
+        return Err(
+            failed("it has more than 1 MiB".into()).hint("put long material into files, and name them")
+        );
+    }
+    sentence(&String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".into()))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_or_what_looks_like_one_is_no_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("docs")).unwrap();
+        for name in ["my task", "README.md"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        for file in ["PROMPT.md", "fix", "my task", "docs/my task", "my other task.md", "./a b", "a b.JSON"] {
+            assert!(!is_sentence(file, folder.path()), "{file}");
+        }
+        for words in [
+            "Fix the failing tests",
+            "Fix the order in src/router.rs",
+            "Rewrite README.md",
+            "one\ntwo.md",
+            "use and/or of docs",
+        ] {
+            assert!(is_sentence(words, folder.path()), "{words}");
+        }
+    }
+}

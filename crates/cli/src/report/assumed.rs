@@ -1,0 +1,62 @@
+//! What a run takes for granted, in three lines: who works, what checks the result, where.
+
+use ralph_app::{Assumptions, PlaceRequest};
+use ralph_domain::config::{CommandLine, Isolation, Settings, join_argv};
+
+/// Names and words of the lines.
+pub fn lines(found: &Assumptions, settings: &Settings, place: &PlaceRequest) -> [(&'static str, String); 3] {
+    [
+        ("agents", agents(found, settings)),
+        ("check", check(found, settings)),
+        ("place", place_words(settings, place)),
+    ]
+}
+
+fn agents(found: &Assumptions, settings: &Settings) -> String {
+    let names: Vec<&str> = settings.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let mut words = names.join(", ");
+    if found.agents {
+        words.push_str(" (found on this machine; `--agents A,B` chooses)");
+    }
+    if !found.absent.is_empty() {
+        let absent: Vec<&str> = found.absent.iter().map(|name| name.as_str()).collect();
+        words.push_str(&format!("; not installed and left out: {}", absent.join(", ")));
+    }
+    words
+}
+
+fn check(found: &Assumptions, settings: &Settings) -> String {
+    let Some(first) = found.checks.first() else {
+        let commands: Vec<String> = settings.required().map(|check| check.command_line()).collect();
+        return commands.join("; ");
+    };
+    let mut words = join_argv(&first.argv);
+    if !found.setup.is_empty() {
+        let setup: Vec<String> = found.setup.iter().map(CommandLine::display).collect();
+        words.push_str(&format!(", in a clean checkout after {}", setup.join("; ")));
+    }
+    words.push_str(&format!(" (from {}; `--verify CMD` chooses)", first.source));
+    if let Some(other) = found.checks.get(1) {
+        words.push_str(&format!("; also found: {}", join_argv(&other.argv)));
+    }
+    words
+}
+
+fn place_words(settings: &Settings, place: &PlaceRequest) -> String {
+    let provider = settings.sandbox.provider();
+    let sandboxed = match settings.isolation {
+        _ if provider.is_elsewhere() => format!("in a sandbox of {}", provider.as_str()),
+        Isolation::None => "without a sandbox".to_owned(),
+        _ => "sandboxed".to_owned(),
+    };
+    match place {
+        PlaceRequest::InPlace if settings.isolation == Isolation::None => {
+            format!("this folder, {sandboxed}")
+        }
+        PlaceRequest::InPlace => {
+            format!("a copy of this folder, {sandboxed}; its files appear here after each iteration")
+        }
+        PlaceRequest::Worktree => format!("a worktree beside this folder, {sandboxed}"),
+        PlaceRequest::Clone { from, .. } => format!("a clone of {from}, {sandboxed}"),
+    }
+}

@@ -1,0 +1,49 @@
+//! Where the result of a run is, and the one command that comes next.
+
+use ralph_domain::outcome::RunResult;
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
+use ralph_domain::text::count;
+
+/// The branch that holds the result; a ref of the engine's own is none.
+fn branch(result: &RunResult) -> Option<&str> {
+    result.branch.as_deref().filter(|name| !name.starts_with("refs/"))
+}
+
+/// Name and words of the line that says where the result is.
+pub fn row(result: &RunResult, spec: &RunSpec) -> (&'static str, String) {
+    let files = match result.files_changed.len() {
+        0 => "no file changed".to_owned(),
+        files => format!("{} changed", count(files, "file")),
+    };
+    match (&spec.place, &spec.branch) {
+        (WorkspaceKind::InPlace, None) if result.files_changed.is_empty() => ("result", files),
+        (WorkspaceKind::InPlace, None) => ("result", format!("{files} in this folder, not committed")),
+        (WorkspaceKind::InPlace, Some(own)) => {
+            ("branch", format!("{} ({files}), checked out in this folder", branch(result).unwrap_or(own)))
+        }
+        (_, own) => {
+            let own = own.as_deref().unwrap_or_default();
+            ("branch", format!("{} ({files})", branch(result).unwrap_or(own)))
+        }
+    }
+}
+
+/// What to do with the result.
+pub fn next(result: &RunResult, spec: &RunSpec) -> Option<String> {
+    let run = &spec.run_id;
+    if let Some(url) = result.pr_url.as_deref().filter(|_| result.success) {
+        return Some(format!("review {url} (`ralph open {run}`)"));
+    }
+    if result.files_changed.is_empty() {
+        return None;
+    }
+    Some(match (&spec.place, &spec.branch) {
+        (WorkspaceKind::InPlace, None) => format!(
+            "`ralph diff {run}` shows the changes, new files too; `ralph apply {run} --squash` commits them, `ralph restore {run}` undoes them"
+        ),
+        (WorkspaceKind::InPlace, Some(_)) => format!("`ralph diff {run}` shows the changes, new files too"),
+        (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, _) => format!(
+            "`ralph apply {run}` brings the changes into your own folder; `ralph diff {run}` shows them first"
+        ),
+    })
+}

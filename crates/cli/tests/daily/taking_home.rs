@@ -1,0 +1,115 @@
+//! The result in the user's own checkout.
+
+use super::{RALPH, calc, capable_claude, ralph_in};
+use ralph_testkit::{TestEnv, TestRepo};
+
+const RUN: &[&str] = &["run", "--isolation", "none", "Make calc.x two in calc.py"];
+
+fn ran<'a>(env: &'a TestEnv, more: &[&str]) -> (TestRepo<'a>, String) {
+    let repo = calc(env);
+    capable_claude(env);
+    let done = ralph_in(env, &repo.dir, &[RUN, more].concat()).exits(0);
+    (repo, done.stderr)
+}
+
+#[test]
+fn in_place_the_changes_are_shown_with_new_files_and_committed_alone() {
+    let env = TestEnv::new(RALPH);
+    let (repo, said) = ran(&env, &[]);
+    assert!(said.contains("result    2 files changed in this folder, not committed"), "{said}");
+    assert!(said.contains("next: `ralph diff") && !said.contains("refs/ralph"), "{said}");
+    let diff = repo.ralph(&["diff"]).exits(0).stdout;
+    assert!(diff.contains("+x = 2") && diff.contains("added.txt") && diff.contains("+new"), "{diff}");
+    let stat = repo.ralph(&["diff", "--stat"]).exits(0).stdout;
+    assert!(stat.contains("new      added.txt"), "{stat}");
+    let json = repo.ralph(&["diff", "--json"]).exits(0).json();
+    assert_eq!(json["files"][0]["path"], "added.txt");
+    assert_eq!(json["files"][0]["status"], "new");
+    assert!(json["patch"].as_str().unwrap().contains("+new"), "{json}");
+    repo.write("mine.txt", "of the user\n");
+    repo.git(&["add", "mine.txt"]);
+    let there = repo.ralph(&["apply"]).exits(0).stderr;
+    assert!(there.contains("already there, not committed"), "{there}");
+    let json = repo.ralph(&["apply", "--squash", "--json"]).exits(0).json();
+    assert_eq!((&json["how"], &json["proven"]), (&"squash".into(), &true.into()));
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Set `calc.x` to two");
+    assert!(repo.git(&["log", "-1", "--format=%b"]).contains("Ralph-Run: "));
+    assert_eq!(repo.git(&["show", "--name-only", "--format="]), "added.txt\ncalc.py");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "A  mine.txt", "what is the user's stays as it was");
+    let again = repo.ralph(&["apply", "--commit", "--json"]).exits(0).json();
+    assert_eq!(again["already_there"], true);
+}
+
+#[test]
+fn a_worktrees_result_comes_into_the_folder_in_every_way() {
+    let env = TestEnv::new(RALPH);
+    let (repo, said) = ran(&env, &["--worktree"]);
+    assert!(said.contains("next: `ralph apply"), "{said}");
+    assert_eq!(repo.read("calc.py"), "x = 1\n");
+    repo.ralph(&["apply", "--branch", "fix-calc"]).exits(0);
+    assert_eq!(repo.git(&["show", "fix-calc:added.txt"]), "new");
+    assert_eq!(repo.git(&["log", "-1", "--format=%s", "fix-calc"]), "Set `calc.x` to two");
+    assert_eq!(repo.git(&["branch", "--show-current"]), "main");
+    let refused = repo.ralph(&["apply", "--branch", "fix-calc"]).exits(3);
+    assert!(refused.stderr.contains("--branch fix-calc-v2"), "{}", refused.stderr);
+    repo.write("calc.py", "x = 7\n");
+    let refused = repo.ralph(&["apply"]).exits(3);
+    assert!(refused.stderr.contains("does not fit your files: `calc.py`"), "{}", refused.stderr);
+    assert!(!repo.dir.join("added.txt").exists(), "all or nothing");
+    repo.git(&["checkout", "-q", "calc.py"]);
+    repo.ralph(&["apply"]).exits(0);
+    assert_eq!(repo.git(&["status", "--porcelain"]), " M calc.py\n?? added.txt");
+    repo.ralph(&["apply", "--commit"]).exits(0);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Set `calc.x` to two");
+}
+
+#[test]
+fn a_clones_result_comes_into_the_repo_that_it_was_made_from() {
+    let env = TestEnv::new(RALPH);
+    let (repo, _) = ran(&env, &["--clone", "."]);
+    assert!(repo.ralph(&["diff"]).exits(0).stdout.contains("+new"));
+    let place = repo.ralph(&["open", "--print"]).exits(0).stdout;
+    assert_eq!(
+        std::fs::read_to_string(std::path::Path::new(place.trim()).join("calc.py")).unwrap(),
+        "x = 2\n"
+    );
+    repo.ralph(&["apply", "--squash", "-m", "Two"]).exits(0);
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Two");
+    assert_eq!(repo.read("added.txt"), "new\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn there_must_be_something_to_take() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    let refused = repo.ralph(&["diff"]).exits(2);
+    assert!(refused.stderr.contains("there is no run"), "{}", refused.stderr);
+    let refused = repo.ralph(&["apply", "nothing"]).exits(2);
+    assert!(refused.stderr.contains("nothing"), "{}", refused.stderr);
+    repo.ralph(&["apply", "--squash", "--commit"]).exits(2);
+}
+
+#[test]
+fn the_users_checkout_is_switched_with_a_word_and_never_with_unfinished_changes() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    capable_claude(&env);
+    repo.write(
+        "ralph_task.md",
+        "---\ntask_id: t-1\ntarget_branch_prefix: \"ralph/t-1/\"\ntarget_branch_slug: \"two\"\ntest_command: python3 -m unittest\nmax_iterations: 3\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n# Task: Two\n\n## Success criteria\n- [ ] M1.1 it is two\n  - verify: `python3 -m unittest`\n- [ ] M1.2 there is a file\n  - verify: `test -f added.txt`\n",
+    );
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "task"]);
+    repo.write("calc.py", "x = 3\n");
+    let run = ["run", "--isolation", "none", "--publish", "none"];
+    let refused = ralph_in(&env, &repo.dir, &run).exits(2);
+    assert!(refused.stderr.contains("unfinished changes: `calc.py`"), "{}", refused.stderr);
+    assert_eq!(repo.git(&["branch", "--show-current"]), "main");
+    repo.git(&["checkout", "-q", "calc.py"]);
+    let done = ralph_in(&env, &repo.dir, &run).exits(0);
+    let branch = repo.git(&["branch", "--show-current"]);
+    assert!(branch.starts_with("ralph/t-1/"), "{branch}");
+    assert!(done.stderr.contains(&format!("from main to the new branch {branch}")), "{}", done.stderr);
+}
