@@ -274,6 +274,8 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
     // What a sparse clone leaves out may not be here at all, so nobody can copy it; its git folder is its own anyway.
     let copied = !in_place && sandboxed_here && plan.extent.sparse.is_empty();
     let tree = home.workspace(&run_id);
+    let copy = if copied { home.agent_copy(&run_id) } else { tree.clone() };
+    let workspace = if own_tree { origin.top.clone() } else { copy };
     let own_branch = || match in_place {
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
         false => Some(format!("ralph/{run_id}")),
@@ -285,11 +287,7 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         task: plan.task.clone(),
         settings: settings.clone(),
         place: request.place(env, origin),
-        workspace: match (own_tree, copied) {
-            (true, _) => origin.top.clone(),
-            (false, true) => home.agent_copy(&run_id),
-            (false, false) => tree.clone(),
-        },
+        workspace,
         origin: origin.top.clone(),
         handed_to: copied.then_some(tree),
         branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
