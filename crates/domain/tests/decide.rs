@@ -351,7 +351,9 @@ fn a_limit_without_an_end_is_waited_for_longer_each_time_where_nobody_else_is_fr
             EventBody::CooldownSet { until, .. } => Some(until.duration_since(now).as_secs()),
             _ => None,
         });
-        events.into_iter().for_each(|event| drop(run.event(event)));
+        for event in events {
+            run.event(event);
+        }
         until.unwrap()
     };
     assert_eq!(rest(&mut run), 900, "another agent works meanwhile");
