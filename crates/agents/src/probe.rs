@@ -133,11 +133,9 @@ fn judged(config: &AgentConfig, timeout: Duration, report: &SessionReport) -> Pr
         SessionEnd::RateLimited { .. } => {
             (ProbeStatus::Failed, reason, Some("the agent works, but is at its limit: wait until it resets"))
         }
-        SessionEnd::Overloaded { .. } => (
-            ProbeStatus::Failed,
-            reason,
-            Some("the provider is overloaded: try again later"),
-        ),
+        SessionEnd::Overloaded { .. } => {
+            (ProbeStatus::Failed, reason, Some("the provider is overloaded: try again later"))
+        }
         SessionEnd::Unreachable { .. } => (
             ProbeStatus::Failed,
             reason,

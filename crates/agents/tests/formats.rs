@@ -255,7 +255,8 @@ fn a_refused_login_is_not_tried_again() {
     let codex = "{\"type\":\"thread.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (unexpected status 401 Unauthorized: x)\"}\n";
     let (report, _) = cli(CodexJson, &Canned::new(codex, "", ExecEnd::Exited(0)));
     assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));
-    let gemini = "Attempt 1 failed: API key not valid. Please pass a valid API key. Retrying after 500ms...\n";
+    let gemini =
+        "Attempt 1 failed: API key not valid. Please pass a valid API key. Retrying after 500ms...\n";
     let (report, _) = cli(GeminiJson, &Canned::new("", gemini, ExecEnd::Exited(0)));
     assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));
 }

@@ -10,8 +10,8 @@ use crate::id::AgentName;
 use crate::state::RunState;
 use crate::stuck::Signals;
 use crate::text;
-use ralph_protocol::stuck::StuckDetails;
 use jiff::{SignedDuration, Timestamp};
+use ralph_protocol::stuck::StuckDetails;
 
 /// What is done next for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -385,7 +385,11 @@ fn a_wait_for_limits_is_cut_at_its_limit() {
     run.0.tick(now + SignedDuration::from_secs(59));
     assert!(matches!(decide(&run.0), Step::Wait { .. }));
     run.0.tick(now + SignedDuration::from_secs(61));
-    assert!(matches!(decide(&run.0), Step::Finish { reason: EndReason::Timeout, .. }), "{:?}", decide(&run.0));
+    assert!(
+        matches!(decide(&run.0), Step::Finish { reason: EndReason::Timeout, .. }),
+        "{:?}",
+        decide(&run.0)
+    );
 }
 
 #[test]

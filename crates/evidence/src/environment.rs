@@ -22,7 +22,11 @@ const LINES_MAX: usize = 60;
 
 /// The fault that an output shows, if any. `is_work` says of a name whether the task or the repo speaks of it: then it is the
 /// work that lacks it, not the machine.
-pub fn fault(exit_code: Option<i32>, output: &str, is_work: &dyn Fn(&str) -> bool) -> Option<EnvironmentFault> {
+pub fn fault(
+    exit_code: Option<i32>,
+    output: &str,
+    is_work: &dyn Fn(&str) -> bool,
+) -> Option<EnvironmentFault> {
     if exit_code == Some(0) {
         return None;
     }
@@ -103,7 +107,8 @@ fn python_module(line: &str) -> Option<&str> {
 }
 
 fn node_package(line: &str) -> Option<&str> {
-    let rest = between(line, "Cannot find module '", "'").or_else(|| between(line, "Cannot find package '", "'"))?;
+    let rest =
+        between(line, "Cannot find module '", "'").or_else(|| between(line, "Cannot find package '", "'"))?;
     (!rest.starts_with(['.', '/']) && !rest.contains(":\\")).then_some(rest)
 }
 
@@ -165,10 +170,18 @@ mod tests {
     fn what_the_machine_lacks_is_told_with_its_cure() {
         for (code, output, want) in [
             (127, "sh: 1: pytest: not found\n", "`pytest` is not installed; run `pip install pytest`"),
-            (127, "bash: line 1: frobnicate: command not found\n", "`frobnicate` is not installed; install `frobnicate`"),
+            (
+                127,
+                "bash: line 1: frobnicate: command not found\n",
+                "`frobnicate` is not installed; install `frobnicate`",
+            ),
             (1, "/usr/bin/env: ‘node’: No such file or directory\n", "`node` is not installed"),
             (2, "make: cargo: No such file or directory\n", "`cargo` is not installed"),
-            (1, "/usr/bin/python3: No module named pytest\n", "the Python module `pytest` is not installed; run `pip install pytest`"),
+            (
+                1,
+                "/usr/bin/python3: No module named pytest\n",
+                "the Python module `pytest` is not installed; run `pip install pytest`",
+            ),
             (1, "ModuleNotFoundError: No module named 'yaml.x'\n", "`pip install pyyaml`"),
             (1, "Error: Cannot find module 'express'\n", "the package `express` is not installed"),
             (101, "error: no such command: `nextest`\n", "run `cargo install cargo-nextest`"),

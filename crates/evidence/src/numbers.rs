@@ -16,25 +16,150 @@ const LABEL_MAX: usize = 40;
 const VALUE_MAX: f64 = 1e12;
 
 const HIGHER: &[&str] = &[
-    "ok", "pass", "passed", "passes", "passing", "correct", "accuracy", "score", "coverage", "covered", "success",
-    "successes", "succeed", "succeeded", "solved", "done", "matched", "f1", "precision", "recall", "throughput", "ops",
-    "rps", "qps", "speedup", "hits", "completed", "complete", "green", "reward", "auc", "bleu", "resolved", "supported",
+    "ok",
+    "pass",
+    "passed",
+    "passes",
+    "passing",
+    "correct",
+    "accuracy",
+    "score",
+    "coverage",
+    "covered",
+    "success",
+    "successes",
+    "succeed",
+    "succeeded",
+    "solved",
+    "done",
+    "matched",
+    "f1",
+    "precision",
+    "recall",
+    "throughput",
+    "ops",
+    "rps",
+    "qps",
+    "speedup",
+    "hits",
+    "completed",
+    "complete",
+    "green",
+    "reward",
+    "auc",
+    "bleu",
+    "resolved",
+    "supported",
 ];
 const LOWER: &[&str] = &[
-    "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "left", "remaining", "remain",
-    "missing", "miss", "misses", "missed", "wrong", "todo", "problem", "problems", "warnings", "violations", "issues",
-    "p50", "p90", "p95", "p99", "p999", "latency", "loss", "rmse", "mae", "mse", "leaks", "leaked", "conflicts",
-    "unsolved", "unresolved", "open", "broken", "red", "mismatch", "mismatches", "mismatched", "diffs", "differences",
-    "regressions", "perplexity", "distance", "gap", "size", "allocations", "incorrect", "unsupported", "uncovered",
+    "fail",
+    "fails",
+    "failed",
+    "failing",
+    "failure",
+    "failures",
+    "error",
+    "errors",
+    "left",
+    "remaining",
+    "remain",
+    "missing",
+    "miss",
+    "misses",
+    "missed",
+    "wrong",
+    "todo",
+    "problem",
+    "problems",
+    "warnings",
+    "violations",
+    "issues",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "p999",
+    "latency",
+    "loss",
+    "rmse",
+    "mae",
+    "mse",
+    "leaks",
+    "leaked",
+    "conflicts",
+    "unsolved",
+    "unresolved",
+    "open",
+    "broken",
+    "red",
+    "mismatch",
+    "mismatches",
+    "mismatched",
+    "diffs",
+    "differences",
+    "regressions",
+    "perplexity",
+    "distance",
+    "gap",
+    "size",
+    "allocations",
+    "incorrect",
+    "unsupported",
+    "uncovered",
 ];
 /// A number behind such a word is a time, a counter or a name.
 const NOT_MEASURED: &[&str] = &[
-    "took", "in", "after", "elapsed", "duration", "time", "at", "line", "column", "port", "pid", "seed", "run",
-    "iteration", "attempt", "build", "step", "epoch", "try", "version", "exit", "code", "status", "signal", "shard",
-    "worker", "thread", "timeout", "within", "of", "id", "job", "date", "year", "limit", "expected", "least", "most",
-    "target", "required", "threshold", "batch", "chunk", "test", "case", "round", "uptime", "since",
+    "took",
+    "in",
+    "after",
+    "elapsed",
+    "duration",
+    "time",
+    "at",
+    "line",
+    "column",
+    "port",
+    "pid",
+    "seed",
+    "run",
+    "iteration",
+    "attempt",
+    "build",
+    "step",
+    "epoch",
+    "try",
+    "version",
+    "exit",
+    "code",
+    "status",
+    "signal",
+    "shard",
+    "worker",
+    "thread",
+    "timeout",
+    "within",
+    "of",
+    "id",
+    "job",
+    "date",
+    "year",
+    "limit",
+    "expected",
+    "least",
+    "most",
+    "target",
+    "required",
+    "threshold",
+    "batch",
+    "chunk",
+    "test",
+    "case",
+    "round",
+    "uptime",
+    "since",
 ];
-const TIME_UNITS: &[&str] = &["s", "sec", "secs", "second", "seconds", "min", "mins", "minutes", "h", "hours"];
+const TIME_UNITS: &[&str] =
+    &["s", "sec", "secs", "second", "seconds", "min", "mins", "minutes", "h", "hours"];
 
 /// One piece of a clause.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +278,9 @@ fn number(text: &str) -> Option<(f64, bool, &str)> {
         Some(_) => return None,
         None => (text, false),
     };
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-'))).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')))
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let plain = unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || c == '%');
     if !plain || !digits.bytes().any(|b| b.is_ascii_digit()) {
@@ -221,7 +348,11 @@ fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Op
     }
     let (one, other) = if named_before { (behind, after) } else { (after, behind) };
     let near = |words: &[&str], count: usize| {
-        words.iter().filter(|w| !matches!(**w, ":" | "#" | "%" | "ms" | "us" | "ns")).take(count).find_map(|w| rises(w))
+        words
+            .iter()
+            .filter(|w| !matches!(**w, ":" | "#" | "%" | "ms" | "us" | "ns"))
+            .take(count)
+            .find_map(|w| rises(w))
     };
     let count = if share { usize::MAX } else { 2 };
     near(&one, count).or_else(|| near(&other, count))

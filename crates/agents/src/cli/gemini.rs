@@ -250,8 +250,8 @@ impl Events for GeminiEvents {
         if let Some(attempt) = attempt.filter(|_| cursor.eat(" failed")) {
             notes.activity(line);
             self.trouble = Some(line.to_owned());
-            *notes.hopeless |= (attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line))
-                || words::speaks_of_auth(line);
+            *notes.hopeless |=
+                (attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line)) || words::speaks_of_auth(line);
         }
         let delay = ends_of(&folded, "retrying after ").find_map(|end| {
             let mut cursor = Cursor::new(&folded[end..]);

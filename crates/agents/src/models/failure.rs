@@ -83,9 +83,7 @@ impl Failure {
             ModelErrorKind::RateLimited { .. }
             | ModelErrorKind::Overloaded
             | ModelErrorKind::Unreachable
-            | ModelErrorKind::TimedOut => {
-                wait.map_or(Again::Soon, Again::After)
-            }
+            | ModelErrorKind::TimedOut => wait.map_or(Again::Soon, Again::After),
             _ => Again::Never,
         };
         let about_schema = kind == ModelErrorKind::BadRequest && has(&told, SCHEMA);

@@ -39,7 +39,10 @@ impl Driver {
                 .exec(&request, &mut Unheard)
                 .is_ok_and(|outcome| outcome.end == ExecEnd::Exited(127));
             if missing && !is_work(&self.ctx.state, &program) {
-                self.ctx.notice(format!("{name} cannot pass here yet: {}", missing_program(&program).sentence()))?;
+                self.ctx.notice(format!(
+                    "{name} cannot pass here yet: {}",
+                    missing_program(&program).sentence()
+                ))?;
             }
         }
         Ok(())
@@ -49,9 +52,11 @@ impl Driver {
 /// The first fault of the surroundings that a required check on the present tree shows.
 pub(crate) fn fault_of(state: &RunState, run_dir: &Path) -> Option<String> {
     let required = &state.spec.settings.required_verifiers;
-    let failing = state.work.checks.values().filter(|r| {
-        !r.passed && required.contains(&r.name) && Some(&r.tree) == state.work.tree.as_ref()
-    });
+    let failing = state
+        .work
+        .checks
+        .values()
+        .filter(|r| !r.passed && required.contains(&r.name) && Some(&r.tree) == state.work.tree.as_ref());
     failing
         .filter_map(|result| {
             let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
@@ -74,13 +79,17 @@ fn is_work(state: &RunState, name: &str) -> bool {
     let exists = |end: &str| {
         ["", "src/", "lib/"].iter().any(|folder| below.join(format!("{folder}{name}{end}")).exists())
     };
-    word(&task.text) || task.criteria.iter().any(|c| word(&c.text)) || ["", ".py", ".js", ".ts"].iter().any(|end| exists(end))
+    word(&task.text)
+        || task.criteria.iter().any(|c| word(&c.text))
+        || ["", ".py", ".js", ".ts"].iter().any(|end| exists(end))
 }
 
 /// The program that a command starts, where it is looked for on the `PATH`; the first word of a shell line that is no builtin.
 fn program(argv: &[String]) -> Option<String> {
-    const BUILTINS: &[&str] =
-        &["cd", "test", "[", "set", "export", ".", "source", "if", "for", "while", "!", "exit", "true", "false", "echo", "("];
+    const BUILTINS: &[&str] = &[
+        "cd", "test", "[", "set", "export", ".", "source", "if", "for", "while", "!", "exit", "true",
+        "false", "echo", "(",
+    ];
     let first = match argv {
         [shell, flag, line, ..] if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') => {
             line.split_whitespace().find(|word| !word.contains('='))?.to_owned()

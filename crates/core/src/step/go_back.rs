@@ -21,8 +21,15 @@ impl Driver {
         if files.is_empty() {
             return Ok(());
         }
-        let why = format!("the {role} is to change no file; what it changed was taken back: {}", names(&files));
-        self.ctx.record(EventBody::WentBack(WentBack { iteration, tree: before, files: files.len(), why, hint: None }))?;
+        let why =
+            format!("the {role} is to change no file; what it changed was taken back: {}", names(&files));
+        self.ctx.record(EventBody::WentBack(WentBack {
+            iteration,
+            tree: before,
+            files: files.len(),
+            why,
+            hint: None,
+        }))?;
         Ok(())
     }
 

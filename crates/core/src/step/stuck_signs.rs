@@ -82,7 +82,8 @@ impl Driver {
     /// Says what the traces show now that the final check, or the code host, has refused the work.
     pub(crate) fn notice_refused_work(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
-        let refused = state.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.work.tree.as_ref());
+        let refused =
+            state.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.work.tree.as_ref());
         let over = state.result.candidate || state.result.proof.as_ref().is_some_and(|proof| proof.passed);
         if !refused || over || state.spec.settings.stuck_detection.disabled {
             return Ok(());
@@ -110,7 +111,9 @@ fn score(state: &RunState, current: &Current, failure: Option<&Digest>, evidence
     if settings.stuck_detection.disabled || !state.is_measured(current.role) {
         return Signals::default();
     }
-    let Some(newest) = state.trace(current, failure.cloned(), evidence.clone()) else { return Signals::default() };
+    let Some(newest) = state.trace(current, failure.cloned(), evidence.clone()) else {
+        return Signals::default();
+    };
     let mut traces: Vec<Trace> = state.stuck.traces.iter().cloned().collect();
     traces.push(newest);
     stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
@@ -139,7 +142,8 @@ pub(crate) fn add_numbers(evidence: &mut Evidence, state: &RunState, run_dir: &P
         let on_tree = |r: &&ralph_domain::event::CheckResult| Some(&r.tree) == state.work.tree.as_ref();
         let Some(result) = state.work.checks.get(&verifier.name).filter(on_tree) else { continue };
         let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
-        let number = metric.find(&output).and_then(|text| numbers::of_pattern(&verifier.name, &text, metric.rises()));
+        let number =
+            metric.find(&output).and_then(|text| numbers::of_pattern(&verifier.name, &text, metric.rises()));
         if let Some(number) = number {
             if credit {
                 evidence.numbers.push(number.clone());

@@ -6,8 +6,8 @@ use crate::event::{
     ChecksSeen, ChecksState, HandoverFailed, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,
 };
-use crate::id::CommitId;
 use crate::handover::gates_are_open;
+use crate::id::CommitId;
 use crate::outcome::HumanReason;
 use crate::text;
 use jiff::Timestamp;
@@ -163,7 +163,9 @@ impl RunFacts {
                 let waited = text::duration(self.spec.settings.handover.ci_appear);
                 self.people.alarm = Some(NeedsHuman {
                     reason: HumanReason::Checks,
-                    message: format!("no check of the pull request appeared within {waited} (`ci_appear_minutes`)"),
+                    message: format!(
+                        "no check of the pull request appeared within {waited} (`ci_appear_minutes`)"
+                    ),
                 });
             }
             ChecksState::None | ChecksState::Pending => {}

@@ -22,10 +22,11 @@ pub use facts::{
     AgentTotals, ChangeFacts, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
     RoleFindings, SessionFacts, Stage, Totals, WaitFacts,
 };
-pub use groups::{
-    AgentFacts, BestFiles, HelperTotals, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts, WorkFacts,
-};
 pub use fold::proof_failure;
+pub use groups::{
+    AgentFacts, BestFiles, HelperTotals, IterationFacts, PeopleFacts, ResultFacts, SpendingFacts, StuckFacts,
+    WorkFacts,
+};
 pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
 pub use notifications::{NotificationFacts, OpenOccasion};
 pub use run_facts::RunFacts;

@@ -63,7 +63,8 @@ pub fn score(traces: &[Trace], config: &StuckConfig, gutter_score: f64) -> Signa
     let base = rounded(signals.repeated_failure + signals.stagnation + signals.thrash);
     let all = rounded(Signal::ALL.into_iter().map(|s| signals.get(s)).sum());
     signals.loop_score = if base >= gutter_score { base.min(1.0) } else { all.min(1.0) };
-    let newest = traces.split_last().filter(|_| progress.as_ref().is_some_and(|(at, _)| at + 1 == traces.len()));
+    let newest =
+        traces.split_last().filter(|_| progress.as_ref().is_some_and(|(at, _)| at + 1 == traces.len()));
     signals.measured = newest.is_some_and(|(newest, before)| progress::is_by_number(newest, before));
     signals.progress = progress.filter(|(at, _)| at + 1 == traces.len()).map(|(_, words)| words);
     signals

@@ -130,7 +130,8 @@ mod tests {
 
     fn numbered(n: u32, tree: &str, value: i64, rises: bool) -> Trace {
         let mut t = trace(n, tree, Some("f"), 9);
-        t.evidence.numbers = vec![MeasuredNumber { key: 7, value: value * 1000, rises, label: "left".into() }];
+        t.evidence.numbers =
+            vec![MeasuredNumber { key: 7, value: value * 1000, rises, label: "left".into() }];
         t
     }
 

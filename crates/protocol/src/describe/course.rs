@@ -1,8 +1,8 @@
 //! Rests, waits, circling, help and people, in words.
 
 use super::Tone;
-use crate::money::{Usage, Usd};
 use crate::event::{Criticised, Diagnosed, EventBody, Rung};
+use crate::money::{Usage, Usd};
 use crate::text::{duration, one_line};
 use std::time::Duration;
 

@@ -7,8 +7,13 @@ use super::{
     SessionEnd, WentBack,
 };
 use crate::{
-    budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage, protected::ProtectedChange,
-    role::Role, stuck::{Evidence, StuckDetails},
+    budget::BudgetKind,
+    control::Letter,
+    lease::DriverLease,
+    money::Usage,
+    protected::ProtectedChange,
+    role::Role,
+    stuck::{Evidence, StuckDetails},
 };
 use crate::{
     id::{AgentName, CommitId, Digest, TreeId},

@@ -62,7 +62,8 @@ mod tests {
         assert_eq!(metric.find("nothing"), None);
         assert_eq!(metric.shortfall(98.5).unwrap(), "it measures 98.5, and at most 80 is asked for");
         assert_eq!(metric.shortfall(80.0), None);
-        let whole = MetricConfig { pattern: Pattern::parse("[0-9]+").unwrap(), better: Better::Higher, target: None };
+        let whole =
+            MetricConfig { pattern: Pattern::parse("[0-9]+").unwrap(), better: Better::Higher, target: None };
         assert_eq!((whole.find("a 1 b 22").as_deref(), whole.shortfall(0.0)), (Some("22"), None));
     }
 }

@@ -116,7 +116,8 @@ pub fn refused_at_the_end(s: &mut Scene) {
     for _ in 0..8 {
         work(s, "core");
         let step = s.step();
-        step.refused = Some("setup command `make deps` failed in a clean checkout: see proof/setup-1.log".into());
+        step.refused =
+            Some("setup command `make deps` failed in a clean checkout: see proof/setup-1.log".into());
     }
 }
 

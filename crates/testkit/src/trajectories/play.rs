@@ -9,8 +9,8 @@ use ralph_domain::event::{FileChange, SessionEnd};
 use ralph_domain::money::Usd;
 use ralph_domain::stuck::patch;
 use ralph_domain::stuck::{Ending, Evidence, SessionCall, SessionWatch, Trace, failure, plan};
-use ralph_evidence::{environment, failing, numbers};
 use ralph_evidence::test_report::TestScanner;
+use ralph_evidence::{environment, failing, numbers};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -157,7 +157,8 @@ impl Diff {
 fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Trace {
     let changed = !diff.files.is_empty();
     let passes = step.check.passes();
-    let refused = step.refused.as_ref().map(|why| ralph_domain::state::proof_failure(std::slice::from_ref(why)));
+    let refused =
+        step.refused.as_ref().map(|why| ralph_domain::state::proof_failure(std::slice::from_ref(why)));
     let failure = match (&step.end, passes) {
         (_, true) if refused.is_some() => refused,
         (_, false) => Some(failure::signature(eco.command(), Some(1), output)),

@@ -38,7 +38,9 @@ impl RunFacts {
         if times >= FAULTS_MAX {
             self.people.question = Some(NeedsHuman {
                 reason: HumanReason::Setup,
-                message: format!("{times} sessions in a row leave the checks without what they need: {fault}"),
+                message: format!(
+                    "{times} sessions in a row leave the checks without what they need: {fault}"
+                ),
             });
         }
     }
