@@ -3,7 +3,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::models::LoadedModels;
+use crate::models::{LoadedModels, Origin};
 use ralph_agents::Route;
 use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile, Settings};
 use ralph_domain::dialect::ModelChoice;
@@ -33,14 +33,22 @@ pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels
     if choice.fallback_profile.is_some() {
         models.fallback.clone_from(&choice.fallback_profile);
     }
-    let usable = |tag: &str| models.tagged(tag).filter(|profile| has_key(env, profile)).map(|p| p.name);
+    // Nobody else's key and no stronger model than the run's own, unless the user said so: by naming a profile, or by tagging
+    // one in a file of theirs.
+    let own =
+        settings.agents.iter().find(|a| a.kind.calls_model()).map(|a| profile_name(a, &models).to_owned());
+    let usable = |tag: &str| {
+        let is_tagged = |profile: &Profile| profile.tags.iter().any(|known| known == tag);
+        let named = models.profiles.keys().filter(|name| loaded.origins.get(*name) != Some(&Origin::BuiltIn));
+        named.filter_map(|name| models.get(name)).find(|p| is_tagged(p) && has_key(env, p)).map(|p| p.name)
+    };
     settings.doctor.profile = match settings.doctor.profile.take() {
-        None => usable("doctor"),
+        None => usable("doctor").or_else(|| own.clone()),
         Some(name) if name == "none" => None,
         named => named,
     };
     if settings.critic.profile.is_none() && settings.critic.agent.is_none() {
-        settings.critic.profile = usable("critic").or_else(|| usable("doctor"));
+        settings.critic.profile = usable("critic").or_else(|| usable("doctor")).or(own);
     }
     settings.models = models;
 }

@@ -101,6 +101,22 @@ fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
             Isolation::Auto | Isolation::None => {}
         }
     }
+    let uncounted: Vec<&str> = spec
+        .settings
+        .agents
+        .iter()
+        .filter(|agent| !agent.reports_tokens())
+        .map(|a| a.name.as_str())
+        .collect();
+    if let Some(most) = spec.settings.budgets.max_tokens.filter(|_| !uncounted.is_empty()) {
+        out.say(format!(
+            "{} {} {} not report tokens: the cap of {most} tokens cannot hold for {}",
+            out.err(Tone::Attention, "note:"),
+            uncounted.join(", "),
+            if uncounted.len() == 1 { "does" } else { "do" },
+            if uncounted.len() == 1 { "it" } else { "them" },
+        ));
+    }
     let blind: Vec<&str> = unpriced.iter().map(AgentName::as_str).collect();
     if !blind.is_empty() && (out.live || out.verbose) {
         out.say(format!(

@@ -549,7 +549,7 @@ fn an_approval_that_does_not_come_needs_a_person() {
         {"type": "file_exists", "path": "part.txt"}, {"type": "pr_approved"}, {"type": "pr_checks_pass"}],
         "git": {"create_pr": true}}"#;
     let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
-    let more = json!({ "review_timeout_hours": 0.0001, "ci_timeout_minutes": 60, "poll_seconds": 0.01 });
+    let more = json!({ "review_timeout_hours": 0.0001, "ci_timeout_minutes": 60, "ci_appear_minutes": 0.002, "poll_seconds": 0.01 });
     let world = world(&env, agent, "test -f part.txt", &more);
     std::fs::remove_file(world.repo.dir.join("PROMPT.md")).unwrap();
     world.repo.write("ralph.json", task);
@@ -557,13 +557,22 @@ fn an_approval_that_does_not_come_needs_a_person() {
     world.repo.git(&["commit", "-q", "-m", "task"]);
     // A criterion about checks is not met by there being none.
     let asked = world.repo.run(&[]).exits(3).json();
-    assert!(asked["summary"].as_str().unwrap().contains("has no checks"), "{asked}");
+    assert!(asked["summary"].as_str().unwrap().contains("no check of the pull request appeared"), "{asked}");
     let head = world.forge.pr(1).unwrap().head_commit;
     world.forge.set_check(&head, "build", CiState::Passed, "fine", None).unwrap();
     let asked = world.repo.ralph(&["--json", "resume"]).exits(3).json();
     assert!(asked["summary"].as_str().unwrap().contains("nobody approved"), "{asked}");
     world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
     world.repo.ralph(&["resume"]).exits(0);
+    // What the host decides is ticked in the last text, and every file tells the state after its iteration.
+    let body = world.forge.pr(1).unwrap().body;
+    assert_eq!((body.matches("- [x]").count(), body.matches("- [ ]").count()), (3, 0), "{body}");
+    let state: Value = serde_json::from_str(&world.repo.run_file("iterations/1/pr_state.json")).unwrap();
+    assert_eq!((&state["pr"]["number"], &state["approved_by"]), (&json!(1), &json!("ann")), "{state}");
+    let seen = world.repo.events_named("checks_seen");
+    let green: Vec<bool> =
+        seen.iter().filter(|e| e["state"] == "passed").map(|e| e["next"].is_string()).collect();
+    assert_eq!(green, [true, false], "the first green one is not the end");
 }
 
 #[test]

@@ -331,3 +331,104 @@ fn each_session_gets_the_prompt_by_its_mode_and_knows_its_turn() {
         repo.events_named("session_ended").iter().map(|e| e["end"]["how"].clone()).collect();
     assert_eq!(ends, ["completed", "completed", "completed"], "{:?}", repo.events_named("session_ended"));
 }
+
+#[test]
+fn a_rising_count_of_an_unknown_script_is_not_called_stuck() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("one", "echo line $RALPH_ITERATION >> part.txt; echo 'Did the next one.'");
+    let check = "n=$(wc -l < part.txt); echo \"$n/10 cases ok\"; test $n -ge 10";
+    repo.configure(&[agent], check, &json!({"completion": "checks", "max_iterations": 12}));
+    repo.run(&[]).exits(0);
+    let kinds = repo.kinds();
+    assert!(!kinds.contains(&"stuck".to_owned()) && !kinds.contains(&"gutter".to_owned()), "{kinds:?}");
+}
+
+#[test]
+fn what_the_machine_lacks_is_told_first_and_asked_about_at_the_second_session() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("one", "echo $RALPH_ITERATION > part$RALPH_ITERATION.txt; echo 'Tried.'");
+    repo.configure(&[agent], "frobnicate-tests --all", &json!({"max_iterations": 12}));
+    let run = repo.run(&[]).exits(3).json();
+    assert_eq!(run["iterations"], 2, "{run}");
+    let kinds = repo.kinds();
+    let notice = kinds.iter().position(|kind| kind == "notice").unwrap();
+    assert!(notice < kinds.iter().position(|kind| kind == "iteration_started").unwrap(), "{kinds:?}");
+    let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
+    assert!(asked.contains("`frobnicate-tests` is not installed"), "{asked}");
+}
+
+#[test]
+fn a_session_that_changes_files_without_a_word_is_one_iteration() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("one", "echo $RALPH_ITERATION >> part.txt");
+    repo.configure(&[agent], "test $(wc -l < part.txt) -ge 2", &json!({"completion": "checks"}));
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!((&run["iterations"], repo.events_named("session_ended").len()), (&json!(2), 2));
+}
+
+#[test]
+fn six_empty_answers_are_enough() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(&[repo.agent("one", "true")], "test -f part.txt", &json!({}));
+    repo.run(&[]).exits(3);
+    assert_eq!(repo.events_named("session_ended").len(), 6);
+    let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
+    assert!(asked.contains("`ralph probe one`"), "{asked}");
+}
+
+#[test]
+fn a_final_check_that_fails_again_and_again_is_noticed() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("one", "echo $RALPH_ITERATION > part.txt; echo '<promise>COMPLETE</promise>'");
+    let more = json!({"setup_commands": [["sh", "-c", "exit 3"]], "max_iterations": 20});
+    repo.configure(&[agent], "test -f part.txt", &more);
+    let run = repo.run(&[]).exits(3).json();
+    assert!(run["iterations"].as_u64().unwrap() <= 9, "{run}");
+    assert!(repo.kinds().contains(&"gutter".to_owned()));
+}
+
+#[test]
+fn a_metric_ends_at_its_target_and_the_best_files_are_kept() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent(
+        "one",
+        "case $RALPH_ITERATION in 1) echo 90;; 2) echo 120;; *) echo 70;; esac > speed.txt; echo ok",
+    );
+    repo.configure(
+        &[agent],
+        "echo p99 $(cat speed.txt) ms",
+        &json!({
+            "completion": "metric", "keep_best": true, "max_iterations": 5,
+            "verifiers": [{"name": "tests", "command_argv": ["sh", "-c", "echo p99 $(cat speed.txt) ms"],
+                "metric": {"pattern": "p99 ([0-9.]+)", "better": "lower", "target": 80}}],
+        }),
+    );
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 3, "{run}");
+    let back = repo.events_named("went_back");
+    assert_eq!((back.len(), &back[0]["iteration"]), (1, &json!(2)), "{back:?}");
+    assert!(repo.run_file("iterations/3/prompt.md").contains("The last change was taken back"));
+}
+
+#[test]
+fn a_reviewer_leaves_the_files_as_they_were_and_a_healthy_pipeline_is_not_stuck() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let builder = repo.agent("maker", "echo $RALPH_ITERATION >> part.txt; echo 'One more part.'");
+    let reviewer = repo.agent("reader", "echo mine > part.txt; echo x > notes.rs; echo 'no findings'");
+    let tester = repo.agent("tester", "echo 'nothing to add'");
+    repo.configure(&[builder, reviewer, tester], "test $(wc -l < part.txt) -ge 4", &json!({
+        "completion": "checks", "max_iterations": 12,
+        "roles": [{"role": "builder", "agent": "maker"}, {"role": "reviewer", "agent": "reader"}, {"role": "tester", "agent": "tester"}],
+    }));
+    repo.run(&[]).exits(0);
+    assert_eq!(repo.events_named("went_back").len(), 3);
+    assert!(!repo.dir.join("notes.rs").exists());
+    assert_eq!(repo.events_named("stuck").len(), 0, "{:?}", repo.events_named("stuck"));
+}

@@ -54,7 +54,7 @@ impl Driver {
         if self.spec_version == spec.spec_version || self.ctx.state.baseline.is_none() {
             return Ok(());
         }
-        self.spec_version = spec.spec_version;
+        let since = std::mem::replace(&mut self.spec_version, spec.spec_version);
         let source = spec.task.source.clone();
         let path = spec.workspace.join(&source);
         let file = std::fs::read_to_string(&path).unwrap_or_default();
@@ -67,7 +67,7 @@ impl Driver {
             |file: &str| file.replace("\r\n", "\n").trim_end() == text.replace("\r\n", "\n").trim_end();
         if !same(&file) {
             // The file follows the person's word, unless somebody changed it meanwhile: that is an agent's doing.
-            if !path.is_file() || !self.is_as_before(&file)? {
+            if !path.is_file() || !self.is_as_before(&file, since)? {
                 return Ok(());
             }
             ralph_journal::artifacts::write_atomic(&path, text.as_bytes())?;
@@ -75,13 +75,19 @@ impl Driver {
         Ok(self.workspace.accept_protected(&source)?)
     }
 
-    /// Whether the task file is still what the version before the edit said, marks aside.
-    fn is_as_before(&mut self, file: &str) -> Result<bool, DriveError> {
+    /// Whether the task file is still what one of the versions from `since` on said, marks aside: several edits may have come
+    /// during one session.
+    fn is_as_before(&mut self, file: &str, since: u32) -> Result<bool, DriveError> {
         let spec = &self.ctx.state.spec;
-        let before = self.ctx.run.path().join(format!("spec.v{}.json", spec.spec_version.saturating_sub(1)));
-        let before = std::fs::read(&before).ok().and_then(|text| snapshot::parse_spec(&before, &text).ok());
-        if let Some(before) = before.filter(|before| task_book::has_book(&before.task)) {
-            return Ok(task_book::review(&before.task, &self.ctx.redactor.text(file)).is_ok());
+        let before = |version: u32| {
+            let path = self.ctx.run.path().join(format!("spec.v{version}.json"));
+            let spec = std::fs::read(&path).ok().and_then(|text| snapshot::parse_spec(&path, &text).ok())?;
+            Some(spec.task).filter(task_book::has_book)
+        };
+        let books: Vec<_> = (since.max(1)..spec.spec_version).filter_map(before).collect();
+        if !books.is_empty() {
+            let text = self.ctx.redactor.text(file);
+            return Ok(books.iter().any(|task| task_book::review(task, &text).is_ok()));
         }
         let source = spec.task.source.clone();
         Ok(!self.workspace.protected_changes()?.iter().any(|c| c.path == source))

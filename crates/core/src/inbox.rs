@@ -4,8 +4,10 @@ use crate::context::Context;
 use crate::error::DriveError;
 use ralph_domain::control::{Control, Letter};
 use ralph_domain::dialect::adopt::edited;
+use ralph_domain::dialect::{Dialect, TaskTexts};
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
+use ralph_domain::lint::{LintFacts, lint};
 use ralph_domain::ports::StopCause;
 use ralph_domain::state::Stage;
 use ralph_journal::{inbox, snapshot};
@@ -78,7 +80,7 @@ impl Context {
             return Ok(());
         }
         if let Control::Edit { task } = &letter.control
-            && let Err(reason) = edited(&self.state.spec.task, task)
+            && let Err(reason) = self.check_edit(task)
         {
             self.record(EventBody::ControlRefused { id: letter.id, reason, inbox })?;
             return Ok(());
@@ -86,6 +88,27 @@ impl Context {
         let event = self.record(EventBody::ControlReceived { letter, inbox })?;
         let EventBody::ControlReceived { letter, .. } = event.body else { return Ok(()) };
         self.carry_out(&letter)
+    }
+
+    /// An edit is refused for whatever would refuse a run of that task.
+    fn check_edit(&self, text: &str) -> Result<(), String> {
+        let spec = &self.state.spec;
+        edited(&spec.task, text)?;
+        // A plan's other files stand where they are; this edit does not bring them.
+        if spec.task.dialect == Dialect::Plan {
+            return Ok(());
+        }
+        let facts = LintFacts {
+            verifiers: Some(spec.settings.required_verifiers.clone()),
+            budget_set: Some(true),
+            has_forge: spec.settings.handover.pushes(),
+            ..LintFacts::default()
+        };
+        let report = lint(spec.task.dialect, &TaskTexts::new(&spec.task.source, text), &facts);
+        match report.diagnostics.iter().find(|found| found.is_error()) {
+            Some(first) => Err(format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix)),
+            None => Ok(()),
+        }
     }
 
     /// Effects outside the state. Each can be repeated, so that a crash between journal and effect loses nothing.

@@ -12,6 +12,8 @@ use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Clock as _;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::text::{count, duration};
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -220,7 +222,37 @@ pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
             .hint("a run cannot go on without a task; `ralph stop` ends it"));
     }
     let task = app.environment().redactor(&entry.origin).text(&text).into_owned();
-    send(app, &entry, Control::Edit { task }, out)
+    let before = app.handle(&entry).state()?.spec.clone();
+    let code = send(app, &entry, Control::Edit { task }, out)?;
+    let after = app.handle(&entry).state()?.spec.clone();
+    if after.task != before.task || after.settings != before.settings {
+        out.say(taken(&before, &after));
+    }
+    Ok(code)
+}
+
+/// What a run took of an edit.
+fn taken(before: &RunSpec, after: &RunSpec) -> String {
+    let settings = &after.settings;
+    let mut parts = vec![format!("{} of text", count(after.task.text.lines().count(), "line"))];
+    if !after.task.criteria.is_empty() {
+        parts.push(count(after.task.criteria.len(), "criterion").replace("criterions", "criteria"));
+    }
+    parts.push(format!("checks: {}", settings.required_verifiers.join(", ")));
+    let (old, new) = (&before.settings.budgets, &settings.budgets);
+    if old.max_iterations != new.max_iterations {
+        parts.push(format!("iterations: {} → {}", old.max_iterations, new.max_iterations));
+    }
+    if old.max_cost != new.max_cost {
+        parts.push(format!("cost: {} → {}", old.max_cost, new.max_cost));
+    }
+    if old.max_wall_time != new.max_wall_time {
+        parts.push(format!("time: {} → {}", duration(old.max_wall_time), duration(new.max_wall_time)));
+    }
+    if let Some(most) = new.max_tokens.filter(|_| old.max_tokens != new.max_tokens) {
+        parts.push(format!("tokens: {most}"));
+    }
+    format!("taken: {}", parts.join("; "))
 }
 
 /// Accepts what a run asks about.

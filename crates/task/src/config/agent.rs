@@ -122,6 +122,10 @@ impl AgentConfig {
     pub fn model(name: &str, kind: AgentKind, profile: &str) -> Self {
         Self { kind, profile: Some(profile.to_owned()), ..Self::command(name, &[]) }
     }
+    /// Whether it tells how many tokens a session used.
+    pub fn reports_tokens(&self) -> bool {
+        self.kind != AgentKind::Cli || self.output_format.reports_tokens()
+    }
     /// Longest session.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)

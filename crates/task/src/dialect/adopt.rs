@@ -4,6 +4,7 @@ use super::{Dialect, SandboxChoice, TaskFile, TaskTexts};
 use crate::config::{Completion, ConfigFile, Expect, PrConfig, ProviderName, SandboxConfig, VerifierConfig};
 use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
+use std::time::Duration;
 
 /// The task and the settings of a file that was found fine; `raw` is its text.
 pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
@@ -112,12 +113,35 @@ impl RunSpec {
     /// Takes a person's new text of the task, with the checks that it names. A text that cannot be read changes nothing.
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
+        let before = self.task.raw.as_deref().and_then(|raw| edited(&self.task, raw).ok()?.1);
         self.task = task;
-        if let Some(ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. }) =
-            settings
-        {
+        let Some(settings) = settings else { return };
+        self.take_limits(&settings, &before.unwrap_or_default());
+        if let ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. } = settings {
             self.settings.verifiers = verifiers;
             self.settings.required_verifiers = required;
+        }
+    }
+
+    /// Takes the budgets that the new text names otherwise than the text before: what a flag or a person has set meanwhile
+    /// stays, unless the edit is about it.
+    fn take_limits(&mut self, now: &ConfigFile, before: &ConfigFile) {
+        let budgets = &mut self.settings.budgets;
+        if let Some(most) = now.max_iterations.filter(|_| now.max_iterations != before.max_iterations) {
+            budgets.max_iterations = most;
+        }
+        if let Some(cost) =
+            now.max_cost_usd_estimate.filter(|cost| Some(*cost) != before.max_cost_usd_estimate)
+        {
+            budgets.max_cost = cost;
+        }
+        if let Some(minutes) =
+            now.max_wall_time_minutes.filter(|minutes| Some(*minutes) != before.max_wall_time_minutes)
+        {
+            budgets.max_wall_time = Duration::from_secs_f64((minutes * 60.0).clamp(0.0, 1e12));
+        }
+        if now.max_tokens_total.is_some() && now.max_tokens_total != before.max_tokens_total {
+            budgets.max_tokens = now.max_tokens_total;
         }
     }
 }

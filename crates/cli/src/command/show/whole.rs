@@ -89,7 +89,9 @@ fn settings(facts: &RunReading, out: &Out) {
             }
             Completion::Claim => "everything is claimed or promised, and the required checks pass".to_owned(),
             Completion::Checks => "the required checks pass".to_owned(),
-            Completion::Metric => "the numbers of the checks reach their targets".to_owned(),
+            Completion::Metric => {
+                "every number has reached its target, and the required checks pass".to_owned()
+            }
         },
     );
     let budgets = &settings.budgets;
