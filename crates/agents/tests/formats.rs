@@ -201,7 +201,7 @@ fn configured_signs_count_only_in_errors() {
     };
     assert_eq!(end(1, "", "please come back later", Text), "rate limited");
     assert_eq!(end(0, "x", "please come back later", Text), "completed");
-    assert_eq!(end(1, "come back later", "", Text), "agent failed");
+    assert_eq!(end(1, "come back later", "", Text), "rate limited");
     let failed = "{\"type\":\"turn.failed\",\"error\":{\"message\":\"come back later\"}}";
     assert_eq!(end(1, failed, "", CodexJson), "rate limited");
 }

@@ -383,7 +383,7 @@ fn opencode_errors_have_a_name_and_a_status() {
             "no credit",
         ),
         ("APIError", "Overloaded", "\"statusCode\":529,", "provider overloaded"),
-        ("APIError", "Cannot connect to API: Unable to connect.", "", "provider overloaded"),
+        ("APIError", "Cannot connect to API: Unable to connect.", "", "provider not reachable"),
         ("ContextOverflowError", "prompt is too long", "", "context too long"),
         ("APIError", "model: nope", "\"statusCode\":404,", "agent failed"),
     ];

@@ -104,7 +104,7 @@ faults_of! {
     streamrl => "rate limited",
     streamcut => "provider overloaded",
     refusal => "refused",
-    refused => "provider overloaded",
+    refused => "provider not reachable",
     nokey => "not logged in",
 }
 
@@ -124,7 +124,7 @@ faults_of! {
     toolong => "context too long",
     nomodel => "agent failed",
     streamcut => "provider overloaded",
-    refused => "provider overloaded",
+    refused => "provider not reachable",
     nokey => "not logged in",
 }
 
@@ -144,7 +144,7 @@ faults_of! {
     toolong => "context too long",
     nomodel => "agent failed",
     streamcut => "provider overloaded",
-    refused => "provider overloaded",
+    refused => "provider not reachable",
     nokey => "not logged in",
 }
 
