@@ -82,7 +82,7 @@ fn commits_carry_message_trailers_and_the_users_identity() {
         |run: &Value, format: &str| repo.git(&["log", "-1", &format!("--format={format}"), &work_ref(run)]);
     let run = repo.run(&[]).exits(0).json();
     let id = run["run_id"].as_str().unwrap();
-    assert_eq!(log(&run, "%s"), format!("ralph(stub): iter 1 (run {id})"));
+    assert_eq!(log(&run, "%s"), "Wrote the part", "what the agent said of it");
     assert_eq!(log(&run, "%(trailers:key=Ralph-Run,valueonly,separator=)"), id);
     assert_eq!(log(&run, "%(trailers:key=Ralph-Iteration,valueonly,separator=)"), "1");
     assert_eq!(log(&run, "%an <%ae> %cn <%ce>"), "Tester <tester@example.com> Tester <tester@example.com>");

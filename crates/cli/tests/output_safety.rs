@@ -126,7 +126,7 @@ const COMMANDS: &[&[&str]] = &[
 const WRONG: &[&[&str]] = &[
     &["show", EVIL],
     &["lint", EVIL],
-    &["run", EVIL],
+    &["run", EVIL_BRANCH],
     &["resume", EVIL],
     &["logs", EVIL],
     &["models", "check", EVIL],

@@ -86,8 +86,10 @@ fn the_configuration_has_exactly_the_keys_of_the_code() {
     let mut known = keys(&serde_json::to_value(&agent).unwrap());
     known.extend(["timeout", "model_profile", "model_profile_fallback"].map(String::from));
     assert_eq!(keys(&schema["$defs"]["agent"]["properties"]), known);
-    let verifier =
-        json!({ "name": "t", "command_argv": ["true"], "expect": { "output": { "pattern": "x" } } });
+    let verifier = json!({
+        "name": "t", "command_argv": ["true"], "expect": { "output": { "pattern": "x" } },
+        "metric": { "pattern": "p99 ([0-9]+)", "better": "lower", "target": 50.0 },
+    });
     let whole = json!({ "version": 1, "agents": [agent], "verifiers": [verifier] });
     valid(&schema, &whole);
     let read = ConfigFile::parse(&whole.to_string()).unwrap();
