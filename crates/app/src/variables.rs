@@ -64,6 +64,8 @@ pub const VARIABLES: &[Variable] = &[
     variable("XDG_STATE_HOME", "app", VariableUse::Read, "where runs are registered, sealed copies, worktrees and clones are kept; `~/.local/state` without it"),
     variable("XDG_RUNTIME_DIR", "sandbox", VariableUse::Read, "where the sockets of container engines are looked for"),
     variable("COLUMNS", "cli", VariableUse::Read, "how wide texts may be"),
+    variable("BROWSER", "cli", VariableUse::Read, "what `ralph open` shows a pull request with"),
+    variable("WAYLAND_DISPLAY", "cli", VariableUse::Read, "whether `ralph open` finds a desktop, as `DISPLAY`"),
     variable("TERM", "cli", VariableUse::Read, "`dumb` means no colour and no live line"),
     variable("NO_COLOR", "cli", VariableUse::Read, "no colour; `--color` wins"),
     variable("CLICOLOR_FORCE", "cli", VariableUse::Read, "colour, also where there is no terminal; `--color` wins"),
