@@ -5,7 +5,7 @@ use crate::config::Publish;
 use crate::criterion::Check;
 use crate::outcome::{EndReason, HumanReason};
 pub use crate::state::{Gate, GateFacts, HandoverFacts, PrFacts};
-use crate::state::{NeedsHuman, RunFacts, RunState};
+use crate::state::{NeedsHuman, RunState};
 use crate::step::Step;
 use crate::text;
 use jiff::SignedDuration;
@@ -76,14 +76,6 @@ fn pr_is_behind(state: &RunState) -> bool {
     let facts = &state.handover;
     let waited = needs_checks(state) || needs_review(state);
     waited && facts.pr.is_some() && !facts.told && facts.blocked.is_none() && facts.tries < FAREWELL_TRIES
-}
-
-/// Whether everything that the end waits for on the code host is there.
-pub fn gates_are_open(state: &RunFacts) -> bool {
-    let proven = state.result.proof.as_ref().map(|proof| &proof.commit);
-    let checks = state.spec.settings.handover.wait_for_checks || state.names_check(&Check::PrChecksPass);
-    let review = state.names_check(&Check::PrApproved);
-    (!checks || state.handover.checked.as_ref() == proven) && (!review || state.handover.approved.is_some())
 }
 
 fn gate(state: &RunState, gate: Gate, limit: Duration) -> Step {

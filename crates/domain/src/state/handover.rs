@@ -6,7 +6,6 @@ use crate::event::{
     ChecksSeen, ChecksState, HandoverFailed, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,
 };
-use crate::handover::gates_are_open;
 use crate::id::CommitId;
 use crate::outcome::HumanReason;
 use crate::text;
@@ -103,6 +102,14 @@ impl RunFacts {
         self.spec.task.criteria.iter().any(|criterion| criterion.check == *check)
     }
 
+    /// Whether everything that the end waits for on the code host is there.
+    fn gates_are_open(&self) -> bool {
+        let proven = self.result.proof.as_ref().map(|proof| &proof.commit);
+        let checks = self.spec.settings.handover.wait_for_checks || self.names_check(&Check::PrChecksPass);
+        let review = self.names_check(&Check::PrApproved);
+        (!checks || self.handover.checked.as_ref() == proven) && (!review || self.handover.approved.is_some())
+    }
+
     pub(super) fn pushed(&mut self, news: &Pushed) {
         let facts = &mut self.handover;
         if news.commit.is_some() {
@@ -121,7 +128,7 @@ impl RunFacts {
             why: news.why,
             met: news.met,
         });
-        self.handover.told = news.why == PrOccasion::Proven && gates_are_open(self);
+        self.handover.told = news.why == PrOccasion::Proven && self.gates_are_open();
         self.handover.ended |= news.why == PrOccasion::Stopped;
         self.handover.reached();
     }
