@@ -1,6 +1,10 @@
 //! Agents that cheat: what they do is noticed, nothing of it proves anything, and nothing is silently repaired.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "cheats/harness.rs"]
+mod harness;
+#[path = "cheats/scene.rs"]
+mod scene;
 #[path = "cheats/suite.rs"]
 mod suite;
 #[path = "cheats/table.rs"]

@@ -33,8 +33,9 @@ pub(super) fn exec(
     shared: &Shared,
     request: &ExecRequest,
     sink: &mut dyn ExecSink,
+    seen: Option<&Path>,
 ) -> Result<ExecOutcome, SandboxError> {
-    let prepared = request::prepare(root, shared, request)?;
+    let prepared = request::prepare(root, shared, request, seen)?;
     // Whatever way it ends, what it left for git and its logins is looked after.
     let _after = shared
         .isolation

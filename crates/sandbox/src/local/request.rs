@@ -41,7 +41,12 @@ impl Prepared {
 }
 
 /// Checks a request and opens what it needs.
-pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Result<Prepared, SandboxError> {
+pub(super) fn prepare(
+    root: &Path,
+    shared: &Shared,
+    request: &ExecRequest,
+    seen: Option<&Path>,
+) -> Result<Prepared, SandboxError> {
     let program = request.argv.first().ok_or_else(|| cannot_start("", "the command is empty"))?;
     if request.argv.iter().any(|text| text.contains('\0')) {
         return Err(cannot_start(program, "an argument contains a NUL byte"));
@@ -54,7 +59,7 @@ pub(super) fn prepare(root: &Path, shared: &Shared, request: &ExecRequest) -> Re
     let (folder, real) = walk::folder(root, &request.cwd)?;
     let broken = |what: &str, errno: Errno| SandboxError::Broken(format!("{what}: {}", errno.desc()));
     let sandboxed = match &shared.isolation {
-        Some(isolation) => Some(isolation.wrap(root, &real, request, &shared.env)?),
+        Some(isolation) => Some(isolation.wrap((root, &real), request, &shared.env, seen)?),
         None => None,
     };
     let argv = sandboxed.as_ref().map_or(&request.argv, |sandboxed| &sandboxed.argv);

@@ -14,7 +14,7 @@ mod notify;
 mod parse;
 mod policy;
 mod sandbox;
-mod settings;
+pub(crate) mod settings;
 mod stuck;
 
 pub use crate::command_line::{CommandLine, join_argv};
@@ -68,6 +68,13 @@ pub struct ConfigFile {
     /// Which of them must pass; default `["tests"]` where one of that name exists, else all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required_verifiers: Option<Vec<String>>,
+    /// Those that the configuration requires, once the settings of a task lie on top of it.
+    #[serde(skip)]
+    pub own_verifiers: Vec<String>,
+    /// Run the checks once before the first session, on the files of the start; default true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = true)))]
+    pub baseline: Option<bool>,
     /// The word inside `<promise>…</promise>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[^<>\\n]*\\S[^<>\\n]*$"), extend("default" = "COMPLETE")))]

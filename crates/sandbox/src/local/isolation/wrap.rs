@@ -3,6 +3,7 @@
 use super::runtime::{Kind, Runtime};
 use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
+use crate::local::watch::WATCHED;
 use ralph_domain::ports::{ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,13 +19,14 @@ pub(crate) struct Wrapped {
 }
 
 impl Runtime {
-    /// Puts `request`, to be run in `cwd` of the workspace `root`, in the sandbox.
+    /// Puts `request`, to be run in `cwd` of the workspace `root`, in the sandbox. What it is seen to do goes into `seen`, where it
+    /// is to be watched.
     pub(crate) fn wrap(
         &self,
-        root: &Path,
-        cwd: &Path,
+        (root, cwd): (&Path, &Path),
         request: &ExecRequest,
         inherited: &[(OsString, OsString)],
+        seen: Option<&Path>,
     ) -> Result<Wrapped, SandboxError> {
         if self.home.starts_with(root) {
             return Err(SandboxError::Broken(format!(
@@ -35,6 +37,11 @@ impl Runtime {
         let program = request.argv.first().map_or("", String::as_str);
         self.find_program(program, request, inherited)?;
         let mut command = self.launcher();
+        if let Some(seen) = seen {
+            let watcher: [OsString; 5] =
+                [self.program.clone().into(), "__watch".into(), seen.into(), root.into(), "--".into()];
+            command.splice(..0, watcher);
+        }
         let (mut isolation, unwanted) = match &self.kind {
             Kind::Bwrap(bwrap) => {
                 let (args, git) = bwrap::command(&bwrap::View {
@@ -54,6 +61,9 @@ impl Runtime {
             Kind::Landlock => self.landlocked(root),
         };
         command.append(&mut isolation);
+        if seen.is_some() {
+            command.push(WATCHED.into());
+        }
         self.inside_flags(&mut command);
         command.push("--".into());
         command.extend(request.argv.iter().map(OsString::from));
