@@ -476,7 +476,7 @@ fn a_watched_command_works_as_without_a_watcher() {
     let Some(fenced) = sandboxed() else { return };
     // Signals reach it, jobs can be stopped and woken, and what it leaves behind is ended.
     let script = "trap 'echo usr >> out' USR1; kill -USR1 $$; sleep 100 & p=$!; kill -STOP $p; \
-        while ! grep -q 'State:.T' /proc/$p/status; do :; done; kill -CONT $p; kill $p; wait $p; echo $? >> out; \
+        while ! grep -q 'State:.[Tt]' /proc/$p/status; do :; done; kill -CONT $p; kill $p; wait $p; echo $? >> out; \
         (setsid sleep 1000 &); exit 7";
     let Some((code, _)) = seen(&fenced, script) else {
         println!("skipped: commands cannot be watched here");
