@@ -46,6 +46,11 @@ pub enum Watching {
 }
 
 impl Watching {
+    /// Whether nobody watched.
+    pub fn is_not_watched(&self) -> bool {
+        *self == Self::NotWatched
+    }
+
     /// `watched`, `not watched`.
     pub fn words(self) -> &'static str {
         match self {

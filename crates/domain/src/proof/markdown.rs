@@ -45,7 +45,7 @@ pub fn evidence_markdown(proof: &Proof) -> String {
 
 /// Who decided what a pass means, and what the run changed of it.
 fn level(out: &mut String, proof: &Proof) {
-    let Some(level) = proof.level else { return };
+    let Some(level) = proof.level.filter(|_| proof.passed) else { return };
     let meaning = match level {
         ProofLevel::Independent => "what decides is as it was at the start",
         ProofLevel::OwnTests => "the run changed what decides: read it before you rely on it",

@@ -217,13 +217,13 @@ pub struct ProofFacts {
     #[serde(default)]
     pub weakened: u32,
     /// Who decided what a pass means.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
     /// Whether the checks were watched.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Watching::is_not_watched")]
     pub watched: Watching,
     /// What lowers the level, one line each.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
 }
 

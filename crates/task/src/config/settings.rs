@@ -245,7 +245,7 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_verifiers: Vec<String>,
     /// Whether the checks are run once before the first session. (Runs of older versions did not.)
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
     /// The word inside `<promise>…</promise>`.
     pub completion_promise: String,
