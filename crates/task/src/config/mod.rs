@@ -276,6 +276,36 @@ mod tests {
     }
 
     #[test]
+    fn a_task_adds_to_what_the_configuration_requires() {
+        let config = || {
+            ConfigFile::parse(
+                r#"{"verifiers":[{"name":"tests","command_argv":["a"]},{"name":"lint","command_argv":["l"]}]}"#,
+            )
+            .unwrap()
+        };
+        let task = |text: &str| ConfigFile::parse(text).unwrap();
+        let names =
+            |file: ConfigFile| (file.clone().resolve().required_verifiers, file.resolve().own_verifiers);
+        let own = r#"{"verifiers":[{"name":"C1","command_argv":["c"]}],"required_verifiers":["C1"]}"#;
+        assert_eq!(
+            names(config().with_task(task(own))),
+            (vec!["C1".into(), "tests".into()], vec!["tests".into()])
+        );
+        let other = r#"{"verifiers":[{"name":"tests","command_argv":["b"]}],"required_verifiers":["tests"]}"#;
+        assert_eq!(names(config().with_task(task(other))).0, ["tests", "config-tests"]);
+        let same =
+            r#"{"verifiers":[{"name":"verify-1","command_argv":["a"]}],"required_verifiers":["verify-1"]}"#;
+        assert_eq!(names(config().with_task(task(same))).0, ["verify-1"], "what runs the same runs once");
+        assert_eq!(
+            names(config().with_task(task("{}"))).0,
+            ["tests"],
+            "a task without checks changes nothing"
+        );
+        let all = config().with_task(task(own)).resolve().verifiers;
+        assert_eq!(all.iter().map(|v| v.name.as_str()).collect::<Vec<_>>(), ["C1", "tests", "lint"]);
+    }
+
+    #[test]
     fn defaults_are_those_of_the_documentation() {
         let settings = ConfigFile::default().resolve();
         assert_eq!(settings.budgets.max_iterations, 30);

@@ -77,7 +77,7 @@ impl ConfigFile {
     /// Lays the settings of a task on top. What the configuration itself requires goes on counting beside the task's own checks:
     /// a task says what else must hold, never what need not. A check of the same name that runs something else is kept under
     /// a name of its own.
-    pub fn with_task(self, mut task: Self) -> Self {
+    pub fn with_task(mut self, mut task: Self) -> Self {
         let Some(wanted) = task.required_verifiers.take() else { return self.overlaid(task) };
         let own: Vec<VerifierConfig> = {
             let all = self.verifiers.clone().unwrap_or_default();
@@ -88,6 +88,9 @@ impl ConfigFile {
         let undefined =
             self.required_verifiers.iter().flatten().filter(|n| !own.iter().any(|v| v.name == **n));
         let undefined: Vec<String> = undefined.cloned().collect();
+        if let Some(all) = &mut self.verifiers {
+            all.retain(|verifier| !own.iter().any(|o| o.name == verifier.name));
+        }
         let (verifiers, kept) = beside(task.verifiers.take().unwrap_or_default(), own);
         let mut merged = self.overlaid(Self { verifiers: Some(verifiers), ..task });
         let names = wanted.into_iter().chain(kept.iter().cloned()).chain(undefined);
