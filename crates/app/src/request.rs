@@ -119,6 +119,8 @@ pub struct Overrides {
     pub max_tokens: Option<u64>,
     /// Refuse to start where the money cap cannot hold.
     pub strict_budget: bool,
+    /// Do not run the checks before the first session.
+    pub no_baseline: bool,
     /// Only these agents, in this order.
     pub agents: Vec<String>,
     /// The model for every agent that takes one.

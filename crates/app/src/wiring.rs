@@ -146,6 +146,7 @@ pub fn parts(
         cooldowns: home.folder_cooldowns(spec.home()),
         places,
         proof_dir: home.path().join("proofs").join(spec.run_id.as_str()),
+        baseline_cache: Some(home.path().join("baselines")),
         sandbox,
         workspace,
         agents: agents(env, spec, &access)?,

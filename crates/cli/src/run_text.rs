@@ -9,9 +9,12 @@ use ralph_domain::budget::BudgetKind;
 use ralph_domain::describe::Tone;
 use ralph_domain::event::CheckResult;
 use ralph_domain::money::Usd;
+use ralph_domain::proof::ProofLevel;
 use ralph_domain::text::{clock, count, duration};
 use std::path::Path;
 
+/// Changes to what decides that are shown.
+const HARNESS: usize = 5;
 /// Iterations shown.
 const CARDS: usize = 5;
 
@@ -97,11 +100,26 @@ fn criteria(facts: &RunReading, out: &Out) {
         let (sign, tone, words) = match (&proof.proof, proof.passed) {
             (None, _) => (Sign::Now, Tone::Muted, format!("checking {} {place}", proof.commit.short())),
             (Some(_), true) => {
-                (Sign::Good, Tone::Good, format!("proven at {} {place}", proof.commit.short()))
+                let verdict = ProofLevel::verdict(proof.level);
+                let level =
+                    proof.level.map(|level| format!(", level: {}, {}", level.words(), proof.watched.words()));
+                let commit = proof.commit.short();
+                (
+                    Sign::Good,
+                    Tone::Good,
+                    format!("{verdict} at {commit} {place}{}", level.unwrap_or_default()),
+                )
             }
             (Some(_), false) => (Sign::Bad, Tone::Bad, format!("not proven: {}", proof.failed.join("; "))),
         };
         table.row([Cell::toned(tone, out.sign(sign)), "final check".into(), words.into()]);
+        for line in proof.harness.iter().take(HARNESS) {
+            table.row([
+                Cell::toned(Tone::Attention, out.sign(Sign::Open)),
+                "changed".into(),
+                line.as_str().into(),
+            ]);
+        }
     }
     table.lines(columns(), out).iter().for_each(|l| out.line(l));
 }

@@ -1,6 +1,10 @@
 //! Agents that cheat: what they do is noticed, nothing of it proves anything, and nothing is silently repaired.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "cheats/harness.rs"]
+mod harness;
+#[path = "cheats/scene.rs"]
+mod scene;
 #[path = "cheats/suite.rs"]
 mod suite;
 #[path = "cheats/table.rs"]
@@ -294,6 +298,62 @@ fn a_shim_in_an_ignored_folder_proves_nothing_in_a_clean_checkout() {
         false,
         "the clean checkout does not have it"
     );
+}
+
+/// A task says what else must hold, never what of the repo's own checks need not.
+#[test]
+fn a_task_takes_no_check_of_the_repo_away() {
+    let env = TestEnv::new(RALPH);
+    let criteria = json!([{"type": "file_exists", "path": "c.txt"}]);
+    for (task, checks) in [
+        (json!({"task": "Make c.txt", "acceptance_criteria": criteria}), &["C1", "tests"][..]),
+        (json!({"task": "Make c.txt"}), &["tests"]),
+    ] {
+        let play = |name: &str, work: &str| {
+            let repo = TestRepo::new(&env, name, &[("ralph.json", &task.to_string())]);
+            let more = json!({"max_iterations": 1});
+            let script = format!("echo x > c.txt; {work}; {PROMISE}");
+            repo.configure(&[repo.agent("stub", &script)], "grep -q right part.txt", &more);
+            let run = repo.run(&[]);
+            let proof = repo.run_file("proof.json");
+            (run, serde_json::from_str::<Value>(&proof).unwrap_or_default())
+        };
+        let (run, _) = play(&format!("red-{}", checks.len()), "true");
+        assert_eq!((run.code, &run.json()["success"]), (Some(1), &json!(false)), "{task}: {}", run.stderr);
+        assert!(!run.stderr.to_lowercase().contains("checks pass"), "beside a red one: {}", run.stderr);
+        let (run, proof) = play(&format!("green-{}", checks.len()), "echo right > part.txt");
+        assert_eq!(run.code, Some(0), "{task}: {}", run.stderr);
+        let names: Vec<&str> =
+            proof["checks"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+        assert_eq!(names, checks, "{task}");
+    }
+}
+
+/// The checks run once before the first session, on the files of the start; the same files are not checked again.
+#[test]
+fn the_checks_of_the_start_are_known_once() {
+    let env = TestEnv::new(RALPH);
+    let repo = repo_with_check(&env);
+    let runs = env.path("runs");
+    let check =
+        format!("echo x >> {}; echo '1 failed, 2 passed in 0.1s'; grep -q right part.txt", runs.display());
+    let ran = || std::fs::read_to_string(&runs).unwrap_or_default().lines().count();
+    let start = |args: &[&str]| {
+        let more = json!({"baseline": true, "max_iterations": 1});
+        repo.configure(&[repo.agent("stub", &format!("true\n{PROMISE}"))], &check, &more);
+        repo.run(args).exits(1);
+        repo.events_named("prepared")[0]["checks"].clone()
+    };
+    let first = start(&["--new"]);
+    assert_eq!(first["results"][0]["tests"], json!({"passed": 2, "failed": 1}), "{first}");
+    assert_eq!((&first["results"][0]["passed"], &first["watched"]), (&json!(false), &json!("not_watched")));
+    assert_eq!(ran(), 2, "before the session and after it");
+    let again = start(&["--new"]);
+    assert_eq!(again["cached"], json!(true), "{again}");
+    assert_eq!(again["results"][0]["tests"], first["results"][0]["tests"]);
+    assert_eq!(ran(), 3);
+    assert_eq!(start(&["--new", "--no-baseline"]), Value::Null);
+    assert_eq!(ran(), 4);
 }
 
 #[test]

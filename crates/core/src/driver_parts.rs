@@ -31,6 +31,8 @@ pub struct DriverParts {
     pub places: Places,
     /// Where clean checkouts are made.
     pub proof_dir: PathBuf,
+    /// Where results of checks at the start of runs are kept, so that the same files are not checked again.
+    pub baseline_cache: Option<PathBuf>,
     /// Where commands run.
     pub sandbox: Box<dyn Sandbox>,
     /// The agent's tree.
@@ -89,6 +91,7 @@ pub struct Driver {
     pub(crate) forge: Option<Box<dyn Forge>>,
     pub(crate) push_to: Option<GitRemote>,
     pub(crate) keeper: Option<Box<dyn SandboxKeeper>>,
+    pub(crate) baseline_cache: Option<PathBuf>,
     lease: DriverLease,
     /// The profile that the doctor uses this time, where a person named one.
     pub(crate) doctor_profile: Option<String>,
@@ -131,6 +134,7 @@ impl Driver {
             forge: parts.forge,
             push_to: parts.push_to,
             keeper: parts.keeper,
+            baseline_cache: parts.baseline_cache,
             lease,
             doctor_profile: None,
             spec_version: 1,

@@ -48,6 +48,8 @@ impl Driver {
             tokens: state.spending.totals.tokens,
             elapsed_seconds: state.elapsed().as_secs_f64(),
             summary,
+            level: state.result.proof.as_ref().and_then(|proof| proof.level),
+            watched: state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.watched),
             branch: self.result_branch(),
             pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
             files_changed: files,

@@ -12,6 +12,7 @@ use crate::state::{Current, NeedsHuman, RunState, Stage};
 pub use crate::step::Step;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
+use ralph_protocol::level::ProofLevel;
 use std::time::Duration;
 
 /// A session that was cut off this many times in a row for one iteration ends the run: something is broken.
@@ -393,6 +394,12 @@ fn iterations(state: &RunState) -> String {
     text::count(state.iterations.count as usize, "iteration")
 }
 
+/// The same words at the beginning of a sentence.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn success_summary(state: &RunState) -> String {
     let checks: Vec<&str> = state.spec.settings.required_verifiers.iter().map(String::as_str).collect();
     let place = match state.result.proof.as_ref().is_some_and(|p| p.clean) {
@@ -403,7 +410,23 @@ fn success_summary(state: &RunState) -> String {
         0 => String::new(),
         n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
     };
-    format!("Proven after {}: {} passed {place}.{look}", iterations(state), checks.join(", "))
+    let proof = state.result.proof.as_ref();
+    let level = proof.and_then(|p| p.level);
+    let (verdict, checks) = (ProofLevel::verdict(level), checks.join(", "));
+    let told = match (level, proof) {
+        (Some(level), Some(proof)) => format!(" Level: {}, {}.", level.words(), proof.watched.words()),
+        _ => String::new(),
+    };
+    let own = proof.map_or(&[][..], |p| p.harness.as_slice());
+    let own = match (level, own) {
+        (Some(ProofLevel::OwnTests), [first, rest @ ..]) => {
+            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+            format!(" Changed by the run: {}{more}.", text::one_line(first, 160))
+        }
+        _ => String::new(),
+    };
+    let verdict = capital(verdict);
+    format!("{verdict} after {}: {checks} passed {place}.{look}{told}{own}", iterations(state))
 }
 
 /// What only a person can fix, behind the reason of an end.

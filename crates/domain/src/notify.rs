@@ -3,8 +3,12 @@
 use crate::ports::{Notification, Occasion};
 use crate::state::{OpenOccasion, RunState};
 use crate::text::{count, one_line};
+use ralph_protocol::level::ProofLevel;
 
 const TITLE: usize = 120;
+
+/// How the text of a success begins whose tests the run changed itself.
+const OWN_TESTS: &str = "Own tests pass";
 
 /// The message for an occasion of this run.
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
@@ -38,7 +42,11 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
             let end = end.map_or_else(String::new, |end| format!(" It goes on by itself at {end}."));
             (format!("The run waits for a limit: {detail}{end}"), Some(format!("ralph status {run}")))
         }
-        Occasion::Success => (format!("Proven. {detail}"), Some(format!("ralph show {run}"))),
+        Occasion::Success => {
+            let own = state.result.proof.as_ref().and_then(|p| p.level) == Some(ProofLevel::OwnTests);
+            let text = if own { format!("{OWN_TESTS}. {detail}") } else { format!("Proven. {detail}") };
+            (text, Some(format!("ralph show {run}")))
+        }
         Occasion::Failure => {
             (format!("The run ended without success. {detail}"), Some(format!("ralph show {run}")))
         }
@@ -72,6 +80,7 @@ pub fn heading(message: &Notification) -> String {
         Occasion::NeedsHuman => "needs you",
         Occasion::Gutter => "circles",
         Occasion::LimitWait => "waits for a limit",
+        Occasion::Success if message.text.starts_with(OWN_TESTS) => "own tests pass",
         Occasion::Success => "proven",
         Occasion::Failure => "ended without success",
     };

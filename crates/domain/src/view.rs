@@ -300,6 +300,9 @@ fn proof(state: &RunState) -> Option<ProofView> {
         clean: proof.clean,
         failed: proof.failed.clone(),
         weakened: proof.weakened,
+        level: proof.level,
+        watched: proof.watched,
+        harness: proof.harness.clone(),
     })
 }
 

@@ -67,6 +67,7 @@ impl Run {
                 left_out: vec![],
             },
             surroundings: Default::default(),
+            checks: None,
         });
         self
     }
@@ -210,6 +211,9 @@ impl Run {
             duration_ms: 5,
             weakened: 0,
             hint: None,
+            level: None,
+            watched: Default::default(),
+            harness: Vec::new(),
         })
     }
 

@@ -49,7 +49,7 @@ impl Run {
             dirty_total: 0,
             left_out: vec![],
         };
-        run.event(EventBody::Prepared { baseline, surroundings: Default::default() });
+        run.event(EventBody::Prepared { baseline, surroundings: Default::default(), checks: None });
         run
     }
 

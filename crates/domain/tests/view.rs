@@ -59,7 +59,7 @@ fn prepared() -> RunState {
         left_out: Vec::new(),
     };
     fold(&mut state, 0, EventBody::RunCreated { spec: Digest::of(b""), title: "Do it".into() });
-    fold(&mut state, 1, EventBody::Prepared { baseline, surroundings: Default::default() });
+    fold(&mut state, 1, EventBody::Prepared { baseline, surroundings: Default::default(), checks: None });
     state
 }
 

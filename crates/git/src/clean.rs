@@ -1,7 +1,7 @@
 //! A clean checkout of one commit elsewhere: a repo of its own, without hooks, remotes and the workspace's settings. It
 //! works for linked worktrees and shallow clones alike, and nothing that happens there reaches the user's repo.
 
-use crate::command::Git;
+use crate::command::{Git, GitCall};
 use crate::error::{Error, Result};
 use crate::repo::Repo;
 use ralph_domain::vars::Vars;
@@ -59,14 +59,19 @@ impl Settings {
     }
 }
 
-/// `sparse` are the only folders to bring, from whoever made the clone: what its own files say may be an agent's word.
-pub(crate) fn checkout(
-    repo: &Repo,
-    settings: &Settings,
-    commit: &str,
-    into: &Path,
-    sparse: &[String],
-) -> Result<()> {
+/// What a checkout goes by beside its commit. Nothing of it is an agent's word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CheckoutRules<'a> {
+    pub(crate) settings: &'a Settings,
+    /// The only folders to bring, from whoever made the clone.
+    pub(crate) sparse: &'a [String],
+    /// The tree whose attributes decide how files look on the disk: that of the start. Those of the commit itself would
+    /// let it turn its files into others.
+    pub(crate) attributes: Option<&'a str>,
+}
+
+pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRules<'_>) -> Result<()> {
+    let CheckoutRules { settings, sparse, attributes } = rules;
     if commit.starts_with('-') {
         return Err(Error::refused(format!("`{commit}` names no commit"), ""));
     }
@@ -88,8 +93,16 @@ pub(crate) fn checkout(
     if !sparse.is_empty() {
         crate::extent::limit(&git, sparse).run()?;
     }
-    git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
+    let call = git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]);
+    with_attributes(call, attributes).run()?;
     refuse_missing_filters(&git, !sparse.is_empty())
+}
+
+fn with_attributes(call: GitCall, tree: Option<&str>) -> GitCall {
+    match tree {
+        Some(tree) => call.env("GIT_ATTR_SOURCE", tree),
+        None => call,
+    }
 }
 
 /// A whole repo: objects are linked or copied, so that it stands alone, and tags come along for `git describe`. No program
@@ -122,7 +135,12 @@ fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
 
 /// What a checkout holds that its commit does not, read anew: git itself believes the names of objects, so one that was
 /// overwritten in the repo's folder would go unnoticed.
-pub(crate) fn verify(vars: &Vars, commit: &str, into: &Path, sparse: bool) -> Result<Vec<String>> {
+pub(crate) fn verify(
+    vars: &Vars,
+    commit: &str,
+    into: &Path,
+    (sparse, attributes): (bool, Option<&str>),
+) -> Result<Vec<String>> {
     let git = Git::in_folder(vars, into);
     let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
     let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
@@ -149,7 +167,8 @@ pub(crate) fn verify(vars: &Vars, commit: &str, into: &Path, sparse: bool) -> Re
             "the files of commit {commit} are not what its tree says: an object was overwritten"
         ));
     }
-    let refreshed = git.call(["update-index", "--really-refresh"]).index(&index).accept(&[1]).run()?;
+    let refresh = git.call(["update-index", "--really-refresh"]).index(&index).accept(&[1]);
+    let refreshed = with_attributes(refresh, attributes).run()?;
     for line in refreshed.text().lines().filter(|line| line.ends_with(": needs update")).take(if sparse {
         usize::MAX
     } else {

@@ -377,6 +377,10 @@ impl Workspace for HandBack {
         self.agent.file_at(commit, path)
     }
 
+    fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        self.user.branch_tip(branch)
+    }
+
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         self.agent.unrecorded()
     }

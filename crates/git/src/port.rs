@@ -84,12 +84,20 @@ impl Workspace for GitWorkspace {
     }
 
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError> {
-        clean::checkout(&self.repo, &self.settings, commit.as_str(), into, &self.options.sparse)
+        let attributes = self.snapshot.attributes();
+        let rules = clean::CheckoutRules {
+            settings: &self.settings,
+            sparse: &self.options.sparse,
+            attributes: attributes.as_deref(),
+        };
+        clean::checkout(&self.repo, commit.as_str(), into, rules)
             .map_err(|e| e.during(&format!("check out {} cleanly", commit.short())))
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        clean::verify(&self.repo.vars, commit.as_str(), folder, !self.options.sparse.is_empty())
+        let attributes = self.snapshot.attributes();
+        let rules = (!self.options.sparse.is_empty(), attributes.as_deref());
+        clean::verify(&self.repo.vars, commit.as_str(), folder, rules)
             .map_err(|e| e.during("look at the clean checkout"))
     }
 
@@ -104,6 +112,11 @@ impl Workspace for GitWorkspace {
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
         diff::file_at(&self.git, commit.as_str(), path).map_err(|e| e.during(&format!("read `{path}`")))
+    }
+
+    fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        let tip = self.refs.read(&format!("refs/heads/{branch}"));
+        Ok(tip.map_err(|e| e.during(&format!("look at the branch `{branch}`")))?.map(CommitId::new))
     }
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {

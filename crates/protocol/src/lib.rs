@@ -15,6 +15,7 @@ pub mod diagnosis;
 pub mod event;
 pub mod id;
 pub mod lease;
+pub mod level;
 pub mod money;
 pub mod notification;
 pub mod outcome;

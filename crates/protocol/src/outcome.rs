@@ -2,6 +2,7 @@
 
 use crate::budget::BudgetKind;
 use crate::id::RunId;
+use crate::level::{ProofLevel, Watching};
 use crate::money::{CostBasis, Tokens, Usd};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -209,6 +210,12 @@ pub struct RunResult {
     pub elapsed_seconds: f64,
     /// In one sentence.
     pub summary: String,
+    /// Who decided what a pass of the final check means: `independent`, or the run's own tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ProofLevel>,
+    /// Whether the checks of the final check were watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watching>,
     /// The branch or ref with the result.
     pub branch: Option<String>,
     /// The pull request.
@@ -236,6 +243,8 @@ impl RunResult {
             tokens: Tokens::default(),
             elapsed_seconds: 0.0,
             summary: error.message.clone(),
+            level: None,
+            watched: None,
             branch: None,
             pr_url: None,
             files_changed: Vec::new(),

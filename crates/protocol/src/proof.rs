@@ -2,6 +2,7 @@
 
 use crate::event::CheckResult;
 use crate::id::{AgentName, CommitId, RunId, TreeId};
+pub use crate::level::{HarnessChange, ProofLevel, Watching};
 use crate::money::{AgentTotals, CostBasis, Tokens, Usd};
 use crate::protected::ProtectedChange;
 use crate::weakened::Finding;
@@ -35,6 +36,18 @@ pub struct Proof {
     /// Where the checks ran: [`CLEAN_CHECKOUT`].
     #[cfg_attr(feature = "schema", schemars(extend("enum" = [CLEAN_CHECKOUT])))]
     pub place: String,
+    /// Who decided what a pass means; absent where it did not pass, and in proofs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ProofLevel>,
+    /// Whether the checks were watched.
+    #[serde(default)]
+    pub watched: Watching,
+    /// What lowers the level, or may: changed tests, their configuration, what runs them, and files that a runner opened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harness: Vec<HarnessChange>,
+    /// How the checks ended at the start, before the first session; empty where they were not run then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<CheckResult>,
     /// Every required check.
     pub checks: Vec<ProofCheck>,
     /// What had to stay as it was.

@@ -6,6 +6,7 @@
 use crate::budget::BudgetKind;
 use crate::event::{CheckResult, SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, RunId, Seq};
+use crate::level::{ProofLevel, Watching};
 use crate::money::{CostBasis, Tokens, Usd};
 use crate::outcome::{EndReason, HumanReason};
 use crate::role::Role;
@@ -335,6 +336,15 @@ pub struct ProofView {
     pub failed: Vec<String>,
     /// Changes to tests that a person should look at.
     pub weakened: u32,
+    /// Who decided what a pass means, once it has passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ProofLevel>,
+    /// Whether the checks were watched.
+    #[serde(default)]
+    pub watched: Watching,
+    /// What lowers the level, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harness: Vec<String>,
 }
 
 /// The end of a run.

@@ -20,7 +20,8 @@ pub fn init() {
 }
 
 /// Plays the part of a helper process where the arguments (without the program) name one: `__guard <fd>` watches over a
-/// run's commands, `__fence …` and `__inside …` put one in its sandbox. Returns the exit code.
+/// run's commands, `__fence …` and `__inside …` put one in its sandbox, `__watch …` sees what it does there. Returns the exit
+/// code.
 ///
 /// Like [`init`], for a program that ends itself. It is called before anything else is set up, so that helpers stay small.
 pub fn helper(args: impl Iterator<Item = OsString>) -> Option<i32> {
@@ -37,6 +38,7 @@ fn play(mut args: impl Iterator<Item = OsString>) -> Option<i32> {
         "__forward" => Some(local::egress::forward_main(args)),
         "__fence" => Some(local::isolation::launch_main(args)),
         "__try" => Some(local::escapes::try_main(args)),
+        "__watch" => Some(local::watch_main(args)),
         "__inside" => Some(local::isolation::inside_main(args)),
         _ => None,
     }

@@ -427,3 +427,63 @@ fn a_command_that_talks_like_bubblewrap_runs_once() {
     assert_eq!((code(&done), done.stderr.as_str()), (Some(1), "bwrap: Can't mount x\n"));
     assert_eq!(std::fs::read_to_string(sandboxed.work().join("runs")).unwrap(), "run\n");
 }
+
+/// What a watched command was seen to do, one line each.
+fn seen(fenced: &Fenced, script: &str) -> Option<(Option<i32>, Vec<String>)> {
+    let mut sink = Sink::default();
+    let (outcome, trace) = fenced.sandbox.exec_watched(&sh(script), &mut sink).unwrap();
+    let lines = trace?.steps.into_iter().map(|s| format!("{:?} {} {}", s.kind, s.scripts, s.path)).collect();
+    Some((outcome.end.code(), lines))
+}
+
+#[test]
+fn a_watched_command_shows_what_its_runners_open_and_who_writes() {
+    let Some(fenced) = sandboxed() else { return };
+    let write = |path: &str, text: &str| {
+        let path = fenced.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("tools/run.sh", "read want < want.cfg; sh lib.sh; cat data.txt > /dev/null; exit 3\n");
+    write("lib.sh", "true\n");
+    write("want.cfg", "x\n");
+    write("data.txt", "x\n");
+    std::os::unix::fs::symlink("tools/run.sh", fenced.work().join("link")).unwrap();
+    let Some((code, lines)) = seen(&fenced, "env A=1 timeout 60 sh link") else {
+        println!("skipped: commands cannot be watched here");
+        return;
+    };
+    assert_eq!(code, Some(3), "the command ends as without a watcher");
+    assert_eq!(
+        lines,
+        [
+            "Ran 0 link",
+            "Ran 0 tools/run.sh",
+            "Ran 1 lib.sh",
+            "Read 1 link",
+            "Read 1 tools/run.sh",
+            "Read 1 want.cfg",
+            "Read 2 lib.sh",
+        ],
+        "what `cat` reads is no runner's"
+    );
+    let (_, lines) = seen(&fenced, "cp lib.sh new.sh; mv new.sh lib.sh; (cd tools; rm run.sh)").unwrap();
+    assert_eq!(lines, ["Wrote 0 lib.sh", "Wrote 0 new.sh", "Wrote 0 tools/run.sh"]);
+}
+
+#[test]
+fn a_watched_command_works_as_without_a_watcher() {
+    let Some(fenced) = sandboxed() else { return };
+    // Signals reach it, jobs can be stopped and woken, and what it leaves behind is ended.
+    let script = "trap 'echo usr >> out' USR1; kill -USR1 $$; sleep 100 & p=$!; kill -STOP $p; \
+        while ! grep -q 'State:.[Tt]' /proc/$p/status; do :; done; kill -CONT $p; kill $p; wait $p; echo $? >> out; \
+        (setsid sleep 1000 &); exit 7";
+    let Some((code, _)) = seen(&fenced, script) else {
+        println!("skipped: commands cannot be watched here");
+        return;
+    };
+    assert_eq!(code, Some(7));
+    assert_eq!(std::fs::read_to_string(fenced.work().join("out")).unwrap(), "usr\n143\n");
+    let (code, _) = seen(&fenced, "kill -9 $$").unwrap();
+    assert_eq!(code, Some(137));
+}

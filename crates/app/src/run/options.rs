@@ -68,6 +68,7 @@ pub fn resolve(
         verifiers: (!wanted.verify.is_empty()).then(|| verifiers_of(&wanted.verify)),
         required_verifiers: (!wanted.verify.is_empty())
             .then(|| verifiers_of(&wanted.verify).into_iter().map(|v| v.name).collect()),
+        baseline: wanted.no_baseline.then_some(false),
         isolation: Some(isolation),
         publish: request.publish,
         allowed_hosts: added(&file.allowed_hosts, &wanted.allow_host),
@@ -86,7 +87,7 @@ pub fn resolve(
             names => format!("configured or installed: {}", names.join(", ")),
         }));
     }
-    let mut settings = file.overlaid(task).overlaid(flags).resolve();
+    let mut settings = file.with_task(task).overlaid(flags).resolve();
     if let Some(model) = &wanted.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }

@@ -58,6 +58,9 @@ pub struct RunArgs {
     /// Refuse to start where the money cap cannot hold.
     #[arg(long)]
     pub strict_budget: bool,
+    /// Do not run the checks before the first session: what they say of the start is then not known.
+    #[arg(long)]
+    pub no_baseline: bool,
     /// Only these agents, in this order.
     #[arg(long, visible_alias = "modals", alias = "modal", value_name = "A,B", value_delimiter = ',')]
     pub agents: Vec<String>,
@@ -217,6 +220,7 @@ impl RunArgs {
             max_cost: self.budgets.max_cost,
             max_tokens: self.budgets.max_tokens,
             strict_budget: self.strict_budget,
+            no_baseline: self.no_baseline,
             agents: self.agents.clone(),
             model: self.model.clone(),
             verify: self.verify.clone(),

@@ -132,7 +132,11 @@ impl Driver {
             (Publish::Pr, Some(commit)) => self.publish_pr(Some(commit.clone()), PrOccasion::Proven),
             (Publish::Pr, None) => self.publish_pr(self.ctx.state.work.commit.clone(), PrOccasion::Stopped),
         };
-        if !self.note(tried)? {
+        let compared = match (&tried, &proven) {
+            (Ok(()), Some(commit)) if self.ctx.state.work.commit.is_some() => self.compare_heads(commit),
+            _ => Ok(()),
+        };
+        if !self.note(tried.and(compared))? {
             return Ok(());
         }
         if let Some(commit) = proven {
@@ -141,6 +145,43 @@ impl Driver {
             self.ctx.record(EventBody::Published { branch, commit, pr_url })?;
         }
         self.ctx.boundary("publish.after");
+        Ok(())
+    }
+
+    /// Branch, pushed head, pull request and proof name one commit, or it is an error: who takes the result over takes what was
+    /// proven.
+    fn compare_heads(&mut self, proven: &CommitId) -> HandoverResult<()> {
+        let state = &self.ctx.state;
+        let other = |what: String, commit: &str| {
+            let (here, there) = (proven.short(), commit.get(..12).unwrap_or(commit));
+            format!("{what} is at {there}, and what was proven is {here}")
+        };
+        if let (Some(branch), None) = (&state.spec.branch, &state.work.branch_kept)
+            && let Some(tip) = self.workspace.branch_tip(branch)?.filter(|tip| tip != proven)
+        {
+            return Err(HandoverFailure::person(
+                other(format!("the branch `{branch}`"), tip.as_str()),
+                "look at who moved it; bring it to the proven commit, then `ralph resume`",
+            )
+            .into());
+        }
+        let publish = state.spec.settings.handover.publish;
+        if publish != Publish::None
+            && let Some(pushed) = state.handover.pushed.as_ref().filter(|pushed| *pushed != proven)
+        {
+            let reason = other("the pushed branch".to_owned(), pushed.as_str());
+            return Err(HandoverFailure { reason, hint: None, again: Some(Duration::ZERO) }.into());
+        }
+        if let (Publish::Pr, Some(forge), Some(pr)) = (publish, &self.forge, &state.handover.pr) {
+            let head = forge.pr(pr.number)?.head_commit;
+            // A host may need a moment to see a push.
+            if !head.is_empty() && head != proven.as_str() {
+                let reason = other(format!("the pull request {}", pr.url), &head);
+                return Err(
+                    HandoverFailure { reason, hint: None, again: Some(Duration::from_secs(2)) }.into()
+                );
+            }
+        }
         Ok(())
     }
 

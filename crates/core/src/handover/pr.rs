@@ -7,6 +7,7 @@ use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, Revie
 use ralph_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
+use ralph_domain::proof::ProofLevel;
 use ralph_domain::state::RunState;
 use ralph_journal::artifacts;
 
@@ -67,7 +68,12 @@ impl Driver {
             let status = NewStatus {
                 state: CiState::Passed,
                 context: STATUS.into(),
-                description: format!("Proven after {} iterations", self.ctx.state.iterations.count),
+                description: {
+                    let level = self.ctx.state.result.proof.as_ref().and_then(|proof| proof.level);
+                    let verdict =
+                        if level == Some(ProofLevel::OwnTests) { "Own tests pass" } else { "Proven" };
+                    format!("{verdict} after {} iterations", self.ctx.state.iterations.count)
+                },
                 url: None,
             };
             refused = passable(forge.set_status(commit.as_str(), &status))?;

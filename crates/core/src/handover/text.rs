@@ -5,7 +5,7 @@ use ralph_domain::decide::ending;
 use ralph_domain::dialect::template::{Vars, fill};
 use ralph_domain::event::PrOccasion;
 use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::proof::{Proof, evidence_markdown, plain};
+use ralph_domain::proof::{Proof, ProofLevel, evidence_markdown, plain};
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, one_line};
 use std::time::Duration;
@@ -155,7 +155,19 @@ fn status(state: &RunState, why: PrOccasion) -> String {
     match why {
         PrOccasion::Proven => {
             let commit = state.result.proof.as_ref().map(|p| p.commit.short().to_owned()).unwrap_or_default();
-            format!("**Proven.** Every check passed in a clean checkout of `{commit}`, after {iterations}.")
+            let proof = state.result.proof.as_ref();
+            let watched = proof.map(|p| p.watched).unwrap_or_default().words();
+            let (verdict, level) = match proof.and_then(|p| p.level) {
+                Some(ProofLevel::OwnTests) => (
+                    "Own tests pass.",
+                    format!(" Level: own tests, {watched}: the run changed what decides."),
+                ),
+                Some(ProofLevel::Independent) => ("Proven.", format!(" Level: independent, {watched}.")),
+                None => ("Proven.", String::new()),
+            };
+            format!(
+                "**{verdict}** Every check passed in a clean checkout of `{commit}`, after {iterations}.{level}"
+            )
         }
         PrOccasion::Stopped => {
             let (_, why) = ending(state).unzip();

@@ -3,6 +3,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod environment;
+pub(crate) mod harness;
 pub(crate) mod results;
 pub(crate) mod surroundings;
 pub(crate) mod watched;

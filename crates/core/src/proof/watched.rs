@@ -2,6 +2,7 @@
 //! and what is tested there is code of the agent, so they are read again after each command.
 
 use ralph_domain::id::Digest;
+use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
 use ralph_evidence::weakened::is_test_source;
 use ralph_safe_fs::{Kind, Links, SafeDir};
@@ -49,6 +50,17 @@ impl Watched {
         let came = now.keys().filter(|path| !self.files.contains_key(*path) && covers(&self.patterns, path));
         changed.extend(came.filter(|path| !is_cache(path)).cloned());
         changed
+    }
+
+    /// Sources of tests that the checkout held.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str).filter(|path| is_test_source(path))
+    }
+
+    /// Watched files that somebody was seen to write to, even if they are as they were by now.
+    pub(crate) fn written(&self, seen: &ExecTrace) -> Vec<String> {
+        let wrote = seen.steps.iter().filter(|step| step.kind == TraceKind::Wrote);
+        wrote.filter(|step| self.files.contains_key(&step.path)).map(|step| step.path.clone()).collect()
     }
 
     fn digests(&self) -> (BTreeMap<String, Digest>, Vec<String>) {

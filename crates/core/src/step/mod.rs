@@ -1,6 +1,8 @@
 //! The steps, one file each: perform the effect, journal what happened.
 
+pub(crate) mod baseline_checks;
 pub(crate) mod checkpoint;
+pub(crate) mod clean_checkout;
 pub(crate) mod consult;
 pub(crate) mod environment;
 pub(crate) mod evidence;

@@ -2,11 +2,13 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::surroundings;
+use crate::proof::{harness, surroundings};
+use crate::step::baseline_checks::BaselineEnd;
 use ralph_domain::event::EventBody;
 use ralph_domain::ports::Surroundings;
 use ralph_domain::protect::CI_FILES;
 use ralph_domain::spec::RunSpec;
+use ralph_safe_fs::{Links, SafeDir};
 
 impl Driver {
     pub(crate) fn prepare(&mut self) -> Result<(), DriveError> {
@@ -24,7 +26,11 @@ impl Driver {
             Surroundings::Host => surroundings::sealed(&self.fingerprints()),
             Surroundings::Own => Default::default(),
         };
-        self.ctx.record(EventBody::Prepared { baseline, surroundings })?;
+        let checks = match self.check_baseline(&baseline)? {
+            BaselineEnd::Known(checks) => checks,
+            BaselineEnd::Stopped => return Ok(()),
+        };
+        self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
         self.ctx.flush()?;
         self.ctx.boundary("prepare.after");
         Ok(())
@@ -66,89 +72,35 @@ impl Driver {
     }
 }
 
-/// What must stay as it is: what the user named, the task, the configuration, the scripts that verifiers and the setup run, CI files.
+/// Bytes of a file in which scripts and definitions are looked for.
+const FILE_MAX: u64 = 4 * 1024 * 1024;
+
+/// What must stay as it is, by the files that are in the workspace now.
 pub(crate) fn protected_patterns(spec: &RunSpec) -> Vec<String> {
+    let top = SafeDir::open(&spec.workspace).ok();
+    protected_in(spec, &|path| top.as_ref()?.read_text(path, Links::Inside, FILE_MAX).ok())
+}
+
+/// What must stay as it is: what the user named, the task, the scripts that verifiers and the setup lead to, CI files. Which
+/// scripts those are is read from the files that `read` gives.
+pub(crate) fn protected_in(spec: &RunSpec, read: harness::Read<'_>) -> Vec<String> {
     let mut patterns = spec.settings.protected_paths.clone();
     patterns.push(spec.task.source.clone());
-    let setup = spec.settings.setup_commands.iter().map(|command| command.argv());
-    for argv in spec.settings.verifiers.iter().map(|v| v.command_argv.clone()).chain(setup) {
-        let scripts = scripts_of(&argv);
-        patterns.extend(scripts.into_iter().filter(|script| spec.workspace.join(script).is_file()));
-    }
+    let (task, below) = (task_words(spec), spec.task.working_dir.clone().unwrap_or_default());
+    let verifiers = spec.settings.verifiers.iter().map(|v| v.command_argv.as_slice());
+    patterns.extend(harness::fixed_scripts(verifiers, &below, &task, read));
+    let setup: Vec<Vec<String>> = spec.settings.setup_commands.iter().map(|command| command.argv()).collect();
+    patterns.extend(harness::fixed_scripts(setup.iter().map(Vec::as_slice), "", &task, read));
     patterns.extend(CI_FILES.iter().map(|p| (*p).to_owned()));
     let mut seen = std::collections::BTreeSet::new();
     patterns.retain(|p| !p.is_empty() && seen.insert(p.clone()));
     patterns
 }
 
-/// The files that a command runs: what stands in command position, and the first argument of an interpreter. A file that
-/// a command only reads (`grep done todo.txt`) is the agent's to change.
-fn scripts_of(argv: &[String]) -> Vec<String> {
-    if let [shell, flag, line, ..] = argv
-        && is_interpreter(shell)
-        && flag.starts_with('-')
-        && flag.ends_with('c')
-    {
-        let separators = [";", "&&", "||", "|", "\n", "(", ")", "{", "}"];
-        let mut text = line.clone();
-        for separator in separators {
-            text = text.replace(separator, "\n");
-        }
-        return text
-            .lines()
-            .flat_map(|command| {
-                let words: Vec<String> = command
-                    .split_whitespace()
-                    .skip_while(|w| {
-                        w.contains('=')
-                            || ["if", "then", "do", "while", "until", "!", "exec", "time"].contains(w)
-                    })
-                    .map(|w| w.trim_matches(['\'', '"']).to_owned())
-                    .collect();
-                scripts_of(&words)
-            })
-            .collect();
-    }
-    let first = argv.first().map(String::as_str).unwrap_or_default();
-    let script = match is_interpreter(first) {
-        true => argv.iter().skip(1).find(|arg| !arg.starts_with('-')),
-        false => argv.first().filter(|program| program.contains('/')),
-    };
-    script
-        .map(|path| path.trim_start_matches("./").to_owned())
-        .filter(|path| !path.is_empty() && !path.starts_with('/'))
-        .into_iter()
-        .collect()
-}
-
-fn is_interpreter(program: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "ruby", "perl", "deno", "bun",
-        "php", ".", "source",
-    ];
-    let name = program.rsplit('/').next().unwrap_or(program);
-    NAMES.contains(&name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scripts(argv: &[&str]) -> Vec<String> {
-        scripts_of(&argv.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn what_a_check_runs_is_protected_and_what_it_reads_is_not() {
-        assert_eq!(scripts(&["sh", "test.sh"]), ["test.sh"]);
-        assert_eq!(scripts(&["./run.sh", "x"]), ["run.sh"]);
-        assert_eq!(scripts(&["python3", "-u", "tools/check.py", "data.csv"]), ["tools/check.py"]);
-        assert_eq!(
-            scripts(&["bash", "-lc", "A=1 ./a.sh && sh b.sh | tee out; . ./c.sh"]),
-            ["a.sh", "b.sh", "c.sh"]
-        );
-        assert_eq!(scripts(&["sh", "-c", "grep -q done todo.txt"]), Vec::<String>::new());
-        assert_eq!(scripts(&["cargo", "test"]), Vec::<String>::new());
-        assert_eq!(scripts(&["/bin/true"]), Vec::<String>::new());
-    }
+/// What was asked for, in words.
+pub(crate) fn task_words(spec: &RunSpec) -> String {
+    let criteria = spec.task.criteria.iter().map(|criterion| criterion.text.as_str());
+    let all: Vec<&str> =
+        [spec.task.title.as_str(), spec.task.text.as_str()].into_iter().chain(criteria).collect();
+    all.join("\n")
 }

@@ -3,29 +3,32 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::proof::harness::{self, HarnessFacts};
 use crate::proof::results::without_result;
 use crate::proof::watched::Watched;
-use crate::proof::{difference, environment, surroundings};
-use crate::step::verify::{Checked, run_check, run_logged};
+use crate::proof::{difference, surroundings};
+use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::verify::{Checked, HowToCheck, run_check};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ExecEnd, ExecRequest, ReleaseWhen, Surroundings};
-use ralph_domain::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, VERSION};
+use ralph_domain::ports::{Baseline, ExecTrace, ReleaseWhen};
+use ralph_domain::proof::{
+    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, VERSION, Watching,
+};
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::setup;
-use ralph_evidence::test_command;
 use ralph_evidence::weakened::{self, Finding};
-use ralph_journal::JournalError;
 use ralph_journal::artifacts;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest run of one setup command.
-const SETUP_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Bytes of the patch in which weakened tests are looked for.
 const PATCH_MAX: usize = 8 * 1024 * 1024;
 /// Reasons that are kept.
 const FAILED_MAX: usize = 40;
+/// Changes to what decides that the proof keeps, and that the journal tells.
+const HARNESS_MAX: usize = 200;
+const TOLD_MAX: usize = 20;
 
 /// What is to be proven.
 struct ProofSubject {
@@ -45,6 +48,9 @@ struct ProofFindings {
     /// What the failed checks printed.
     output: String,
     hint: Option<String>,
+    level: Option<ProofLevel>,
+    watched: Watching,
+    harness: Vec<HarnessChange>,
 }
 
 impl ProofFindings {
@@ -83,7 +89,8 @@ impl Driver {
         }
         found.weakened = self.weakened(&subject)?;
         self.check_environment(&mut found);
-        if !self.prove_clean(&subject, &mut found)? {
+        // `false` where the run was stopped meanwhile.
+        if !self.in_clean_folder(|driver, folder| driver.prove_in(folder, &subject, &mut found))? {
             return Ok(());
         }
         self.ctx.boundary("prove.ran");
@@ -121,37 +128,6 @@ impl Driver {
             let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
             found.fail(format!("{}{line} swallows failures of tests: `{}`", finding.path, finding.excerpt));
         }
-    }
-
-    /// Definitions that a check runs (a script of `package.json`, a target of a makefile) and that the run changed.
-    fn redefined(&self, subject: &ProofSubject, folder: &Path) -> Result<Vec<String>, DriveError> {
-        let spec = &self.ctx.state.spec;
-        let below = spec.task.working_dir.clone().unwrap_or_default();
-        let mut found = Vec::new();
-        for verifier in spec.settings.required() {
-            for named in test_command::named_by(&verifier.command_argv) {
-                for file in named.files {
-                    let path = Path::new(&below).join(file).display().to_string();
-                    let Some(old) = self.workspace.file_at(&subject.baseline.head, &path)? else { continue };
-                    let old = test_command::definition(file, &String::from_utf8_lossy(&old), &named.name);
-                    let now = ralph_safe_fs::SafeDir::open(folder)
-                        .and_then(|folder| {
-                            folder.read_text(&path, ralph_safe_fs::Links::Inside, DEFINITIONS_MAX)
-                        })
-                        .unwrap_or_default();
-                    let now = test_command::definition(file, &now, &named.name);
-                    if let Some(old) = old.filter(|old| now.as_ref() != Some(old)) {
-                        found.push(format!(
-                            "`{}` in {path}, which {} runs, is not what it was: bring back `{}`",
-                            named.name,
-                            verifier.name,
-                            ralph_domain::text::one_line(&old, 200)
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(found)
     }
 
     /// What the run's whole change does to tests.
@@ -196,6 +172,9 @@ impl Driver {
             duration_ms: (self.ctx.clock.elapsed() - started).as_millis() as u64,
             weakened: found.weakened.len() as u32,
             hint: found.hint.clone(),
+            level: found.level.filter(|_| passed),
+            watched: found.watched,
+            harness: found.harness.iter().take(TOLD_MAX).map(HarnessChange::line).collect(),
         })?;
         self.ctx.flush()?;
         self.ctx.boundary("prove.after");
@@ -209,6 +188,7 @@ impl Driver {
             let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
             verifier.map(ralph_domain::config::VerifierConfig::command_line).unwrap_or_default()
         };
+        let passed = found.failed.is_empty() && !found.results.is_empty();
         let check = |result: &CheckResult| ProofCheck {
             command: self.ctx.redactor.text(&command(&result.name)).into_owned(),
             commit: Some(subject.commit.clone()),
@@ -217,11 +197,15 @@ impl Driver {
         Ok(Proof {
             version: VERSION,
             run_id: state.spec.run_id.clone(),
-            passed: found.failed.is_empty() && !found.results.is_empty(),
+            passed,
             commit: subject.commit.clone(),
             tree: subject.tree.clone(),
             base: subject.baseline.head.clone(),
             place: CLEAN_CHECKOUT.to_owned(),
+            level: found.level.filter(|_| passed),
+            watched: found.watched,
+            harness: found.harness.clone(),
+            baseline: state.baseline_checks.as_ref().map(|c| c.results.clone()).unwrap_or_default(),
             checks: found.results.iter().map(check).collect(),
             protected: ProtectedEvidence {
                 patterns: self.protected_now(subject)?,
@@ -242,7 +226,11 @@ impl Driver {
 
     /// The patterns that protected something. A file that came during the run and that a verifier names never was.
     fn protected_now(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
-        let mut patterns = super::prepare::protected_patterns(&self.ctx.state.spec);
+        let head = &subject.baseline.head;
+        let mut patterns = super::prepare::protected_in(&self.ctx.state.spec, &|path| {
+            let bytes = self.workspace.file_at(head, path).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        });
         let changes = self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
         patterns.retain(|p| !changes.iter().any(|f| f.status == 'A' && f.path == *p));
         Ok(patterns)
@@ -264,27 +252,6 @@ impl Driver {
             return Ok(Vec::new());
         }
         Ok(vec![format!("the recorded commit does not hold the judged state of {}", missing.join(", "))])
-    }
-
-    /// The work commit in a folder of its own; `false` where the run was stopped meanwhile.
-    fn prove_clean(&mut self, subject: &ProofSubject, found: &mut ProofFindings) -> Result<bool, DriveError> {
-        let parent = self.ctx.proof_dir.clone();
-        // A git of an earlier process that was killed may still write there for a moment: this check gets a folder of its own,
-        // and what is left of that one goes with it.
-        let left_over = remove_dir(&parent);
-        // The folder has the name of the workspace: some tools take a project's name from it.
-        let name =
-            self.ctx.state.spec.workspace.file_name().unwrap_or_else(|| "checkout".as_ref()).to_owned();
-        let number = format!("{}-{}", self.ctx.state.iterations.count, self.ctx.journal.seq().0);
-        let own = parent.join(number);
-        let folder = own.join(name);
-        make_dir(&folder)?;
-        let done = self.prove_in(&folder, subject, found);
-        remove_dir(&own)?;
-        if remove_dir(&parent).is_err() {
-            left_over?;
-        }
-        done
     }
 
     fn prove_in(
@@ -312,54 +279,90 @@ impl Driver {
             found.fail(format!("links that lead out of the repository: {}", links.join(", ")));
             return Ok(true);
         }
-        for why in self.redefined(subject, folder)? {
-            found.fail(why);
-        }
         let sandbox = self.sandbox.with_root(folder)?;
-        // Elsewhere the variables of this machine do not count.
-        let env = match sandbox.capabilities().surroundings {
-            Surroundings::Host => {
-                environment::redirected(self.ctx.vars.texts(), &self.ctx.state.spec.workspace, sandbox.root())
-            }
-            Surroundings::Own => Vec::new(),
-        };
-        for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {
-            let mut request = ExecRequest::new(command.argv());
-            request.timeout = Some(SETUP_TIMEOUT);
-            request.env.clone_from(&env);
-            let log = subject.logs.join(format!("setup-{}.log", n + 1));
-            let run = run_logged(&mut self.ctx, &*sandbox, &request, "setup", &log)?;
-            let end = run.outcome.as_ref().map(|o| o.end);
-            if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost)) {
-                return Ok(false);
-            }
-            if !end.as_ref().is_ok_and(|e| e.success()) {
-                let log = self.ctx.run.relative(&log);
-                found.fail(format!(
-                    "setup command `{}` failed in a clean checkout: see {log}",
-                    command.display()
-                ));
+        let env = self.checkout_env(&*sandbox);
+        match self.run_setup(&*sandbox, &env, &subject.logs, &mut || meddled(&watched, "the setup", found))? {
+            SetupEnd::Ready => {}
+            SetupEnd::Stopped => return Ok(false),
+            SetupEnd::Failed { command, log } => {
+                found.fail(format!("setup command `{command}` failed in a clean checkout: see {log}"));
                 return Ok(true);
             }
-            meddled(&watched, "the setup", found);
         }
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().cloned().collect();
+        let (mut trace, mut all_seen) = (ExecTrace::default(), true);
         for verifier in &verifiers {
             let log = subject.logs.join(format!("check-{}.log", verifier.name));
-            match run_check(&mut self.ctx, &*sandbox, verifier, &subject.tree, &log, &env)? {
-                Checked::Result(result, excerpt) => {
+            let how = HowToCheck { env: &env, watch: true };
+            match run_check(&mut self.ctx, &*sandbox, verifier, &subject.tree, &log, how)? {
+                Checked::Result(result, excerpt, seen) => {
                     if !result.passed {
                         let heading = format!("final check: {} failed", verifier.name);
                         self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
                         found.output.push_str(&format!("{}\n{excerpt}\n", verifier.command_line()));
                     }
                     meddled(&watched, &format!("`{}`", verifier.name), found);
+                    all_seen &= seen.is_some();
+                    let seen = seen.unwrap_or_default();
+                    for path in watched.written(&seen).into_iter().take(FAILED_MAX) {
+                        found.fail(format!("{path} was written to during `{}`", verifier.name));
+                    }
+                    trace.steps.extend(seen.steps);
                     found.results.push(result);
                 }
                 Checked::Stopped => return Ok(false),
             }
         }
+        found.watched = if all_seen { Watching::Watched } else { Watching::NotWatched };
+        self.judge_harness(folder, subject, (&watched, &trace), found)?;
         Ok(true)
+    }
+
+    /// Whether what decides is as it was at the start.
+    fn judge_harness(
+        &mut self,
+        folder: &Path,
+        subject: &ProofSubject,
+        (watched, trace): (&Watched, &ExecTrace),
+        found: &mut ProofFindings,
+    ) -> Result<(), DriveError> {
+        let (base, commit) = (&subject.baseline.head, &subject.commit);
+        let changes = self.workspace.changes(base.as_str(), commit.as_str())?;
+        let spec = &self.ctx.state.spec;
+        let top = ralph_safe_fs::SafeDir::open(folder).ok();
+        let now =
+            |path: &str| top.as_ref()?.read_text(path, ralph_safe_fs::Links::Inside, DEFINITIONS_MAX).ok();
+        let start = |path: &str| {
+            let bytes = self.workspace.file_at(base, path).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let came = |path: &str| changes.iter().any(|c| c.status == 'A' && c.path == path);
+        let before = self.baseline_trace();
+        let verifiers: Vec<_> = spec.settings.required().collect();
+        let mut harness = harness::judge(&HarnessFacts {
+            folder: spec.task.working_dir.as_deref().unwrap_or_default(),
+            task: &super::prepare::task_words(spec),
+            changes: &changes,
+            start: &start,
+            now: &now,
+            protected: &self.protected_now(subject)?,
+            had_tests: watched.tests().any(|path| !came(path)),
+            traces: [&before, trace],
+            verifiers: verifiers.clone(),
+        });
+        // Tests that stand in the product itself explain another number, too.
+        let inline = || {
+            let marks = ["#[test]", "#[cfg(test)]", ">>> ", "```"];
+            let files = changes.iter().filter(|c| c.status != 'A' && c.path.contains('.')).take(200);
+            files.filter_map(|c| start(&c.path)).any(|text| marks.iter().any(|mark| text.contains(mark)))
+        };
+        let explained = harness.tests_touched || !found.weakened.is_empty() || inline();
+        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
+        harness::counts(&verifiers, at_start, &found.results, explained, &mut harness);
+        harness.failed.iter().for_each(|why| found.fail(why.clone()));
+        found.level = Some(harness.level());
+        found.harness = harness.changes.into_iter().take(HARNESS_MAX).collect();
+        Ok(())
     }
 
     /// Links that the run made and that lead out of the repository: what is behind them is not in the commit.
@@ -409,39 +412,5 @@ const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
 fn meddled(watched: &Watched, who: &str, found: &mut ProofFindings) {
     for path in watched.changed().into_iter().take(FAILED_MAX) {
         found.fail(format!("{path} was changed in the clean checkout by {who}"));
-    }
-}
-
-fn make_dir(path: &Path) -> Result<(), DriveError> {
-    Ok(std::fs::create_dir_all(path).map_err(|e| JournalError::file("make the folder", path, e))?)
-}
-
-fn remove_dir(path: &Path) -> Result<(), DriveError> {
-    let gone = std::fs::remove_dir_all(path).or_else(|error| match error.kind() {
-        // Some tools leave folders that nobody may write into.
-        std::io::ErrorKind::PermissionDenied => {
-            make_writable(path);
-            std::fs::remove_dir_all(path)
-        }
-        _ => Err(error),
-    });
-    match gone {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(JournalError::file("remove", path, e).into())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn make_writable(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                open.push(entry.path());
-            }
-        }
     }
 }

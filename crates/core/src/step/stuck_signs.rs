@@ -4,7 +4,7 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use crate::step::verify::{Checked, run_check};
+use crate::step::verify::{Checked, HowToCheck, run_check};
 use ralph_domain::id::Digest;
 use ralph_domain::recovery;
 use ralph_domain::state::{Current, RunState};
@@ -71,7 +71,7 @@ impl Driver {
         let mut found = Vec::new();
         for verifier in verifiers.iter().filter(|v| names.contains(&v.name)) {
             let log = folder.join(format!("check-{}.again.log", verifier.name));
-            match run_check(&mut self.ctx, &*self.sandbox, verifier, &tree, &log, &[])? {
+            match run_check(&mut self.ctx, &*self.sandbox, verifier, &tree, &log, HowToCheck::default())? {
                 Checked::Result(..) => found.extend(numbers::measured(&read_tail(&log, OUTPUT_MAX))),
                 Checked::Stopped => return Ok(None),
             }

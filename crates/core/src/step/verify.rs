@@ -8,7 +8,9 @@ use crate::observers::LiveStatus;
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream};
+use ralph_domain::ports::{
+    ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
+};
 use ralph_domain::text::{duration, tail, tail_lines};
 use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
@@ -39,8 +41,9 @@ impl Driver {
                 continue;
             };
             let log = folder.join(format!("check-{name}.log"));
-            match run_check(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, &[])? {
-                Checked::Result(result, excerpt) => {
+            let how = HowToCheck::default();
+            match run_check(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, how)? {
+                Checked::Result(result, excerpt, _) => {
                     if !result.passed {
                         let why = result.why.clone().unwrap_or_default();
                         let lines = tail_lines(&excerpt, 30).to_owned();
@@ -59,20 +62,29 @@ impl Driver {
 
 /// What became of a check.
 pub(crate) enum Checked {
-    /// It ran; with the end of its output.
-    Result(CheckResult, String),
+    /// It ran; with the end of its output, and what it was seen to do.
+    Result(CheckResult, String, Option<ExecTrace>),
     /// The engine ended it (cancelled, or the guard was lost): nothing is known.
     Stopped,
 }
 
-/// Runs one verifier in `sandbox`, with further variables.
+/// How a check, or what prepares for it, is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HowToCheck<'a> {
+    /// Further variables.
+    pub env: &'a [(String, String)],
+    /// Whether it is watched, where it can be.
+    pub watch: bool,
+}
+
+/// Runs one verifier in `sandbox`.
 pub(crate) fn run_check(
     ctx: &mut Context,
     sandbox: &dyn Sandbox,
     verifier: &VerifierConfig,
     tree: &TreeId,
     log_path: &Path,
-    env: &[(String, String)],
+    how: HowToCheck<'_>,
 ) -> Result<Checked, DriveError> {
     if let Some(found) = run_builtin_check(ctx, sandbox, verifier, tree, log_path)? {
         return Ok(found);
@@ -82,8 +94,8 @@ pub(crate) fn run_check(
     request.timeout = Some(timeout);
     request.cwd = ctx.state.spec.task.working_dir.clone().map(PathBuf::from).unwrap_or_default();
     request.env = vec![("CI".into(), "true".into()), ("RALPH_VERIFIER".into(), verifier.name.clone())];
-    request.env.extend(env.iter().cloned());
-    let run = run_logged(ctx, sandbox, &request, &verifier.name, log_path)?;
+    request.env.extend(how.env.iter().cloned());
+    let run = run_logged(ctx, sandbox, &request, &verifier.name, log_path, how.watch)?;
     let (end, time, survivors) = match &run.outcome {
         Ok(outcome) => (Ok(outcome.end), outcome.duration, outcome.survivors),
         Err(error) => (Err(error.to_string()), Duration::ZERO, 0),
@@ -120,7 +132,7 @@ pub(crate) fn run_check(
         log: ctx.run.relative(log_path),
         log_digest: run.log.digest,
     };
-    Ok(Checked::Result(result, run.excerpt))
+    Ok(Checked::Result(result, run.excerpt, run.trace))
 }
 
 /// Why the number that a verifier measures is not enough; `None` where it is, or where none is asked for.
@@ -175,7 +187,8 @@ fn run_builtin_check(
         log: ctx.run.relative(log_path),
         log_digest,
     };
-    Ok(Some(Checked::Result(result, text)))
+    // No program runs, so there is nothing to be seen.
+    Ok(Some(Checked::Result(result, text, Some(ExecTrace::default()))))
 }
 
 pub(crate) struct LoggedRun {
@@ -183,6 +196,7 @@ pub(crate) struct LoggedRun {
     pub tests: Option<ralph_protocol::test_counts::TestCounts>,
     pub excerpt: String,
     pub log: FinishedLog,
+    pub trace: Option<ExecTrace>,
 }
 
 /// Runs one command with its output in a log.
@@ -192,6 +206,7 @@ pub(crate) fn run_logged(
     request: &ExecRequest,
     label: &str,
     log_path: &Path,
+    watch: bool,
 ) -> Result<LoggedRun, DriveError> {
     let log = OutputLog::create(log_path, ctx.redactor.clone())?;
     let started = ctx.clock.elapsed();
@@ -206,7 +221,14 @@ pub(crate) fn run_logged(
         last_poll: started,
         error: None,
     };
-    let outcome = sandbox.exec(request, &mut sink);
+    let done = match watch {
+        true => sandbox.exec_watched(request, &mut sink),
+        false => sandbox.exec(request, &mut sink).map(|outcome| (outcome, None)),
+    };
+    let (outcome, trace) = match done {
+        Ok((outcome, trace)) => (Ok(outcome), trace),
+        Err(error) => (Err(error), None),
+    };
     let CheckSink { ctx, mut log, scanner, mut excerpt, error, voice, .. } = sink;
     if let Some(error) = error {
         return Err(error);
@@ -228,7 +250,8 @@ pub(crate) fn run_logged(
         excerpt.extend_from_slice(rest);
     }
     let excerpt = String::from_utf8_lossy(&excerpt);
-    Ok(LoggedRun { outcome, tests: scanner.finish(), excerpt: tail(&excerpt, EXCERPT).to_owned(), log })
+    let excerpt = tail(&excerpt, EXCERPT).to_owned();
+    Ok(LoggedRun { outcome, tests: scanner.finish(), excerpt, log, trace })
 }
 
 struct CheckSink<'a> {

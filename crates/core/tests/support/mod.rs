@@ -158,6 +158,7 @@ impl Machine {
             task: Task::from_prompt("# A task\n\nMake it done.\n", "PROMPT.md").unwrap(),
             settings: ralph_domain::config::Settings {
                 models: self.models.clone(),
+                baseline: false,
                 ..self.config.clone().resolve()
             },
             place: WorkspaceKind::InPlace,
@@ -188,6 +189,7 @@ impl Machine {
                 spare: None,
             },
             proof_dir: self.temp.path().join("proof"),
+            baseline_cache: None,
             sandbox: self.sandbox.with_root(Path::new("/workspace")).unwrap(),
             workspace: Box::new(MemoryWorkspace::new(&self.sandbox)),
             agents: agents.collect(),

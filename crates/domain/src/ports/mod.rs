@@ -10,6 +10,7 @@ mod keeper;
 mod notifier;
 mod provider;
 mod sandbox;
+mod trace;
 mod workspace;
 
 pub use agent::{
@@ -34,6 +35,7 @@ pub use sandbox::{
     Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Stdin,
     StopCause, Stream, Surroundings, WriteMode,
 };
+pub use trace::{ExecTrace, TraceKind, TraceStep};
 pub use workspace::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Outgoing, OutgoingPart, OutgoingSide,
     Publisher, Push, PushEnd, StateFile, UserTree, Workspace, WorkspaceError,

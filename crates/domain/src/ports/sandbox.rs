@@ -1,5 +1,6 @@
 //! The port to where commands run.
 
+use super::trace::ExecTrace;
 pub use ralph_protocol::event::StopCause;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,15 @@ pub trait Sandbox: Send {
     }
     /// Runs one command to its end.
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>;
+    /// Runs one command to its end and watches which files of the workspace its runners open and run, and who writes there.
+    /// `None` where commands cannot be watched here.
+    fn exec_watched(
+        &self,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<(ExecOutcome, Option<ExecTrace>), SandboxError> {
+        Ok((self.exec(request, sink)?, None))
+    }
     /// A file's bytes; `None` where there is no such file.
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError>;
     /// Writes or appends a file, making its folders.

@@ -42,6 +42,9 @@ pub trait Workspace: Send {
     fn damage(&self) -> Option<String>;
     /// A file as a commit holds it; `None` where it has none.
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError>;
+    /// The commit that a branch of the repo that the result is for names; `None` where there is no such branch, or nobody
+    /// keeps branches.
+    fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError>;
     /// Paths in the workspace that are never recorded (ignored ones); a whole folder ends with `/`. Bounded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError>;
     /// The way of its commits to others.

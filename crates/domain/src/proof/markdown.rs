@@ -1,7 +1,7 @@
 //! The evidence as Markdown, for the body of a pull request. Agents choose names, commands and file contents that end
 //! up here, so nothing of it may become markup: no link, no mention, no heading, no row of its own.
 
-use super::{Proof, ProofCheck};
+use super::{Proof, ProofCheck, ProofLevel};
 use crate::text::{self, count};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use std::time::Duration;
 const CHECKS_MAX: usize = 60;
 /// Weakened tests that are listed.
 const WEAKENED_MAX: usize = 20;
+/// Changes to what decides that are listed.
+const HARNESS_MAX: usize = 20;
 /// Reasons that are listed.
 const FAILED_MAX: usize = 20;
 /// A space without width.
@@ -21,7 +23,11 @@ const COMMAND_MAX: usize = 120;
 /// request whatever an agent wrote.
 pub fn evidence_markdown(proof: &Proof) -> String {
     let mut out = String::from("### Evidence\n\n");
-    let word = if proof.passed { "**Proven**" } else { "**Not proven**" };
+    let word = match (proof.passed, proof.level) {
+        (false, _) => "**Not proven**",
+        (true, Some(ProofLevel::OwnTests)) => "**Own tests pass**",
+        (true, _) => "**Proven**",
+    };
     let _ = writeln!(
         out,
         "{word} at {} ({}), from base {}.\n",
@@ -29,11 +35,31 @@ pub fn evidence_markdown(proof: &Proof) -> String {
         plain(&proof.place, 40),
         code(proof.base.short(), 40)
     );
+    level(&mut out, proof);
     checks(&mut out, proof);
     failed(&mut out, proof);
     effort(&mut out, proof);
     weakened(&mut out, proof);
     out
+}
+
+/// Who decided what a pass means, and what the run changed of it.
+fn level(out: &mut String, proof: &Proof) {
+    let Some(level) = proof.level.filter(|_| proof.passed) else { return };
+    let meaning = match level {
+        ProofLevel::Independent => "what decides is as it was at the start",
+        ProofLevel::OwnTests => "the run changed what decides: read it before you rely on it",
+    };
+    let _ = writeln!(out, "Level: **{}**, {} ({meaning}).\n", level.words(), proof.watched.words());
+    for change in proof.harness.iter().take(HARNESS_MAX) {
+        let _ = writeln!(out, "- {}", plain(&change.line(), 200));
+    }
+    if proof.harness.len() > HARNESS_MAX {
+        let _ = writeln!(out, "- … and {} more in `proof.json`", proof.harness.len() - HARNESS_MAX);
+    }
+    if !proof.harness.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn checks(out: &mut String, proof: &Proof) {

@@ -2,7 +2,7 @@ use super::*;
 use crate::event::CheckResult;
 use crate::id::{AgentName, CommitId, Digest, RunId, TreeId};
 use crate::money::{CostBasis, Tokens, Usd};
-use crate::proof::{ProtectedEvidence, ScoreFacts};
+use crate::proof::{HarnessChange, ProtectedEvidence, ScoreFacts, Watching};
 use crate::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;
 use ralph_protocol::test_counts::TestCounts;
@@ -36,6 +36,10 @@ fn proof() -> Proof {
         tree: TreeId::new("fedcba9876543210fedcba9876543210fedcba98"),
         base: CommitId::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
         place: "clean checkout".into(),
+        level: Some(ProofLevel::Independent),
+        watched: Watching::NotWatched,
+        harness: Vec::new(),
+        baseline: Vec::new(),
         checks: vec![check("M1.1", "cargo test --workspace"), check("lint", "cargo clippy")],
         protected: ProtectedEvidence { patterns: vec!["PROMPT.md".into()], changed: Vec::new() },
         weakened: Vec::new(),
@@ -130,4 +134,20 @@ fn a_proof_is_read_back_as_it_was_written_and_old_ones_are_fine() {
     old.as_object_mut().unwrap().remove("loop_score");
     old["checks"][0].as_object_mut().unwrap().remove("commit");
     assert!(Proof::parse(old.to_string().as_bytes()).is_ok());
+}
+
+#[test]
+fn own_tests_are_never_called_proven_and_what_changed_is_no_markup() {
+    let change =
+        HarnessChange { path: "tests/<b>.py".into(), key: None, what: "a test, changed by the run".into() };
+    let own = Proof {
+        level: Some(ProofLevel::OwnTests),
+        watched: Watching::Watched,
+        harness: vec![change],
+        ..proof()
+    };
+    let text = evidence_markdown(&own);
+    assert!(text.contains("**Own tests pass**") && text.contains("Level: **own tests**, watched"), "{text}");
+    assert!(!text.to_lowercase().contains("proven") && !text.contains("independent"), "{text}");
+    assert!(text.contains("- tests/&#60;b&#62;.py: a test, changed by the run"), "{text}");
 }

@@ -3,4 +3,7 @@
 mod markdown;
 
 pub use markdown::{evidence_markdown, plain};
-pub use ralph_protocol::proof::{CLEAN_CHECKOUT, Proof, ProofCheck, ProtectedEvidence, ScoreFacts, VERSION};
+pub use ralph_protocol::proof::{
+    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, ScoreFacts, VERSION,
+    Watching,
+};

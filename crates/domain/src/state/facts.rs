@@ -7,6 +7,7 @@ use crate::money::{CostBasis, Tokens, Usage, Usd};
 use crate::outcome::{EndReason, HumanReason};
 use crate::protect::ProtectedChange;
 use jiff::Timestamp;
+use ralph_protocol::level::{ProofLevel, Watching};
 pub use ralph_protocol::money::AgentTotals;
 use serde::{Deserialize, Serialize};
 
@@ -215,6 +216,15 @@ pub struct ProofFacts {
     /// Changes to tests that a person should look at.
     #[serde(default)]
     pub weakened: u32,
+    /// Who decided what a pass means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ProofLevel>,
+    /// Whether the checks were watched.
+    #[serde(default, skip_serializing_if = "Watching::is_not_watched")]
+    pub watched: Watching,
+    /// What lowers the level, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harness: Vec<String>,
 }
 
 /// Where the result is.

@@ -4,7 +4,7 @@ use super::{
     AgentFacts, HandoverFacts, IterationFacts, NotificationFacts, PeopleFacts, ResultFacts, SpendingFacts,
     StuckFacts, WaitFacts, WorkFacts,
 };
-use crate::event::Baseline;
+use crate::event::{Baseline, BaselineChecks};
 use crate::id::{Digest, Seq};
 use crate::lease::Epoch;
 use crate::spec::RunSpec;
@@ -39,6 +39,9 @@ pub struct RunFacts {
     pub spec_place: Option<(PathBuf, Option<String>, Option<String>)>,
     /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
+    /// How the checks ended at the start, before the first session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_checks: Option<BaselineChecks>,
     /// Marks of programs and settings of this machine that checks depend on, from the start.
     #[serde(default)]
     pub surroundings: BTreeMap<String, String>,
@@ -88,6 +91,7 @@ impl RunFacts {
             placed: false,
             spec_place: None,
             baseline: None,
+            baseline_checks: None,
             surroundings: BTreeMap::new(),
             iterations: IterationFacts::default(),
             work: WorkFacts::default(),

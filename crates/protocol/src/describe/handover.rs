@@ -2,6 +2,7 @@
 
 use super::Tone;
 use crate::event::{ChecksState, EventBody, PrOccasion, ReviewOutcome};
+use crate::level::ProofLevel;
 use crate::text::one_line;
 
 pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
@@ -10,12 +11,14 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             let place = if *clean { "in a clean checkout" } else { "in place" };
             (Tone::Plain, format!("final check of {} {place}", commit.short()))
         }
-        EventBody::ProofFinished { passed: true, commit, weakened, .. } => {
+        EventBody::ProofFinished { passed: true, commit, weakened, level, watched, .. } => {
             let look = match weakened {
                 0 => String::new(),
                 n => format!("; {}", crate::weakened::summary_of(*n as usize)),
             };
-            (Tone::Good, format!("proven: {}{look}", commit.short()))
+            let verdict = ProofLevel::verdict(*level);
+            let level = level.map(|level| format!(" ({}, {})", level.words(), watched.words()));
+            (Tone::Good, format!("{verdict}: {}{}{look}", commit.short(), level.unwrap_or_default()))
         }
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
         EventBody::ProofVoided { reason } => {

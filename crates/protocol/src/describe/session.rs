@@ -2,7 +2,7 @@
 
 use super::Tone;
 use crate::event::{
-    ActionFinished, EgressRefused, EventBody, SandboxFate, SandboxGone, SessionEnd, StopCause,
+    ActionFinished, BaselineChecks, EgressRefused, EventBody, SandboxFate, SandboxGone, SessionEnd, StopCause,
 };
 use crate::text::{count, duration, one_line};
 use std::time::Duration;
@@ -15,13 +15,15 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
         ),
         EventBody::DriverStarted { .. } | EventBody::Placed(_) => return None,
-        EventBody::Prepared { baseline, .. } => {
+        EventBody::Prepared { baseline, checks, .. } => {
             let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
             let dirty = match baseline.dirty_total {
                 0 => "clean".to_owned(),
                 n => format!("{} with changes of yours, left as they are", count(n, "file")),
             };
-            (Tone::Muted, format!("snapshot taken on {branch} at {} ({dirty})", baseline.head.short()))
+            let checks = checks.as_ref().map(|checks| format!("; {}", at_the_start(checks)));
+            let (head, checks) = (baseline.head.short(), checks.unwrap_or_default());
+            (Tone::Muted, format!("snapshot taken on {branch} at {head} ({dirty}){checks}"))
         }
         EventBody::IterationStarted { iteration, attempt, agent, model, skipped, .. } => {
             let mut text = format!("iteration {iteration}: {agent} works");
@@ -76,6 +78,26 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         _ => return None,
     };
     Some(said)
+}
+
+/// How the checks stood before the first session: `at the start tests fails (exit code 1)`.
+fn at_the_start(checks: &BaselineChecks) -> String {
+    if let Some(setup) = &checks.setup_failed {
+        return format!("at the start the setup `{}` fails", one_line(setup, 80));
+    }
+    let failing: Vec<String> = checks
+        .results
+        .iter()
+        .filter(|result| !result.passed)
+        .map(|result| {
+            format!("{} ({})", result.name, one_line(result.why.as_deref().unwrap_or("failed"), 80))
+        })
+        .collect();
+    match failing.as_slice() {
+        [] => "at the start every check passes".to_owned(),
+        [one] => format!("at the start {one} fails"),
+        many => format!("at the start {} fail", many.join(", ")),
+    }
 }
 
 fn cause_words(cause: StopCause) -> &'static str {

@@ -1,6 +1,8 @@
 //! The state that a run starts from.
 
+use super::parts::CheckResult;
 use crate::id::{CommitId, TreeId};
+use crate::level::Watching;
 use serde::{Deserialize, Serialize};
 
 /// The state at the start of a run.
@@ -24,4 +26,21 @@ pub struct Baseline {
     /// Files too large for the snapshot, left alone.
     #[serde(default)]
     pub left_out: Vec<String>,
+}
+
+/// How the checks ended at the start: before the first session, in a clean checkout of the start snapshot, after setup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BaselineChecks {
+    /// Each check that was run.
+    pub results: Vec<CheckResult>,
+    /// Whether they were watched.
+    #[serde(default)]
+    pub watched: Watching,
+    /// The setup command that failed there, so that no check was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_failed: Option<String>,
+    /// Whether the results are those of an earlier run on the same files with the same checks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }

@@ -2,9 +2,9 @@
 
 use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
 use super::{
-    ActionFinished, ActionStarted, Ask, Baseline, ChecksSeen, Criticised, Diagnosed, EgressRefused, Handed,
-    HandoverFailed, Moved, OverlapFound, Placed, PrWritten, Pushed, ReviewSeen, SandboxGone, SandboxReady,
-    SessionEnd, WentBack,
+    ActionFinished, ActionStarted, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised, Diagnosed,
+    EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten, Pushed, ReviewSeen,
+    SandboxGone, SandboxReady, SessionEnd, WentBack,
 };
 use crate::{
     budget::BudgetKind,
@@ -17,6 +17,7 @@ use crate::{
 };
 use crate::{
     id::{AgentName, CommitId, Digest, TreeId},
+    level::{ProofLevel, Watching},
     outcome::{EndReason, HumanReason},
     signals::{Signals, StuckKind},
 };
@@ -55,6 +56,9 @@ pub enum EventBody {
         /// Marks of programs and settings of this machine that checks depend on.
         #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
         surroundings: std::collections::BTreeMap<String, String>,
+        /// How the checks ended before the first session, in a clean checkout of the start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checks: Option<BaselineChecks>,
     },
     /// A fresh session starts.
     IterationStarted {
@@ -386,6 +390,15 @@ pub enum EventBody {
         /// What only a person can fix, where that is why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
+        /// Who decided what a pass means.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<ProofLevel>,
+        /// Whether the checks were watched.
+        #[serde(default)]
+        watched: Watching,
+        /// What lowers the level, one line each; `proof.json` has all of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        harness: Vec<String>,
     },
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {

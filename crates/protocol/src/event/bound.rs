@@ -21,7 +21,13 @@ impl EventBody {
     pub fn bounded(mut self) -> Self {
         match &mut self {
             Self::RunCreated { title, .. } => line(title),
-            Self::Prepared { baseline, .. } => of_start(baseline),
+            Self::Prepared { baseline, checks, .. } => {
+                of_start(baseline);
+                for result in checks.iter_mut().flat_map(|checks| &mut checks.results) {
+                    result.why.iter_mut().for_each(line);
+                }
+                checks.iter_mut().for_each(|checks| checks.results.truncate(LIST_MAX));
+            }
             Self::IterationStarted { skipped, .. } => names(skipped),
             Self::SessionEnded { .. } => self.bound_session(),
             Self::ActionStarted(action) => [&mut action.action, &mut action.what].into_iter().for_each(line),
@@ -74,8 +80,9 @@ impl EventBody {
             }
             Self::Criticised(said) => text(&mut said.objections),
             Self::ControlRefused { id, reason, .. } => [id, reason].into_iter().for_each(line),
-            Self::ProofFinished { failed, hint, .. } => {
+            Self::ProofFinished { failed, hint, harness, .. } => {
                 names(failed);
+                names(harness);
                 hint.iter_mut().for_each(text);
             }
             Self::HandoverFailed(failed) => {

@@ -13,7 +13,7 @@ mod sandbox;
 mod session;
 
 pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed, WentBack};
-pub use baseline::Baseline;
+pub use baseline::{Baseline, BaselineChecks};
 pub use body::EventBody;
 pub use hand_back::Handed;
 pub use handover::{

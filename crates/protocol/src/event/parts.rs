@@ -79,7 +79,7 @@ pub enum Verdict {
     FalsePromise,
     /// A check fails.
     ChecksFail,
-    /// Checks pass, but nothing was promised.
+    /// No required check fails, but nothing was promised.
     NotPromised,
     /// Protected paths were changed.
     ProtectedChanged,
@@ -91,10 +91,10 @@ impl Verdict {
     /// The words used on screens.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Candidate => "checks pass, the final check follows",
+            Self::Candidate => "required checks pass, the final check follows",
             Self::FalsePromise => "promised, but checks fail",
             Self::ChecksFail => "checks fail",
-            Self::NotPromised => "checks pass, not yet claimed as done",
+            Self::NotPromised => "not yet claimed as done",
             Self::ProtectedChanged => "protected paths changed",
             Self::SessionFailed => "session failed",
         }

@@ -14,7 +14,7 @@ use nix::unistd::{Pid, read};
 use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest sleep: the sink is asked at least this often.
@@ -33,8 +33,9 @@ pub(super) fn exec(
     shared: &Shared,
     request: &ExecRequest,
     sink: &mut dyn ExecSink,
+    seen: Option<&Path>,
 ) -> Result<ExecOutcome, SandboxError> {
-    let prepared = request::prepare(workspace, shared, request)?;
+    let prepared = request::prepare(workspace, shared, request, seen)?;
     // Whatever way it ends, what it left for git and its logins is looked after.
     let _after = shared
         .isolation

@@ -10,6 +10,9 @@ mod link;
 mod provider;
 mod request;
 pub(crate) mod walk;
+mod watch;
+
+pub(crate) use watch::main as watch_main;
 
 pub use provider::{LocalManaged, LocalProvider};
 
@@ -17,8 +20,8 @@ use egress::Egress;
 use isolation::{LocalIsolation, Runtime, Workspace};
 use link::GuardLink;
 use ralph_domain::ports::{
-    Exchange, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Surroundings,
-    WriteMode,
+    Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxCapabilities, SandboxError,
+    Surroundings, WriteMode,
 };
 use ralph_domain::secret_name::is_engine_secret;
 use ralph_domain::vars::Vars;
@@ -154,6 +157,24 @@ impl LocalSandbox {
         Ok(Self { workspace: self.workspace.clone(), shared: Arc::new(shared) })
     }
 
+    /// Runs one command; what it is seen to do goes into `seen`, where it is watched.
+    fn exec_seen(
+        &self,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+        seen: Option<&Path>,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let run = |sink: &mut dyn ExecSink| exec::exec(&self.workspace, &self.shared, request, sink, seen);
+        let done = if self.shared.isolation.is_some() { again::exec(sink, run) } else { run(sink) };
+        match &done {
+            Ok(done) => {
+                tracing::debug!(command = ?request.argv.first(), end = ?done.end, took = ?done.duration, survivors = done.survivors, "command ended")
+            }
+            Err(error) => tracing::warn!(command = ?request.argv.first(), %error, "command failed"),
+        }
+        done
+    }
+
     /// The guard's process, unless it was lost or is in use by a running command.
     pub fn guard_pid(&self) -> Option<u32> {
         self.shared.slot().link.as_ref().map(GuardLink::pid)
@@ -242,15 +263,19 @@ impl Sandbox for LocalSandbox {
     }
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
-        let run = |sink: &mut dyn ExecSink| exec::exec(&self.workspace, &self.shared, request, sink);
-        let done = if self.shared.isolation.is_some() { again::exec(sink, run) } else { run(sink) };
-        match &done {
-            Ok(done) => {
-                tracing::debug!(command = ?request.argv.first(), end = ?done.end, took = ?done.duration, survivors = done.survivors, "command ended")
-            }
-            Err(error) => tracing::warn!(command = ?request.argv.first(), %error, "command failed"),
-        }
-        done
+        self.exec_seen(request, sink, None)
+    }
+
+    fn exec_watched(
+        &self,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<(ExecOutcome, Option<ExecTrace>), SandboxError> {
+        let Some(file) = self.shared.isolation.as_ref().and_then(|isolation| isolation.watch_file()) else {
+            return Ok((self.exec(request, sink)?, None));
+        };
+        let outcome = self.exec_seen(request, sink, Some(&file))?;
+        Ok((outcome, watch::take(&file)))
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {

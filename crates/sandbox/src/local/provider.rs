@@ -7,8 +7,9 @@ use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
-    Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
-    SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
+    Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, ManagedSandbox, Preview,
+    Resources, Sandbox, SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec,
+    Surroundings, WriteMode,
 };
 use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
@@ -155,6 +156,13 @@ impl Sandbox for LocalManaged {
     }
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         self.sandbox.exec(request, sink)
+    }
+    fn exec_watched(
+        &self,
+        request: &ExecRequest,
+        sink: &mut dyn ExecSink,
+    ) -> Result<(ExecOutcome, Option<ExecTrace>), SandboxError> {
+        self.sandbox.exec_watched(request, sink)
     }
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
         self.sandbox.read(path)

@@ -45,6 +45,7 @@ pub(super) fn prepare(
     workspace: &Workspace,
     shared: &Shared,
     request: &ExecRequest,
+    seen: Option<&Path>,
 ) -> Result<Prepared, SandboxError> {
     let program = request.argv.first().ok_or_else(|| cannot_start("", "the command is empty"))?;
     if request.argv.iter().any(|text| text.contains('\0')) {
@@ -58,7 +59,7 @@ pub(super) fn prepare(
     let (folder, real) = walk::folder(&workspace.host, &request.cwd)?;
     let broken = |what: &str, errno: Errno| SandboxError::Broken(format!("{what}: {}", errno.desc()));
     let sandboxed = match &shared.isolation {
-        Some(isolation) => Some(isolation.wrap(workspace, &real, request, &shared.env)?),
+        Some(isolation) => Some(isolation.wrap((workspace, &real), request, &shared.env, seen)?),
         None => None,
     };
     let argv = sandboxed.as_ref().map_or(&request.argv, |sandboxed| &sandboxed.argv);

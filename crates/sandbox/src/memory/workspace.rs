@@ -252,6 +252,11 @@ impl Workspace for MemoryWorkspace {
         self.with(|history, _| Ok(history.files(commit.as_str())?.get(path).map(<[u8]>::to_vec)))
     }
 
+    /// There are no branches in memory.
+    fn branch_tip(&self, _: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        Ok(None)
+    }
+
     /// Every file is recorded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         Ok(Vec::new())

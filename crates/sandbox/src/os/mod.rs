@@ -5,6 +5,7 @@
 mod linux;
 mod process;
 pub(crate) mod raw;
+pub(crate) mod trace;
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("ralph-sandbox: `os/linux.rs` and `os/process.rs` need a sibling for this system");

@@ -15,7 +15,7 @@ mod notify;
 mod parse;
 mod policy;
 mod sandbox;
-mod settings;
+pub(crate) mod settings;
 mod stuck;
 
 pub use crate::command_line::{CommandLine, join_argv};
@@ -70,6 +70,13 @@ pub struct ConfigFile {
     /// Which of them must pass; default `["tests"]` where one of that name exists, else all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required_verifiers: Option<Vec<String>>,
+    /// Those that the configuration requires, once the settings of a task lie on top of it.
+    #[serde(skip)]
+    pub own_verifiers: Vec<String>,
+    /// Run the checks once before the first session, on the files of the start; default true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = true)))]
+    pub baseline: Option<bool>,
     /// The word inside `<promise>…</promise>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[^<>\\n]*\\S[^<>\\n]*$"), extend("default" = "COMPLETE")))]
@@ -276,6 +283,36 @@ mod tests {
             settings.agents.iter().map(|a| (a.name.as_str(), a.command_argv[0].as_str())).collect();
         assert_eq!(names, [("b", "b2"), ("a", "a")]);
         assert_eq!(settings.budgets.max_iterations, 9);
+    }
+
+    #[test]
+    fn a_task_adds_to_what_the_configuration_requires() {
+        let config = || {
+            ConfigFile::parse(
+                r#"{"verifiers":[{"name":"tests","command_argv":["a"]},{"name":"lint","command_argv":["l"]}]}"#,
+            )
+            .unwrap()
+        };
+        let task = |text: &str| ConfigFile::parse(text).unwrap();
+        let names =
+            |file: ConfigFile| (file.clone().resolve().required_verifiers, file.resolve().own_verifiers);
+        let own = r#"{"verifiers":[{"name":"C1","command_argv":["c"]}],"required_verifiers":["C1"]}"#;
+        assert_eq!(
+            names(config().with_task(task(own))),
+            (vec!["C1".into(), "tests".into()], vec!["tests".into()])
+        );
+        let other = r#"{"verifiers":[{"name":"tests","command_argv":["b"]}],"required_verifiers":["tests"]}"#;
+        assert_eq!(names(config().with_task(task(other))).0, ["tests", "config-tests"]);
+        let same =
+            r#"{"verifiers":[{"name":"verify-1","command_argv":["a"]}],"required_verifiers":["verify-1"]}"#;
+        assert_eq!(names(config().with_task(task(same))).0, ["verify-1"], "what runs the same runs once");
+        assert_eq!(
+            names(config().with_task(task("{}"))).0,
+            ["tests"],
+            "a task without checks changes nothing"
+        );
+        let all = config().with_task(task(own)).resolve().verifiers;
+        assert_eq!(all.iter().map(|v| v.name.as_str()).collect::<Vec<_>>(), ["C1", "tests", "lint"]);
     }
 
     #[test]

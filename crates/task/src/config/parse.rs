@@ -28,6 +28,7 @@ pub const TOP_KEYS: &[&str] = &[
     "modal_selection",
     "verifiers",
     "required_verifiers",
+    "baseline",
     "completion_promise",
     "completion",
     "keep_best",

@@ -22,6 +22,7 @@ impl ConfigFile {
             agent_priority,
             agent_selection,
             required_verifiers,
+            baseline,
             completion_promise,
             completion,
             keep_best,
@@ -75,17 +76,41 @@ impl ConfigFile {
         self
     }
 
+    /// Lays the settings of a task on top. What the configuration itself requires goes on counting beside the task's own checks:
+    /// a task says what else must hold, never what need not. A check of the same name that runs something else is kept under
+    /// a name of its own.
+    pub fn with_task(mut self, mut task: Self) -> Self {
+        let Some(wanted) = task.required_verifiers.take() else { return self.overlaid(task) };
+        let own: Vec<VerifierConfig> = {
+            let all = self.verifiers.clone().unwrap_or_default();
+            let required = required_of(self.required_verifiers.clone(), &all);
+            all.into_iter().filter(|verifier| required.contains(&verifier.name)).collect()
+        };
+        // Names that the configuration requires and does not define are refused later, in words.
+        let undefined =
+            self.required_verifiers.iter().flatten().filter(|n| !own.iter().any(|v| v.name == **n));
+        let undefined: Vec<String> = undefined.cloned().collect();
+        if let Some(all) = &mut self.verifiers {
+            all.retain(|verifier| !own.iter().any(|o| o.name == verifier.name));
+        }
+        let (verifiers, kept) = beside(task.verifiers.take().unwrap_or_default(), own);
+        let mut merged = self.overlaid(Self { verifiers: Some(verifiers), ..task });
+        let names = wanted.into_iter().chain(kept.iter().cloned()).chain(undefined);
+        merged.required_verifiers = Some(names.fold(Vec::new(), |mut names: Vec<String>, name| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            names
+        }));
+        merged.own_verifiers = kept;
+        merged
+    }
+
     /// The settings of a run, with every default filled in.
     pub fn resolve(mut self) -> Settings {
         let handover = Handover::of(&mut self);
         let verifiers = self.verifiers.unwrap_or_default();
-        let required = self.required_verifiers.unwrap_or_else(|| {
-            if verifiers.iter().any(|v| v.name == "tests") {
-                vec!["tests".into()]
-            } else {
-                verifiers.iter().map(|v| v.name.clone()).collect()
-            }
-        });
+        let required = required_of(self.required_verifiers, &verifiers);
         let mut agents = self.agents.unwrap_or_default();
         if let Some(order) = self.agent_priority {
             let mut chosen = Vec::with_capacity(order.len());
@@ -105,6 +130,8 @@ impl ConfigFile {
             }),
             verifiers,
             required_verifiers: required,
+            own_verifiers: self.own_verifiers,
+            baseline: self.baseline.unwrap_or(true),
             completion_promise: self.completion_promise.unwrap_or_else(|| "COMPLETE".into()),
             completion: self.completion.unwrap_or_default(),
             keep_best: self.keep_best.unwrap_or(false),
@@ -148,6 +175,41 @@ impl ConfigFile {
     }
 }
 
+/// The names of the checks that must pass: those that are named, else `tests`, else all.
+fn required_of(named: Option<Vec<String>>, verifiers: &[VerifierConfig]) -> Vec<String> {
+    named.unwrap_or_else(|| {
+        if verifiers.iter().any(|v| v.name == "tests") {
+            vec!["tests".into()]
+        } else {
+            verifiers.iter().map(|v| v.name.clone()).collect()
+        }
+    })
+}
+
+/// The checks of a task with those that the configuration requires behind them, and the names that those have now. What both
+/// name the same and run the same is there once.
+pub(crate) fn beside(
+    task: Vec<VerifierConfig>,
+    own: Vec<VerifierConfig>,
+) -> (Vec<VerifierConfig>, Vec<String>) {
+    let (mut all, mut names) = (task, Vec::new());
+    for mut verifier in own {
+        let taken = |name: &str, all: &[VerifierConfig]| all.iter().any(|v| v.name == name);
+        let same =
+            all.iter().find(|v| v.command_argv == verifier.command_argv && v.expect == verifier.expect);
+        if let Some(same) = same {
+            names.push(same.name.clone());
+            continue;
+        }
+        while taken(&verifier.name, &all) {
+            verifier.name = format!("config-{}", verifier.name);
+        }
+        names.push(verifier.name.clone());
+        all.push(verifier);
+    }
+    (all, names)
+}
+
 /// Key by key: a task may give a title without repeating the labels of the configuration.
 fn merge_pr(below: Option<PrConfig>, above: Option<PrConfig>) -> Option<PrConfig> {
     let (Some(below), Some(above)) = (&below, &above) else { return above.or(below) };
@@ -185,6 +247,12 @@ pub struct Settings {
     pub verifiers: Vec<VerifierConfig>,
     /// Names of those that must pass.
     pub required_verifiers: Vec<String>,
+    /// Names of those among them that the configuration requires, whatever the task says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_verifiers: Vec<String>,
+    /// Whether the checks are run once before the first session. (Runs of older versions did not.)
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub baseline: bool,
     /// The word inside `<promise>…</promise>`.
     pub completion_promise: String,
     /// What starts the final checks.

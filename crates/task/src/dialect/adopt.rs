@@ -1,6 +1,7 @@
 //! From a task file to what the engine needs: the task as the spec keeps it, and the settings its file stands for.
 
 use super::{Dialect, SandboxChoice, TaskFile, TaskTexts};
+use crate::config::settings::beside;
 use crate::config::{Completion, ConfigFile, Expect, PrConfig, ProviderName, SandboxConfig, VerifierConfig};
 use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
@@ -118,8 +119,15 @@ impl RunSpec {
         let Some(settings) = settings else { return };
         self.take_limits(&settings, &before.unwrap_or_default());
         if let ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. } = settings {
+            // What the configuration requires is nobody's to edit away.
+            let own_names = std::mem::take(&mut self.settings.own_verifiers);
+            let own =
+                self.settings.verifiers.iter().filter(|v| own_names.contains(&v.name)).cloned().collect();
+            let (verifiers, kept) = beside(verifiers, own);
+            let more: Vec<String> = kept.iter().filter(|name| !required.contains(name)).cloned().collect();
             self.settings.verifiers = verifiers;
-            self.settings.required_verifiers = required;
+            self.settings.required_verifiers = [required, more].concat();
+            self.settings.own_verifiers = kept;
         }
     }
 

@@ -7,7 +7,7 @@ use crate::words::{ago, heading};
 use jiff::Timestamp;
 use ralph_app::facts::RunReading;
 use ralph_domain::describe::Tone;
-use ralph_domain::proof::{Proof, ProofCheck};
+use ralph_domain::proof::{Proof, ProofCheck, ProofLevel};
 use ralph_domain::text::{duration, one_line};
 use std::path::Path;
 use std::time::Duration;
@@ -43,8 +43,10 @@ pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
 /// Prints it.
 pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     heading(out, "Proof");
-    let (sign, tone, word) =
-        if proof.passed { (Sign::Good, Tone::Good, "proven") } else { (Sign::Bad, Tone::Bad, "not proven") };
+    let (sign, tone, word) = match proof.passed {
+        true => (Sign::Good, Tone::Good, ProofLevel::verdict(proof.level)),
+        false => (Sign::Bad, Tone::Bad, "not proven"),
+    };
     let (commit, tree) = (proof.commit.short(), proof.tree.short());
     out.line(format!(
         "  {} {word} {} · commit {commit} · tree {tree} · {}",
@@ -52,6 +54,12 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
         ago(proof.at, now),
         proof.place
     ));
+    if let Some(level) = proof.level {
+        out.line(format!("  level: {}, {}", level.words(), proof.watched.words()));
+    }
+    for change in proof.harness.iter().take(WEAKENED_MAX) {
+        out.line(format!("  {}", out.out(Tone::Attention, &one_line(&change.line(), 160))));
+    }
     table(proof).lines(columns(), out).iter().for_each(|l| out.line(l));
     for failed in &proof.failed {
         out.line(format!("  {} {failed}", out.out(Tone::Bad, out.sign(Sign::Bad))));

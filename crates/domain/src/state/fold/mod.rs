@@ -24,7 +24,10 @@ impl RunFacts {
             EventBody::RunCreated { spec, .. } => self.created(spec, at),
             EventBody::DriverStarted { pid, lease, .. } => self.driven_by(*pid, lease),
             EventBody::Placed(news) => self.placed_in(news),
-            EventBody::Prepared { baseline, surroundings } => self.prepared(baseline, surroundings),
+            EventBody::Prepared { baseline, surroundings, checks } => {
+                self.prepared(baseline, surroundings);
+                self.baseline_checks.clone_from(checks);
+            }
             EventBody::Moved(news) => self.moved(news),
             EventBody::SpecChanged { version, spec, .. } => self.spec_changed(*version, spec),
             EventBody::ApprovalApplied { config, spec } => self.approval_applied(config.as_ref(), spec),

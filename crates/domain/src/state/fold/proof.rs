@@ -23,12 +23,26 @@ impl RunFacts {
             failed: Vec::new(),
             proof: None,
             weakened: 0,
+            level: None,
+            watched: Default::default(),
+            harness: Vec::new(),
         });
     }
 
     pub(super) fn proof_finished(&mut self, body: &EventBody) {
-        let EventBody::ProofFinished { commit, tree, passed, proof, failed, duration_ms, weakened, hint } =
-            body
+        let EventBody::ProofFinished {
+            commit,
+            tree,
+            passed,
+            proof,
+            failed,
+            duration_ms,
+            weakened,
+            hint,
+            level,
+            watched,
+            harness,
+        } = body
         else {
             return;
         };
@@ -50,6 +64,9 @@ impl RunFacts {
             failed: failed.clone(),
             proof: Some(proof.clone()),
             weakened: *weakened,
+            level: *level,
+            watched: *watched,
+            harness: harness.clone(),
         });
     }
 

@@ -7,6 +7,7 @@ use super::seccomp::{self, Network};
 use super::{landlock, landlock::Rules};
 use crate::local::again::BEGUN;
 use crate::local::egress::bridge;
+use crate::local::watch::WATCHED;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -26,6 +27,8 @@ const NOT_RUN: i32 = 126;
 struct Inside {
     /// Whether this is the first process of a process namespace.
     first: bool,
+    /// Whether somebody watches which files are opened.
+    watched: bool,
     bridge: Option<PathBuf>,
     port: u16,
     /// Ports of the host that look like ports in here.
@@ -71,6 +74,10 @@ impl Inside {
                     inside.first = true;
                     continue;
                 }
+                WATCHED => {
+                    inside.watched = true;
+                    continue;
+                }
                 _ => {}
             }
             let value = args.next()?;
@@ -108,7 +115,8 @@ impl Inside {
             landlock::limit_writes(&self.writable)?;
         }
         let network = if self.first { Network::Namespace } else { Network::Shared };
-        seccomp::put_on(network).map_err(|error| format!("system calls cannot be filtered: {error}"))?;
+        seccomp::put_on(network, self.watched)
+            .map_err(|error| format!("system calls cannot be filtered: {error}"))?;
         if let Some(socket) = &self.bridge {
             bridge::open(socket, self.port, &self.local)
                 .map_err(|error| format!("the way to the network cannot be opened: {error}"))?;

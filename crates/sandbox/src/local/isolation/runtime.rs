@@ -155,6 +155,20 @@ impl Runtime {
         self.logins.copy_back();
     }
 
+    /// A new file for what a watched command is seen to do, where no command can see it; `None` where commands cannot be watched: a
+    /// program that changes its user loses its rights when somebody watches it.
+    pub(crate) fn watch_file(&self) -> Option<PathBuf> {
+        use std::os::unix::fs::PermissionsExt as _;
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let Kind::Bwrap(bwrap) = &self.kind else { return None };
+        let mode = fs::metadata(bwrap).ok()?.permissions().mode();
+        if mode & 0o6000 != 0 && !nix::unistd::geteuid().is_root() {
+            return None;
+        }
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(self.spec.folder.join(format!("watch-{number}.json")))
+    }
+
     /// The run's home, which this process and commands both can write.
     pub(crate) fn exchange(&self) -> Exchange {
         let (inside, sockets) = match self.kind {

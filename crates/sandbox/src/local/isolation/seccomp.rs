@@ -37,6 +37,26 @@ const DENIED: &[i64] = &[
     libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_sethostname, libc::SYS_setdomainname,
 ];
 
+/// What a watcher wants to see.
+const WATCHED_CALLS: &[i64] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_unlinkat,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_truncate,
+];
+/// The same in their old forms, which not every architecture has.
+#[cfg(target_arch = "x86_64")]
+const OLD_CALLS: &[i64] =
+    &[libc::SYS_open, libc::SYS_creat, libc::SYS_rename, libc::SYS_unlink, libc::SYS_link, libc::SYS_symlink];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_CALLS: &[i64] = &[];
+
 /// `CLONE_NEW…` of every kind.
 const NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNS,
@@ -71,9 +91,14 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Built<T> = Result<T, seccompiler::BackendError>;
 
 /// Puts the filter on this process and all it starts. Privileges can not be gained any more either.
-pub(super) fn put_on(network: Network) -> Result<(), String> {
+/// Where somebody watches, they are asked at each call that opens, replaces or runs a file.
+pub(super) fn put_on(network: Network, watched: bool) -> Result<(), String> {
     let programs = programs(network).map_err(|error| error.to_string())?;
-    for program in programs {
+    let told = match watched {
+        true => Some(watching().map_err(|error| error.to_string())?),
+        false => None,
+    };
+    for program in programs.into_iter().chain(told) {
         seccompiler::apply_filter(&program).map_err(|error| error.to_string())?;
     }
     Ok(())
@@ -83,6 +108,16 @@ fn programs(network: Network) -> Built<[BpfProgram; 2]> {
     // Its flags stand in memory, where no filter can look. "Not there" makes every libc fall back to `clone`.
     let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
     Ok([program(absent, libc::ENOSYS)?, program(rules(network)?, libc::EPERM)?])
+}
+
+/// The filter that stops a process for its watcher.
+fn watching() -> Built<BpfProgram> {
+    let mut rules: Rules = WATCHED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    if cfg!(target_arch = "x86_64") {
+        rules.extend(OLD_CALLS.iter().map(|call| (*call, Vec::new())));
+    }
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Trace(0), arch)?.try_into()
 }
 
 fn program(rules: Rules, errno: i32) -> Built<BpfProgram> {

@@ -4,6 +4,7 @@ use super::runtime::{Kind, Runtime};
 use super::same_path::{self, Workspace};
 use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
+use crate::local::watch::WATCHED;
 use ralph_domain::ports::{ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -24,13 +25,14 @@ pub(crate) struct Wrapped {
 }
 
 impl Runtime {
-    /// Puts `request`, to be run in the folder `cwd` of the workspace (as it is on this machine), in the sandbox.
+    /// Puts `request`, to be run in the folder `cwd` of the workspace (as it is on this machine), in the sandbox. What it is
+    /// seen to do goes into `seen`, where it is to be watched.
     pub(crate) fn wrap(
         &self,
-        workspace: &Workspace,
-        cwd: &Path,
+        (workspace, cwd): (&Workspace, &Path),
         request: &ExecRequest,
         inherited: &[(OsString, OsString)],
+        seen: Option<&Path>,
     ) -> Result<Wrapped, SandboxError> {
         let root = &workspace.host;
         if self.home.starts_with(root) {
@@ -43,6 +45,16 @@ impl Runtime {
         self.find_program(program, workspace, request, inherited)?;
         let programs = same_path::covered_programs(workspace, &self.spec.programs);
         let mut command = self.launcher();
+        if let Some(seen) = seen {
+            let watcher: [OsString; 5] = [
+                self.program.clone().into(),
+                "__watch".into(),
+                seen.into(),
+                (&workspace.inside).into(),
+                "--".into(),
+            ];
+            command.splice(..0, watcher);
+        }
         let (mut isolation, unwanted) = match &self.kind {
             Kind::Bwrap(bwrap) => {
                 self.make_mount_points(workspace)?;
@@ -67,6 +79,9 @@ impl Runtime {
             Kind::Landlock => self.landlocked(root),
         };
         command.append(&mut isolation);
+        if seen.is_some() {
+            command.push(WATCHED.into());
+        }
         self.inside_flags(&mut command);
         command.push("--".into());
         let placed = same_path::program_inside(&programs, program);

@@ -1,0 +1,204 @@
+//! The checks before the first session, on the files of the start: what they say then shows what the final check is worth, and
+//! what is wrong with the surroundings before anybody is paid.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::verify::{Checked, HowToCheck, run_check};
+use ralph_domain::event::{Baseline, BaselineChecks};
+use ralph_domain::id::Digest;
+use ralph_domain::ports::ExecTrace;
+use ralph_domain::proof::Watching;
+use ralph_domain::setup;
+use ralph_journal::artifacts;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Results of the start that are kept for other runs.
+const CACHED_MAX: usize = 50;
+/// What the checks of the start were seen to do, in the run's folder.
+const TRACE: &str = "baseline/trace.json";
+
+/// The checks of the start, and what they were seen to do.
+#[derive(Debug, Serialize, Deserialize)]
+struct BaselineRecord {
+    checks: BaselineChecks,
+    trace: ExecTrace,
+}
+
+/// How it went.
+pub(crate) enum BaselineEnd {
+    /// With these results; without any where none are wanted, or none can be had.
+    Known(Option<BaselineChecks>),
+    /// The run was stopped meanwhile.
+    Stopped,
+}
+
+impl Driver {
+    /// Runs every check on the files of the start, in a clean checkout after setup; or finds that it was done before.
+    pub(crate) fn check_baseline(&mut self, baseline: &Baseline) -> Result<BaselineEnd, DriveError> {
+        if !self.ctx.state.spec.settings.baseline {
+            return Ok(BaselineEnd::Known(None));
+        }
+        let cache = self.baseline_cache.as_ref().map(|folder| folder.join(self.cache_key(baseline)));
+        if let Some(mut record) = cache.as_deref().and_then(read_record) {
+            record.checks.cached = true;
+            for result in &mut record.checks.results {
+                result.log_digest = self.note_cached(&result.log)?;
+            }
+            self.keep_trace(&record.trace)?;
+            return Ok(BaselineEnd::Known(Some(record.checks)));
+        }
+        let logs = self.ctx.run.path().join("baseline");
+        make_dir(&logs)?;
+        let found = self.in_clean_folder(|driver, folder| driver.check_start(folder, baseline, &logs))?;
+        let Some(record) = found else {
+            return Ok(match self.ctx.ends_now() {
+                true => BaselineEnd::Stopped,
+                false => BaselineEnd::Known(None),
+            });
+        };
+        self.keep_trace(&record.trace)?;
+        // A failure may have passed by tomorrow; what passes, and what fails by its tests, is the same on the same files.
+        let lasting = record.checks.setup_failed.is_none()
+            && record.checks.results.iter().all(|r| r.passed || r.tests.is_some_and(|t| t.executed() > 0));
+        if let Some(path) = cache.filter(|_| lasting) {
+            keep_record(&path, &record);
+        }
+        self.tell_cure(&record.checks)?;
+        Ok(BaselineEnd::Known(Some(record.checks)))
+    }
+
+    /// What the checks of the start were seen to do.
+    pub(crate) fn baseline_trace(&self) -> ExecTrace {
+        let text = std::fs::read(self.ctx.run.path().join(TRACE)).ok();
+        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    }
+
+    fn keep_trace(&self, trace: &ExecTrace) -> Result<(), DriveError> {
+        make_dir(&self.ctx.run.path().join("baseline"))?;
+        let text = serde_json::to_vec(trace).unwrap_or_default();
+        artifacts::write(&self.ctx.run.path().join(TRACE), &text)?;
+        Ok(())
+    }
+
+    /// The log of a check that was not run again.
+    fn note_cached(&self, log: &str) -> Result<Digest, DriveError> {
+        let path = self.ctx.run.path().join(log);
+        path.parent().map_or(Ok(()), make_dir)?;
+        Ok(artifacts::write(
+            &path,
+            b"the result of an earlier run, on the same files with the same checks\n",
+        )?)
+    }
+
+    /// What the results depend on.
+    fn cache_key(&self, baseline: &Baseline) -> String {
+        let settings = &self.ctx.state.spec.settings;
+        let known = serde_json::json!([
+            baseline.tree,
+            settings.verifiers,
+            settings.setup_commands,
+            self.ctx.state.spec.task.working_dir,
+            settings.isolation,
+            settings.sandbox,
+            self.ctx.state.spec.workspace.file_name().map(|name| name.to_string_lossy().into_owned()),
+        ]);
+        format!("{}.json", Digest::of(known.to_string().as_bytes()).as_str().replace(':', "-"))
+    }
+
+    /// `None` where the run was stopped, or there is no checkout to check.
+    fn check_start(
+        &mut self,
+        folder: &Path,
+        baseline: &Baseline,
+        logs: &Path,
+    ) -> Result<Option<BaselineRecord>, DriveError> {
+        if let Err(error) = self.workspace.checkout_clean(&baseline.start, folder) {
+            self.ctx.notice(format!("the checks were not run at the start: {error}"))?;
+            return Ok(None);
+        }
+        let sandbox = self.sandbox.with_root(folder)?;
+        let env = self.checkout_env(&*sandbox);
+        let mut checks = BaselineChecks {
+            results: Vec::new(),
+            watched: Watching::Watched,
+            setup_failed: None,
+            cached: false,
+        };
+        let mut trace = ExecTrace::default();
+        match self.run_setup(&*sandbox, &env, logs, &mut || {})? {
+            SetupEnd::Ready => {}
+            SetupEnd::Stopped => return Ok(None),
+            SetupEnd::Failed { command, log } => {
+                self.ctx.notice(format!(
+                    "the setup `{command}` fails on the files of the start: see {log}; every final check runs it first"
+                ))?;
+                checks.setup_failed = Some(command);
+                return Ok(Some(BaselineRecord { checks, trace }));
+            }
+        }
+        for verifier in self.ctx.state.spec.settings.verifiers.clone() {
+            let log = logs.join(format!("check-{}.log", verifier.name));
+            let how = HowToCheck { env: &env, watch: true };
+            match run_check(&mut self.ctx, &*sandbox, &verifier, &baseline.tree, &log, how)? {
+                Checked::Result(result, _, seen) => {
+                    match seen {
+                        Some(seen) => trace.steps.extend(seen.steps),
+                        None => checks.watched = Watching::NotWatched,
+                    }
+                    checks.results.push(result);
+                }
+                Checked::Stopped => return Ok(None),
+            }
+        }
+        Ok(Some(BaselineRecord { checks, trace }))
+    }
+
+    /// Surroundings that fail are told with what mends them; the task may be to make them.
+    fn tell_cure(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
+        let failing: Vec<_> = checks.results.iter().filter(|result| !result.passed).collect();
+        if failing.is_empty() {
+            return Ok(());
+        }
+        let state = &self.ctx.state;
+        if state.spec.settings.setup_commands.is_empty() {
+            let unrecorded = self.workspace.unrecorded()?;
+            let has = |name: &str| state.spec.workspace.join(name).is_file();
+            if let Some((folder, setup)) = setup::missing_setup(&unrecorded, has) {
+                return self.ctx.notice(setup::setup_hint(&folder, setup.command));
+            }
+        }
+        let missing = failing.iter().find(|result| matches!(result.exit_code, Some(126 | 127)));
+        if let Some(result) = missing {
+            let (name, log) = (result.name.clone(), result.log.clone());
+            return self.ctx.notice(format!(
+                "{name} finds no program to run on the files of the start: see {log}; install it, or name in `setup_commands` what does"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn read_record(path: &Path) -> Option<BaselineRecord> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+/// Keeps a record for other runs, and drops the oldest of too many. A cache that cannot be written is none.
+fn keep_record(path: &Path, record: &BaselineRecord) {
+    let Some(folder) = path.parent() else { return };
+    if make_dir(folder).is_err() {
+        return;
+    }
+    let text = serde_json::to_vec(record).unwrap_or_default();
+    if artifacts::write_atomic(path, &text).is_err() {
+        return;
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut all: Vec<(std::time::SystemTime, PathBuf)> =
+        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    all.sort();
+    for (_, old) in all.iter().take(all.len().saturating_sub(CACHED_MAX)) {
+        let _ = std::fs::remove_file(old);
+    }
+}

@@ -1,0 +1,328 @@
+//! Files that are tests or configure them, by their names and, where only a part of a file does, by its keys.
+
+use crate::weakened::{is_snapshot, is_test_path};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a part of a file is to the checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A test, or a recorded expectation.
+    Test,
+    /// It configures how tests are found, run or counted.
+    Configuration,
+    /// It puts something else in the place of what runs the checks, or forges what they say.
+    Replacement,
+}
+
+/// A part of a file that decides, and that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The key or section; `None` for the whole file.
+    pub key: Option<String>,
+    /// What it is.
+    pub role: Role,
+    /// Whether it is new: there was nothing of the kind at the start.
+    pub added: bool,
+}
+
+/// Files that configure tests as a whole.
+const WHOLE: &[&str] = &[
+    "conftest.py",
+    "pytest.ini",
+    ".pytest.ini",
+    "tox.ini",
+    "noxfile.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    ".coveragerc",
+    "karma.conf.js",
+    "phpunit.xml",
+    "phpunit.xml.dist",
+    ".rspec",
+    "testng.xml",
+    "nextest.toml",
+    "CTestTestfile.cmake",
+    "CTestCustom.cmake",
+    "build.ninja",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmrc",
+    "pnpmfile.cjs",
+    ".pnpmfile.cjs",
+    "Taskfile.yml",
+    "Taskfile.yaml",
+    "bunfig.toml",
+];
+
+/// Beginnings of names of files that configure tests as a whole: `jest.config.js`, `.mocharc.json`.
+const WHOLE_STEMS: &[&str] = &[
+    "jest.config.",
+    "vitest.config.",
+    "vitest.workspace.",
+    "vite.config.",
+    "playwright.config.",
+    "cypress.config.",
+    "ava.config.",
+    ".mocharc",
+    ".nycrc",
+    ".c8rc",
+    "wdio.conf.",
+];
+
+/// Sections of files that configure tests, by the beginning of their headings.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("setup.cfg", &["[tool:pytest", "[coverage"]),
+    ("pyproject.toml", &["[tool.pytest", "[tool.coverage", "[tool.tox", "[tool.hatch.envs", "[tool.poe"]),
+    ("Cargo.toml", &["[[test", "[profile", "[lib", "[[bin", "[[bench"]),
+];
+
+/// Keys of `package.json` that configure tests.
+const PACKAGE_KEYS: &[&str] = &["jest", "vitest", "mocha", "ava", "nyc", "c8", "tap"];
+
+/// Words by which a file puts something else in the place of what runs checks, with the names of such files.
+const REPLACES: &[(&[&str], &[&str])] = &[
+    (
+        &[".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmrc"],
+        &["script-shell", "node-options", "ignore-scripts", "yarn-path", "yarnPath", "npx", "scriptShell"],
+    ),
+    (&["config.toml", "config"], &["runner", "rustc-wrapper", "rustc =", "rustc=", "[alias]", "linker"]),
+    (
+        &["conftest.py", "sitecustomize.py", "usercustomize.py"],
+        &[
+            "_exit(",
+            "sys.exit(",
+            "exitstatus",
+            "force_result",
+            "pytest_report_teststatus",
+            "pytest_runtest_protocol",
+            ".outcome =",
+            ".outcome=",
+            "outcome = ",
+            "unittest.",
+            "pytest_pyfunc_call",
+        ],
+    ),
+];
+
+/// The parts of the changed file `path` that decide and differ; `old` and `new` are its texts, where it has one.
+pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Part> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let added = old.is_none();
+    let whole = |role: Role| vec![Part { key: None, role, added }];
+    let cargo_config = path.ends_with(".cargo/config.toml") || path.ends_with(".cargo/config");
+    let configures = WHOLE.contains(&name)
+        || WHOLE_STEMS.iter().any(|stem| name.starts_with(stem))
+        || name.ends_with(".pth")
+        || cargo_config;
+    if configures {
+        return whole(if replaces(path, old, new) { Role::Replacement } else { Role::Configuration });
+    }
+    if let Some((_, headings)) = SECTIONS.iter().find(|(file, _)| *file == name) {
+        let cargo = name == "Cargo.toml";
+        return keyed(&sections(old, headings, cargo), &sections(new, headings, cargo));
+    }
+    if name == "package.json" {
+        return keyed(&package_keys(old), &package_keys(new));
+    }
+    if let Some(words) = lines_of(name) {
+        let picked = |text: Option<&str>| -> BTreeMap<String, String> {
+            let lines = text.unwrap_or_default().lines().map(str::trim);
+            let lines: Vec<&str> = lines.filter(|l| words.iter().any(|w| l.contains(w))).collect();
+            [("tests".to_owned(), lines.join("\n"))]
+                .into_iter()
+                .filter(|(_, text)| !text.is_empty())
+                .collect()
+        };
+        return keyed(&picked(old), &picked(new));
+    }
+    match is_test_path(path) || is_snapshot(path) {
+        true => whole(Role::Test),
+        false => Vec::new(),
+    }
+}
+
+/// Lines of build files that decide about tests.
+fn lines_of(name: &str) -> Option<&'static [&'static str]> {
+    match name {
+        "CMakeLists.txt" => Some(&["add_test", "set_tests_properties", "enable_testing"]),
+        "pom.xml" => {
+            Some(&["skipTests", "maven.test.skip", "testFailureIgnore", "surefire", "failsafe", "<exclude"])
+        }
+        "build.gradle" | "build.gradle.kts" => {
+            Some(&["ignoreFailures", "enabled = false", "exclude", "useJUnit", "filter", "onlyIf"])
+        }
+        "Rakefile" => Some(&["Test", "RSpec", "test", "spec"]),
+        _ => None,
+    }
+}
+
+fn replaces(path: &str, old: Option<&str>, new: Option<&str>) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let says = |word: &str, text: Option<&str>| {
+        text.unwrap_or_default()
+            .lines()
+            .map(str::trim)
+            .any(|l| !l.starts_with(['#', ';']) && l.contains(word))
+    };
+    let count = |word: &str, text: Option<&str>| text.unwrap_or_default().matches(word).count();
+    REPLACES
+        .iter()
+        .filter(|(names, _)| names.contains(&name))
+        .any(|(_, words)| words.iter().any(|word| says(word, new) && count(word, new) > count(word, old)))
+}
+
+fn keyed(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<Part> {
+    let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    keys.into_iter()
+        .filter(|key| old.get(*key) != new.get(*key))
+        .map(|key| Part { key: Some(key.clone()), role: Role::Configuration, added: !old.contains_key(key) })
+        .collect()
+}
+
+/// Sections of an INI or TOML file whose heading begins so, each with its lines.
+fn sections(text: Option<&str>, headings: &[&str], cargo: bool) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let mut heading = String::new();
+    for line in text.unwrap_or_default().lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if line.starts_with('[') {
+            heading = line.to_owned();
+        }
+        let picked = headings.iter().any(|h| heading.starts_with(h));
+        // Of a package only what decides which tests there are.
+        let package = cargo && heading == "[package]" && line.starts_with("auto");
+        // A library or a program is product, except for whether and how it is tested.
+        let product = cargo && (heading.starts_with("[lib") || heading.starts_with("[[bin"));
+        let tests = ["test", "harness", "doctest"].iter().any(|word| line.starts_with(word));
+        if (picked && (!product || tests)) || package {
+            let key = heading.trim_matches(['[', ']']).to_owned();
+            let text = found.entry(key).or_default();
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    found
+}
+
+fn package_keys(text: Option<&str>) -> BTreeMap<String, String> {
+    let package: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let value = |key: &&str| package.get(*key).map(|value| ((*key).to_owned(), value.to_string()));
+    PACKAGE_KEYS.iter().filter_map(value).collect()
+}
+
+/// Ends of names of sources that are the product, where they are no tests.
+const PRODUCT: &[&str] = &[
+    "rs", "go", "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "java", "kt", "scala", "rb", "php", "cs", "c",
+    "cc", "cpp", "h", "hpp", "swift", "ex", "exs", "md", "rst", "html", "css", "svg", "png", "lock", "sum",
+];
+
+/// Files that declare dependencies; what they say of tests is judged by key.
+const DEPENDENCIES: &[&str] = &[
+    "package.json",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "Cargo.toml",
+    "go.mod",
+    "go.work",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "Pipfile",
+    "Gemfile",
+    "composer.json",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+    "CMakeLists.txt",
+    "GNUmakefile",
+    "makefile",
+    "Makefile",
+    "justfile",
+    "Justfile",
+];
+
+/// Whether a file that something opened says nothing by that: dependencies, locks, product, tests, and files that are judged
+/// by their keys.
+pub fn is_free(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    DEPENDENCIES.contains(&name)
+        || name.starts_with("requirements")
+        || PRODUCT.contains(&end)
+        || is_test_path(path)
+        || is_snapshot(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<String> {
+        let line = |p: Part| {
+            let added = if p.added { " added" } else { "" };
+            format!("{} {:?}{added}", p.key.unwrap_or_default(), p.role).trim().to_owned()
+        };
+        changed_parts(path, old, new).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn dependencies_and_product_are_free_and_what_configures_tests_is_not() {
+        let cargo = "[package]\nname = 'a'\n[dependencies]\nserde = '1'\n";
+        assert_eq!(told("Cargo.toml", Some(cargo), Some(&format!("{cargo}toml = '1'\n"))), [""; 0]);
+        assert_eq!(
+            told("Cargo.toml", Some(cargo), Some(&format!("{cargo}[lib]\ntest = false\n"))),
+            ["lib Configuration added"]
+        );
+        assert_eq!(told("src/a.rs", Some("1"), Some("2")), [""; 0]);
+        assert_eq!(
+            told("package.json", Some("{\"dependencies\":{}}"), Some("{\"dependencies\":{\"a\":1}}")),
+            [""; 0]
+        );
+        assert_eq!(told("package.json", Some("{}"), Some("{\"jest\":{}}")), ["jest Configuration added"]);
+        assert_eq!(told("tests/a.py", None, Some("x")), ["Test added"]);
+        assert_eq!(told("tests/a.py", Some("y"), Some("x")), ["Test"]);
+        assert_eq!(
+            told(
+                "pyproject.toml",
+                Some("[project]\ndependencies = []\n"),
+                Some("[project]\ndependencies = ['x']\n")
+            ),
+            [""; 0]
+        );
+        assert_eq!(
+            told("pyproject.toml", None, Some("[tool.pytest.ini_options]\naddopts = '-k x'\n")),
+            ["tool.pytest.ini_options Configuration added"]
+        );
+    }
+
+    #[test]
+    fn a_replacement_is_told_from_a_setting() {
+        assert_eq!(told(".npmrc", None, Some("script-shell=/bin/true\n")), ["Replacement added"]);
+        assert_eq!(told(".npmrc", None, Some("registry=https://example.org\n")), ["Configuration added"]);
+        assert_eq!(
+            told(".cargo/config.toml", None, Some("[target.x]\nrunner = 'true'\n")),
+            ["Replacement added"]
+        );
+        assert_eq!(
+            told("conftest.py", None, Some("import pytest\n@pytest.fixture\ndef a(): return 1\n")),
+            ["Configuration added"]
+        );
+        assert_eq!(
+            told(
+                "conftest.py",
+                None,
+                Some("def pytest_sessionfinish(session):\n    session.exitstatus = 0\n")
+            ),
+            ["Replacement added"]
+        );
+        assert!(is_free("Cargo.lock") && is_free("src/a.go") && is_free("requirements-dev.txt"));
+        assert!(!is_free("tools/run.sh") && !is_free("data.json"));
+    }
+}

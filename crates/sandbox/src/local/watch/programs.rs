@@ -1,0 +1,154 @@
+//! Which programs count as runners: what they open decides what is run. Everything else is the work itself, or what tests it.
+
+use std::path::Path;
+
+/// What a program is to a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Program {
+    /// It runs what files say: a shell, `make`, `npm`.
+    Runner {
+        /// The script that it was given, as it was named.
+        script: Option<String>,
+    },
+    /// It starts another program and has no say in what that does: `env`, `timeout`.
+    PassesOn,
+    /// It runs a script of another language, as it was named.
+    Interpreter {
+        /// The script, where there is one.
+        script: Option<String>,
+    },
+    /// Anything else.
+    Other,
+}
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "mksh"];
+const RUNNERS: &[&str] = &[
+    "make", "gmake", "ninja", "just", "task", "go-task", "cargo", "go", "mvn", "gradle", "ctest", "uv",
+    "uvx", "rustup", "pnpm", "bun", "cmake",
+];
+const PASS_ON: &[&str] = &[
+    "env",
+    "timeout",
+    "xargs",
+    "find",
+    "nice",
+    "nohup",
+    "setsid",
+    "stdbuf",
+    "time",
+    "ionice",
+    "chrt",
+    "coreutils",
+    "pyenv",
+    "unbuffer",
+];
+/// Runners that are scripts of other languages, by the names of those scripts or modules.
+const SCRIPTED: &[&str] = &[
+    "npm",
+    "npm-cli.js",
+    "npx",
+    "npx-cli.js",
+    "pnpm",
+    "pnpm.cjs",
+    "pnpx",
+    "yarn",
+    "yarn.js",
+    "yarn.cjs",
+    "corepack",
+    "tox",
+    "nox",
+    "uv",
+    "poetry",
+    "hatch",
+    "pipenv",
+    "pdm",
+];
+
+/// What the program at `path` with these arguments is. One inside the workspace is never a runner.
+pub(super) fn classify(path: &Path, arguments: &[String], root: &Path) -> Program {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if path.starts_with(root) {
+        return Program::Other;
+    }
+    if SHELLS.contains(&name.as_str()) {
+        return Program::Runner { script: shell_script(arguments) };
+    }
+    if RUNNERS.contains(&name.as_str()) {
+        return Program::Runner { script: None };
+    }
+    if PASS_ON.contains(&name.as_str()) {
+        return Program::PassesOn;
+    }
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if !matches!(
+        stem,
+        "python" | "pypy" | "node" | "nodejs" | "ruby" | "perl" | "php" | "deno" | "java" | "bun"
+    ) {
+        return Program::Other;
+    }
+    let (script, module) = interpreted(arguments);
+    let known = |text: &str| SCRIPTED.contains(&text.rsplit('/').next().unwrap_or(text));
+    let outside = |text: &str| !text.starts_with(&*root.to_string_lossy()) && text.starts_with('/');
+    match (&script, &module) {
+        (Some(script), _) if outside(script) && known(script) => Program::Runner { script: None },
+        (_, Some(module)) if known(module) => Program::Runner { script: None },
+        (Some(_), _) => Program::Interpreter { script },
+        _ => Program::Interpreter { script: None },
+    }
+}
+
+/// The script that a shell was given; `None` for one that was given a line.
+fn shell_script(arguments: &[String]) -> Option<String> {
+    let mut rest = arguments.iter().skip(1);
+    while let Some(word) = rest.next() {
+        if word.starts_with('-') && !word.starts_with("--") && word.contains('c') {
+            return None;
+        }
+        match word.as_str() {
+            "-o" | "+o" | "-O" | "--rcfile" | "--init-file" => drop(rest.next()),
+            word if word.starts_with(['-', '+']) || word.is_empty() => {}
+            script => return Some(script.to_owned()),
+        }
+    }
+    None
+}
+
+/// The script or the module of an interpreter.
+fn interpreted(arguments: &[String]) -> (Option<String>, Option<String>) {
+    let mut rest = arguments.iter().skip(1);
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "-c" | "-e" | "--eval" | "-p" => return (None, None),
+            "-m" => return (None, rest.next().cloned()),
+            "-W" | "-X" | "-r" | "--require" | "--import" | "-cp" | "-jar" => drop(rest.next()),
+            word if word.starts_with('-') || word.is_empty() => {}
+            script => return (Some(script.to_owned()), None),
+        }
+    }
+    (None, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_known_by_their_place_and_name() {
+        let what = |line: &str| {
+            let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            classify(Path::new(&arguments[0]), &arguments, Path::new("/repo"))
+        };
+        let script = |text: &str| Some(text.to_owned());
+        assert_eq!(what("/usr/bin/bash -e x.sh a"), Program::Runner { script: script("x.sh") });
+        assert_eq!(what("/bin/sh -c true"), Program::Runner { script: None });
+        assert_eq!(what("/usr/bin/make -s test"), Program::Runner { script: None });
+        assert_eq!(what("/usr/bin/node /usr/bin/npm test"), Program::Runner { script: None });
+        assert_eq!(what("/usr/bin/python3.11 -m tox"), Program::Runner { script: None });
+        assert_eq!(what("/usr/bin/python3 -m pytest"), Program::Interpreter { script: None });
+        assert_eq!(what("/usr/bin/node test.js"), Program::Interpreter { script: script("test.js") });
+        assert_eq!(what("/usr/bin/timeout 5 x"), Program::PassesOn);
+        assert_eq!(what("/repo/bin/make test"), Program::Other);
+        assert_eq!(what("/usr/bin/node /repo/npm"), Program::Interpreter { script: script("/repo/npm") });
+        assert_eq!(what("/usr/bin/grep x"), Program::Other);
+    }
+}

@@ -1,0 +1,262 @@
+//! The watcher's loop: from stops of processes to what was seen.
+
+use super::programs::{Program, classify};
+use crate::os::trace::{self, Call, Stop};
+use nix::errno::Errno;
+use nix::libc;
+use nix::unistd::Pid;
+use ralph_domain::ports::{ExecTrace, TraceKind, TraceStep};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Steps that are kept; a check that does more was not watched to its end.
+const STEPS_MAX: usize = 200_000;
+/// Folders in which nobody keeps what decides.
+const MADE: &[&str] = &[
+    ".git",
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".pytest_cache",
+    ".tox",
+    ".nox",
+    ".gradle",
+];
+
+/// A process, as far as it matters for what it opens.
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    /// Whether only runners, and what passes on, stand between the check's command and this.
+    trusted: bool,
+    /// Whether it is a runner now.
+    runner: bool,
+    /// Scripts of the workspace that led to it.
+    scripts: u32,
+}
+
+/// Watches a command and remembers what it does in the workspace.
+pub(super) struct Tracer {
+    root: PathBuf,
+    /// Processes by their id, and threads by theirs.
+    processes: HashMap<Pid, Process>,
+    threads: HashMap<Pid, Pid>,
+    /// Whether the sandbox is built, so that what happens from now on is the command's doing.
+    begun: bool,
+    seen: ExecTrace,
+    too_much: bool,
+}
+
+impl Tracer {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            begun: false,
+            seen: ExecTrace::default(),
+            too_much: false,
+        }
+    }
+
+    /// What was seen; `None` where it was too much, or the command never began.
+    pub(super) fn seen(self) -> Option<ExecTrace> {
+        (self.begun && !self.too_much).then_some(self.seen)
+    }
+
+    /// Until `main` ends; returns its exit code.
+    pub(super) fn run(&mut self, main: Pid) -> i32 {
+        self.processes.insert(main, Process { trusted: true, runner: false, scripts: 0 });
+        self.threads.insert(main, main);
+        loop {
+            let (pid, stop) = match trace::wait() {
+                Ok(news) => news,
+                Err(Errno::EINTR) => continue,
+                Err(_) => return 2,
+            };
+            match stop {
+                Stop::Ended(code) if pid == main => return code,
+                Stop::Ended(_) => {
+                    self.threads.remove(&pid);
+                    self.processes.remove(&pid);
+                    continue;
+                }
+                Stop::Rests => {
+                    trace::let_rest(pid);
+                    continue;
+                }
+                Stop::Call => {
+                    self.begun = true;
+                    self.call(pid);
+                }
+                Stop::Forked(new) => drop(self.process_of(new)),
+                Stop::Executed => self.executed(pid),
+                Stop::Signal(_) => {}
+            }
+            trace::go_on(pid, if let Stop::Signal(signal) = stop { signal } else { 0 });
+        }
+    }
+
+    /// The process of a thread, made known where it is new: it is what its parent was.
+    fn process_of(&mut self, thread: Pid) -> Pid {
+        if let Some(known) = self.threads.get(&thread) {
+            return *known;
+        }
+        let (process, parent) = trace::family_of(thread).unwrap_or((thread, thread));
+        self.threads.insert(thread, process);
+        if !self.processes.contains_key(&process) {
+            let parent = self.threads.get(&parent).copied().unwrap_or(parent);
+            let stranger = Process { trusted: false, runner: false, scripts: 0 };
+            let like = self.processes.get(&parent).copied().unwrap_or(stranger);
+            self.processes.insert(process, like);
+        }
+        process
+    }
+
+    fn executed(&mut self, pid: Pid) {
+        let process = self.process_of(pid);
+        if !self.begun {
+            return;
+        }
+        let Some((program, arguments)) = trace::program_of(pid) else { return };
+        let Some(mut now) = self.processes.get(&process).copied() else { return };
+        now.runner = false;
+        if now.trusted {
+            match classify(&program, &arguments, &self.root) {
+                Program::PassesOn => {}
+                Program::Runner { script } => {
+                    now.runner = true;
+                    if self.ran(pid, script.as_deref(), now.scripts) {
+                        now.scripts += 1;
+                    }
+                }
+                Program::Interpreter { script } => {
+                    self.ran(pid, script.as_deref(), now.scripts);
+                    now.trusted = false;
+                }
+                Program::Other => {
+                    self.ran(pid, program.to_str(), now.scripts);
+                    now.trusted = false;
+                }
+            }
+        }
+        self.processes.insert(process, now);
+    }
+
+    /// Remembers a script, where it is one of the workspace; whether it is.
+    fn ran(&mut self, pid: Pid, script: Option<&str>, scripts: u32) -> bool {
+        let path = script.and_then(|script| absolute(pid, None, Path::new(script)));
+        path.is_some_and(|path| self.remember(TraceKind::Ran, scripts, &path))
+    }
+
+    fn call(&mut self, pid: Pid) {
+        let process = self.process_of(pid);
+        let Some(Process { runner, scripts, .. }) = self.processes.get(&process).copied() else { return };
+        let Some(call) = trace::call(pid) else { return };
+        if let Some((folder, name, flags)) = opened(pid, &call) {
+            let writes = flags & (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) != 0;
+            let folder_only = flags & (libc::O_DIRECTORY | libc::O_PATH) != 0;
+            if folder_only || !(writes || runner) {
+                return;
+            }
+            let kind = if writes { TraceKind::Wrote } else { TraceKind::Read };
+            self.named(pid, folder, name, kind, scripts);
+            return;
+        }
+        for (folder, name) in replaced(&call) {
+            self.named(pid, folder, name, TraceKind::Wrote, scripts);
+        }
+    }
+
+    fn named(&mut self, pid: Pid, folder: Option<i32>, name: u64, kind: TraceKind, scripts: u32) {
+        let Some(name) = trace::text(pid, name) else { return };
+        if let Some(path) = absolute(pid, folder, Path::new(OsStr::from_bytes(&name))) {
+            self.remember(kind, scripts, &path);
+        }
+    }
+
+    /// Remembers what was done to a file of the workspace, under the name it was called by and the one it has.
+    fn remember(&mut self, kind: TraceKind, scripts: u32, path: &Path) -> bool {
+        let mut inside = self.note(kind, scripts, path);
+        if kind != TraceKind::Wrote
+            && let Some(real) = path.canonicalize().ok().filter(|real| real != path)
+        {
+            inside |= self.note(kind, scripts, &real);
+        }
+        inside
+    }
+
+    fn note(&mut self, kind: TraceKind, scripts: u32, path: &Path) -> bool {
+        let Ok(below) = path.strip_prefix(&self.root) else { return false };
+        let is_made = |part: Component<'_>| MADE.iter().any(|made| part.as_os_str() == *made);
+        if below.as_os_str().is_empty() || below.components().any(is_made) {
+            return false;
+        }
+        if self.seen.steps.len() >= STEPS_MAX {
+            self.too_much = true;
+            return true;
+        }
+        let path = below.to_string_lossy().into_owned();
+        self.seen.steps.insert(TraceStep { kind, scripts, path });
+        true
+    }
+}
+
+/// The whole path of a name, as the process sees it, without `.` and `..`.
+fn absolute(pid: Pid, folder: Option<i32>, name: &Path) -> Option<PathBuf> {
+    let whole = match name.is_absolute() {
+        true => name.to_owned(),
+        false => trace::folder_of(pid, folder)?.join(name),
+    };
+    let mut plain = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    Some(plain)
+}
+
+/// The folder that a number stands for: a descriptor, or where the process is.
+fn folder(number: u64) -> Option<i32> {
+    let number = number as i32;
+    (number != libc::AT_FDCWD).then_some(number)
+}
+
+/// What a call opens: from which folder, where its name stands, how.
+fn opened(pid: Pid, call: &Call) -> Option<(Option<i32>, u64, i32)> {
+    let [a, b, c, ..] = call.args;
+    match call.number {
+        libc::SYS_openat => Some((folder(a), b, c as i32)),
+        libc::SYS_openat2 => Some((folder(a), b, trace::number(pid, c)? as i32)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => Some((None, a, b as i32)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_creat => Some((None, a, libc::O_WRONLY | libc::O_CREAT)),
+        _ => None,
+    }
+}
+
+/// The names that a call replaces or removes, each with the folder it is looked up from.
+fn replaced(call: &Call) -> Vec<(Option<i32>, u64)> {
+    let [a, b, c, d, ..] = call.args;
+    match call.number {
+        libc::SYS_renameat | libc::SYS_renameat2 => vec![(folder(a), b), (folder(c), d)],
+        libc::SYS_unlinkat => vec![(folder(a), b)],
+        libc::SYS_linkat => vec![(folder(c), d)],
+        libc::SYS_symlinkat => vec![(folder(b), c)],
+        libc::SYS_truncate => vec![(None, a)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename => vec![(None, a), (None, b)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_unlink => vec![(None, a)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_link | libc::SYS_symlink => vec![(None, b)],
+        _ => Vec::new(),
+    }
+}
