@@ -147,7 +147,7 @@ impl Driver {
                         Some(seen) => trace.steps.extend(seen.steps),
                         None => checks.watched = Watching::NotWatched,
                     }
-                    checks.results.push(result);
+                    checks.results.push(*result);
                 }
                 Checked::Stopped => return Ok(None),
             }

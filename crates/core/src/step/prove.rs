@@ -308,7 +308,7 @@ impl Driver {
                         found.fail(format!("{path} was written to during `{}`", verifier.name));
                     }
                     trace.steps.extend(seen.steps);
-                    found.results.push(result);
+                    found.results.push(*result);
                 }
                 Checked::Stopped => return Ok(false),
             }

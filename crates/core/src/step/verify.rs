@@ -50,7 +50,7 @@ impl Driver {
                         self.ctx.error_entry(&format!("iteration {iteration}: {name} failed: {why}"), &lines);
                     }
                     self.ctx.boundary("verify.ran");
-                    self.ctx.record(EventBody::CheckFinished { iteration, result })?;
+                    self.ctx.record(EventBody::CheckFinished { iteration, result: *result })?;
                 }
                 Checked::Stopped => return Ok(()),
             }
@@ -63,7 +63,7 @@ impl Driver {
 /// What became of a check.
 pub(crate) enum Checked {
     /// It ran; with the end of its output, and what it was seen to do.
-    Result(CheckResult, String, Option<ExecTrace>),
+    Result(Box<CheckResult>, String, Option<ExecTrace>),
     /// The engine ended it (cancelled, or the guard was lost): nothing is known.
     Stopped,
 }
@@ -132,7 +132,7 @@ pub(crate) fn run_check(
         log: ctx.run.relative(log_path),
         log_digest: run.log.digest,
     };
-    Ok(Checked::Result(result, run.excerpt, run.trace))
+    Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
 }
 
 /// Why the number that a verifier measures is not enough; `None` where it is, or where none is asked for.
@@ -188,7 +188,7 @@ fn run_builtin_check(
         log_digest,
     };
     // No program runs, so there is nothing to be seen.
-    Ok(Some(Checked::Result(result, text, Some(ExecTrace::default()))))
+    Ok(Some(Checked::Result(Box::new(result), text, Some(ExecTrace::default()))))
 }
 
 pub(crate) struct LoggedRun {
