@@ -263,7 +263,7 @@ fn weakened_tests_are_told_at_the_end_of_a_run_that_is_proven() {
     repo.stub(&format!("{weaken}; {PROMISE}"), "true");
     let done = repo.run(&[]).exits(0);
     let summary = done.json()["summary"].as_str().unwrap().to_owned();
-    assert!(summary.ends_with("3 changes to tests need a look."), "{summary}");
+    assert!(summary.contains("3 changes to tests need a look."), "{summary}");
     assert_eq!(repo.events_named("proof_finished")[0]["weakened"], 3);
     let shown = repo.ralph(&["show", "--proof"]).exits(0).stdout;
     assert!(shown.contains("tests/test_a.py:2") && shown.contains("assert add(1, 2) == 3"), "{shown}");

@@ -1,6 +1,7 @@
 //! The decision: a pure function from what is known to what comes next.
 
 use crate::config::{Completion, OnStuck, RunWhen};
+use crate::end_summary;
 use crate::event::{EventBody, SessionEnd, Verdict};
 use crate::handover;
 use crate::id::AgentName;
@@ -12,7 +13,6 @@ use crate::state::{Current, NeedsHuman, RunState, Stage};
 pub use crate::step::Step;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
-use ralph_protocol::level::ProofLevel;
 use std::time::Duration;
 
 /// A session that was cut off this many times in a row for one iteration ends the run: something is broken.
@@ -40,7 +40,10 @@ pub fn decide(state: &RunState) -> Step {
         return match state.iterations.current.as_ref().map(|c| c.stage) {
             Some(Stage::Working) => Step::CloseInterrupted,
             Some(Stage::Worked) => Step::Checkpoint,
-            _ => finish(EndReason::Cancelled, format!("Cancelled by {by} after {}.", iterations(state))),
+            _ => finish(
+                EndReason::Cancelled,
+                format!("Cancelled by {by} after {}.", end_summary::iterations(state)),
+            ),
         };
     }
     if state.people.needs_human.is_some() {
@@ -86,7 +89,7 @@ fn between(state: &RunState) -> Step {
     if let Some(proof) = &state.result.proof
         && proof.passed
     {
-        return handover::after_proof(state, || success_summary(state));
+        return handover::after_proof(state, || end_summary::success(state));
     }
     if state.result.candidate {
         return Step::Prove;
@@ -98,7 +101,10 @@ fn between(state: &RunState) -> Step {
         return Step::AskPerson(question.clone());
     }
     if let Some(by) = &state.people.stop_by {
-        return finish(EndReason::Stopped, format!("Stopped by {by} after {}.", iterations(state)));
+        return finish(
+            EndReason::Stopped,
+            format!("Stopped by {by} after {}.", end_summary::iterations(state)),
+        );
     }
     if let Some(step) = silent_agents(state) {
         return step;
@@ -119,13 +125,16 @@ fn between(state: &RunState) -> Step {
             format!(
                 "The budget for {} is used up after {}.{}",
                 kind.as_str(),
-                iterations(state),
-                hint(state)
+                end_summary::iterations(state),
+                end_summary::refusal_hint(state)
             ),
         );
     }
     if budgets.deadline.is_some_and(|deadline| state.now >= deadline) {
-        return finish(EndReason::Timeout, format!("The deadline passed after {}.", iterations(state)));
+        return finish(
+            EndReason::Timeout,
+            format!("The deadline passed after {}.", end_summary::iterations(state)),
+        );
     }
     if critic_is_due(state) {
         return Step::Criticise;
@@ -186,7 +195,10 @@ fn mitigation(state: &RunState) -> Step {
         recovery::NextHelp::Try(rung) => Step::Mitigate { rung },
         recovery::NextHelp::End if state.stuck.gutters > 1 => finish(
             EndReason::Stuck,
-            format!("Stuck for the {} time in a row; no recovery step helped.", ordinal(state.stuck.gutters)),
+            format!(
+                "Stuck for the {} time in a row; no recovery step helped.",
+                end_summary::ordinal(state.stuck.gutters)
+            ),
         ),
         recovery::NextHelp::End => finish(EndReason::Stuck, "Stuck, and no recovery step helped.".into()),
     }
@@ -388,63 +400,6 @@ pub fn ending(state: &RunState) -> Option<(EndReason, String)> {
 
 fn finish(reason: EndReason, summary: String) -> Step {
     Step::Finish { reason, summary }
-}
-
-fn iterations(state: &RunState) -> String {
-    text::count(state.iterations.count as usize, "iteration")
-}
-
-/// The same words at the beginning of a sentence.
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-fn success_summary(state: &RunState) -> String {
-    let checks: Vec<&str> = state.spec.settings.required_verifiers.iter().map(String::as_str).collect();
-    let place = match state.result.proof.as_ref().is_some_and(|p| p.clean) {
-        true => "in a clean checkout",
-        false => "in place",
-    };
-    let look = match state.result.proof.as_ref().map_or(0, |p| p.weakened) {
-        0 => String::new(),
-        n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
-    };
-    let proof = state.result.proof.as_ref();
-    let level = proof.and_then(|p| p.level);
-    let (verdict, checks) = (ProofLevel::verdict(level), checks.join(", "));
-    let told = match (level, proof) {
-        (Some(level), Some(proof)) => format!(" Level: {}, {}.", level.words(), proof.watched.words()),
-        _ => String::new(),
-    };
-    let own = proof.map_or(&[][..], |p| p.harness.as_slice());
-    let own = match (level, own) {
-        (Some(ProofLevel::OwnTests), [first, rest @ ..]) => {
-            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-            format!(" Changed by the run: {}{more}.", text::one_line(first, 160))
-        }
-        _ => String::new(),
-    };
-    let verdict = capital(verdict);
-    format!("{verdict} after {}: {checks} passed {place}.{look}{told}{own}", iterations(state))
-}
-
-/// What only a person can fix, behind the reason of an end.
-fn hint(state: &RunState) -> String {
-    state
-        .result
-        .setup_hint
-        .as_ref()
-        .map_or_else(String::new, |(hint, _)| format!(" The final check failed: {hint}."))
-}
-
-fn ordinal(n: u32) -> String {
-    match n {
-        1 => "first".into(),
-        2 => "second".into(),
-        3 => "third".into(),
-        n => format!("{n}th"),
-    }
 }
 
 fn signed(duration: Duration) -> SignedDuration {

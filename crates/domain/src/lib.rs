@@ -12,6 +12,7 @@ pub mod budget_warning;
 pub mod change_text;
 pub mod claim;
 pub mod decide;
+mod end_summary;
 pub mod handover;
 pub mod model;
 pub mod notify;

@@ -211,10 +211,10 @@ pub struct RunResult {
     /// In one sentence.
     pub summary: String,
     /// Who decided what a pass of the final check means: `independent`, or the run's own tests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub level: Option<ProofLevel>,
     /// Whether the checks of the final check were watched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub watched: Option<Watching>,
     /// The branch or ref with the result.
     pub branch: Option<String>,

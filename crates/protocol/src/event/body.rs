@@ -6,20 +6,14 @@ use super::{
     EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten, Pushed, ReviewSeen,
     SandboxGone, SandboxReady, SessionEnd, WentBack,
 };
+use crate::id::{AgentName, CommitId, Digest, TreeId};
+use crate::level::{ProofLevel, Watching};
+use crate::outcome::{EndReason, HumanReason};
+use crate::signals::{Signals, StuckKind};
+use crate::stuck::{Evidence, StuckDetails};
 use crate::{
-    budget::BudgetKind,
-    control::Letter,
-    lease::DriverLease,
-    money::Usage,
-    protected::ProtectedChange,
+    budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage, protected::ProtectedChange,
     role::Role,
-    stuck::{Evidence, StuckDetails},
-};
-use crate::{
-    id::{AgentName, CommitId, Digest, TreeId},
-    level::{ProofLevel, Watching},
-    outcome::{EndReason, HumanReason},
-    signals::{Signals, StuckKind},
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -121,8 +121,9 @@ pub fn refused_at_the_end(s: &mut Scene) {
     }
 }
 
-/// Circling: a program that the check needs is not there, whatever is edited.
+/// Circling: a program that the check needs is gone, whatever is edited.
 pub fn missing_tool(s: &mut Scene) {
+    s.good_start(1, 3);
     s.circles_from_here();
     for n in 0..8 {
         let (path, count) = (s.source(&format!("part{n}")), s.rng.between(5, 20));

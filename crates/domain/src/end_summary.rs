@@ -1,0 +1,65 @@
+//! The sentences in which an end is told.
+
+use crate::state::RunState;
+use crate::text;
+use ralph_protocol::level::ProofLevel;
+
+/// How many iterations there were, in words.
+pub(crate) fn iterations(state: &RunState) -> String {
+    text::count(state.iterations.count as usize, "iteration")
+}
+
+/// The same words at the beginning of a sentence.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The sentence about a run that reached its goal.
+pub(crate) fn success(state: &RunState) -> String {
+    let checks: Vec<&str> = state.spec.settings.required_verifiers.iter().map(String::as_str).collect();
+    let place = match state.result.proof.as_ref().is_some_and(|p| p.clean) {
+        true => "in a clean checkout",
+        false => "in place",
+    };
+    let look = match state.result.proof.as_ref().map_or(0, |p| p.weakened) {
+        0 => String::new(),
+        n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
+    };
+    let proof = state.result.proof.as_ref();
+    let level = proof.and_then(|p| p.level);
+    let (verdict, checks) = (ProofLevel::verdict(level), checks.join(", "));
+    let told = match (level, proof) {
+        (Some(level), Some(proof)) => format!(" Level: {}, {}.", level.words(), proof.watched.words()),
+        _ => String::new(),
+    };
+    let own = proof.map_or(&[][..], |p| p.harness.as_slice());
+    let own = match (level, own) {
+        (Some(ProofLevel::OwnTests), [first, rest @ ..]) => {
+            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+            format!(" Changed by the run: {}{more}.", text::one_line(first, 160))
+        }
+        _ => String::new(),
+    };
+    let verdict = capital(verdict);
+    format!("{verdict} after {}: {checks} passed {place}.{look}{told}{own}", iterations(state))
+}
+
+/// What only a person can fix, behind the reason of an end.
+pub(crate) fn refusal_hint(state: &RunState) -> String {
+    state
+        .result
+        .setup_hint
+        .as_ref()
+        .map_or_else(String::new, |(hint, _)| format!(" The final check failed: {hint}."))
+}
+
+/// Which time it is, in words.
+pub(crate) fn ordinal(n: u32) -> String {
+    match n {
+        1 => "first".into(),
+        2 => "second".into(),
+        3 => "third".into(),
+        n => format!("{n}th"),
+    }
+}
