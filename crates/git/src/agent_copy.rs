@@ -9,7 +9,7 @@ use crate::command::Git;
 use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
 use crate::index;
-use crate::left_over::{self, LeftOut};
+use crate::left_over::{self, CopiedFiles, CopyStats, LeftOut};
 use crate::living;
 use crate::object::CommitIdentity;
 use crate::place::without_login;
@@ -21,7 +21,9 @@ use ralph_domain::ports::WorkspaceError;
 use ralph_domain::vars::Vars;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// What of `.ralph/` is not the agent's: the runs themselves, and what only the engine's process goes by.
@@ -146,13 +148,15 @@ fn fill(
     let own = || git_dir.join("ralph").join(run.as_str());
     let folder = folders.agent.clone().unwrap_or_else(own);
     fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
-    copy_if_there(&user.snapshot.index, &folder.join("index"))?;
     for name in ["record.json", EXCLUDE_AT_START] {
         copy_if_there(&user.folder.join(name), &folder.join(name))?;
     }
     let entries = user.session()?.start.entries.clone();
-    let left_out = lay_out(origin, user, &entries, top, &folder)?;
-    copy_index(origin, &git_dir, top)?;
+    let private = folder.join("index");
+    copy_if_there(&user.snapshot.index, &private)?;
+    let (left_out, copied) = lay_out(origin, user, &entries, top, &private)?;
+    copy_private_index(&user.snapshot.index, &private, origin, &copied)?;
+    copy_index(origin, &git_dir, top, &copied)?;
     copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
     copy_ralph(&origin.top.join(".ralph"), &top.join(".ralph"))?;
     Ok(left_out)
@@ -249,8 +253,8 @@ fn lay_out(
     user: &GitWorkspace,
     entries: &[TreeEntry],
     top: &Path,
-    folder: &Path,
-) -> Result<LeftOut> {
+    private_index: &Path,
+) -> Result<(LeftOut, CopyStats)> {
     let (mut there, mut missing, mut others) = (Vec::new(), Vec::new(), user.snapshot.left_out.clone());
     for entry in entries {
         if entry.mode == MODE_GITLINK {
@@ -261,14 +265,14 @@ fn lay_out(
             missing.push(entry.path.as_slice());
         }
     }
-    let lost = left_over::copy_files(&there, &origin.top, top)?;
+    let CopiedFiles { stats, lost } = left_over::copy_files(&there, &origin.top, top)?;
     missing.extend(lost.iter().map(|path| path.as_os_str().as_bytes()));
     if !missing.is_empty() {
         // Outside of a sparse checkout: git has them, the user's folder does not.
         let input = [missing.join(&0), vec![0]].concat();
         let git = Git::in_repo(&origin.vars, top.join(".git"), top);
         git.call(["checkout-index", "-q", "-f", "-z", "--stdin"])
-            .index(&folder.join("index"))
+            .index(private_index)
             .stdin(input)
             .accept(&[1])
             .run()?;
@@ -277,14 +281,36 @@ fn lay_out(
     let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
     let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
     others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
-    left_over::copy(&others, &origin.top, top)
+    Ok((left_over::copy(&others, &origin.top, top)?, stats))
+}
+
+/// The engine's own index of the user's tree becomes that of the copy.
+fn copy_private_index(from: &Path, to: &Path, origin: &Repo, copied: &CopyStats) -> Result<()> {
+    let Some((mut bytes, written)) = read_index(from)? else { return Ok(()) };
+    index::move_to_copy(&mut bytes, origin.object_format, written, copied);
+    crate::store::write_atomically(to, &bytes)
+}
+
+/// An index, and the second in which it was written.
+fn read_index(path: &Path) -> Result<Option<(Vec<u8>, u32)>> {
+    let read = || -> std::io::Result<(Vec<u8>, u32)> {
+        let mut file = fs::File::open(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok((bytes, file.metadata()?.mtime() as u32))
+    };
+    match read() {
+        Ok(read) => Ok(Some(read)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::file("read", path, e)),
+    }
 }
 
 /// The agent sees what the user has staged; an index that is spread over files is made anew from `HEAD`.
-fn copy_index(origin: &Repo, git_dir: &Path, top: &Path) -> Result<()> {
-    let path = origin.git_dir.join("index");
-    match fs::read(&path) {
-        Ok(bytes) if index::is_plain(&bytes, origin.object_format) => {
+fn copy_index(origin: &Repo, git_dir: &Path, top: &Path, copied: &CopyStats) -> Result<()> {
+    match read_index(&origin.git_dir.join("index"))? {
+        Some((mut bytes, written)) if index::is_plain(&bytes, origin.object_format) => {
+            index::move_to_copy(&mut bytes, origin.object_format, written, copied);
             crate::store::write_atomically(&git_dir.join("index"), &bytes)
         }
         _ => Git::in_repo(&origin.vars, git_dir, top)

@@ -4,6 +4,10 @@
 use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::oid::{ObjectFormat, Oid};
+use ralph_safe_fs::CopiedFile;
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// What the index remembers of a file's stat, cut to 32 bits as git does.
@@ -15,11 +19,42 @@ pub(crate) struct Stat {
     pub(crate) size: u32,
 }
 
+impl From<&Metadata> for Stat {
+    fn from(meta: &Metadata) -> Self {
+        Self {
+            mtime: (meta.mtime() as u32, meta.mtime_nsec() as u32),
+            ctime: (meta.ctime() as u32, meta.ctime_nsec() as u32),
+            ino: meta.ino() as u32,
+            size: meta.size() as u32,
+        }
+    }
+}
+
 impl Stat {
     /// Whether git would take both for the same: it compares whole seconds only, unless built otherwise.
     pub(crate) fn same_to_the_second(&self, other: &Self) -> bool {
         (self.mtime.0, self.ctime.0, self.ino, self.size)
             == (other.mtime.0, other.ctime.0, other.ino, other.size)
+    }
+}
+
+/// How a file looked, and how its copy does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CopyStat {
+    pub(crate) source: Stat,
+    pub(crate) copy: Stat,
+    pub(crate) device: u32,
+    pub(crate) owner: [u32; 2],
+}
+
+impl From<&CopiedFile> for CopyStat {
+    fn from(file: &CopiedFile) -> Self {
+        Self {
+            source: Stat::from(&file.source),
+            copy: Stat::from(&file.copy),
+            device: file.copy.dev() as u32,
+            owner: [file.copy.uid(), file.copy.gid()],
+        }
     }
 }
 
@@ -30,6 +65,8 @@ pub(crate) struct IndexEntry {
     pub(crate) stat: Stat,
     /// Git does not look at the file (sparse checkout, assume-unchanged).
     pub(crate) unwatched: bool,
+    /// Where it stands in the file.
+    at: usize,
 }
 
 /// A parsed index.
@@ -68,6 +105,38 @@ pub(crate) fn parse(bytes: &[u8], format: ObjectFormat, path: &Path) -> Result<I
         )
     })?;
     Ok(index)
+}
+
+/// Makes the index of a tree that of its copy: what it knows to be unchanged in the one, it then knows of the other, and git
+/// reads none of it again. `written` is the second in which it was written: a file that changed as late as that may have
+/// changed once more, and is left to be read.
+pub(crate) fn move_to_copy(
+    bytes: &mut [u8],
+    format: ObjectFormat,
+    written: u32,
+    copied: &HashMap<Vec<u8>, CopyStat>,
+) {
+    let Some((index, _)) = parse_entries(bytes, format) else { return };
+    for known in index.entries {
+        let Some(file) = copied.get(&known.entry.path) else { continue };
+        if file.source != known.stat || known.stat.mtime.0 >= written {
+            continue;
+        }
+        let Stat { mtime, ctime, ino, .. } = file.copy;
+        let mode_at = known.at + 24;
+        let before_mode = [ctime.0, ctime.1, mtime.0, mtime.1, file.device, ino];
+        for (at, fields) in [(known.at, &before_mode[..]), (mode_at + 4, &file.owner)] {
+            let fields: Vec<u8> = fields.iter().flat_map(|field| field.to_be_bytes()).collect();
+            if let Some(place) = bytes.get_mut(at..at + fields.len()) {
+                place.copy_from_slice(&fields);
+            }
+        }
+    }
+    let (body, sum) = bytes.split_at_mut(bytes.len().saturating_sub(format.len()));
+    // Zeros where git was told not to sum up (`index.skipHash`).
+    if sum.iter().any(|byte| *byte != 0) {
+        sum.copy_from_slice(format.sum(body).as_bytes());
+    }
 }
 
 fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Index, usize)> {
@@ -111,6 +180,7 @@ fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Index, usize)> {
                     size: read_u32(bytes, at + 36)?,
                 },
                 unwatched: flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0,
+                at,
             });
         } else if index.open.last().is_none_or(|last| last != path) {
             index.open.push(path.to_owned());

@@ -3,9 +3,12 @@
 
 use crate::entry::on_disk;
 use crate::error::{Error, Result};
+use crate::index::CopyStat;
 use ralph_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
+use ralph_safe_fs::{Copier, SafeDir};
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -61,8 +64,7 @@ pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut>
         wanted.extend(item.files);
     }
     left.secrets.sort();
-    let lost = copy_files(&wanted, from, to)?;
-    left.too_much.extend(lost);
+    left.too_much.extend(copy_files(&wanted, from, to)?.lost);
     Ok(left)
 }
 
@@ -113,13 +115,27 @@ fn looks_secret(full: &Path, path: &Path) -> bool {
     }
 }
 
-/// Copies files with their times, so that builds see them as old as they are. Returns those that could not be read.
-pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<Vec<PathBuf>> {
+/// How files looked and how their copies do, by their paths.
+pub(crate) type CopyStats = HashMap<Vec<u8>, CopyStat>;
+
+/// What became of files that were to be copied.
+#[derive(Debug, Default)]
+pub(crate) struct CopiedFiles {
+    pub(crate) stats: CopyStats,
+    /// Those that could not be read.
+    pub(crate) lost: Vec<PathBuf>,
+}
+
+/// Copies files with their times, so that builds see them as old as they are.
+pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<CopiedFiles> {
+    // Folder by folder, so that each is opened once.
+    let mut sorted: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    sorted.sort_by(|a, b| folder_of(a).cmp(folder_of(b)));
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(8);
-    let share = paths.len().div_ceil(workers).max(1);
-    let ends: Vec<Result<Vec<PathBuf>>> = std::thread::scope(|scope| {
+    let share = sorted.len().div_ceil(workers).max(1);
+    let ends: Vec<Result<CopiedFiles>> = std::thread::scope(|scope| {
         let running: Vec<_> =
-            paths.chunks(share).map(|chunk| scope.spawn(|| copy_chunk(chunk, from, to))).collect();
+            sorted.chunks(share).map(|chunk| scope.spawn(|| copy_chunk(chunk, from, to))).collect();
         running
             .into_iter()
             .map(|worker| {
@@ -127,46 +143,64 @@ pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<Ve
             })
             .collect()
     });
-    let mut lost = Vec::new();
+    let mut all = CopiedFiles::default();
     for end in ends {
-        lost.extend(end?);
+        let CopiedFiles { stats, lost } = end?;
+        all.stats.extend(stats);
+        all.lost.extend(lost);
     }
-    Ok(lost)
+    Ok(all)
 }
 
-fn copy_chunk(paths: &[PathBuf], from: &Path, to: &Path) -> Result<Vec<PathBuf>> {
-    let mut lost = Vec::new();
-    let mut made: Option<&Path> = None;
+/// The folder of a path, as bytes: cheaper to compare than paths.
+fn folder_of(path: &Path) -> &[u8] {
+    let bytes = path.as_os_str().as_bytes();
+    bytes.iter().rposition(|byte| *byte == b'/').map_or(&[], |at| &bytes[..at])
+}
+
+fn copy_chunk(paths: &[&Path], from: &Path, to: &Path) -> Result<CopiedFiles> {
+    let top = |path: &Path| SafeDir::open(path).map_err(|e| Error::file("open", path, e));
+    let (from, to) = (top(from)?, top(to)?);
+    let mut done = CopiedFiles::default();
+    let mut copier = Copier::default();
+    let mut folders: Option<(&[u8], Option<SafeDir>, SafeDir)> = None;
     for path in paths {
-        let (source, target) = (from.join(path), to.join(path));
-        let folder = path.parent();
-        if folder != made {
-            let folder = target.parent().unwrap_or(to);
-            fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        let folder = folder_of(path);
+        if folders.as_ref().is_none_or(|(open, ..)| *open != folder) {
+            let folder_path = Path::new(OsStr::from_bytes(folder));
+            let made = make_folder(&to, folder_path)
+                .map_err(|e| Error::file("create", &to.path().join(folder_path), e))?;
+            folders = Some((folder, open_folder(&from, folder_path).ok(), made));
         }
-        made = folder;
-        match copy_one(&source, &target) {
-            Ok(()) => {}
+        let (Some((_, Some(source), target)), Some(name)) = (&folders, path.file_name()) else {
+            done.lost.push(path.to_path_buf());
+            continue;
+        };
+        match copier.copy(name, source, target) {
+            Ok(Some(file)) => {
+                done.stats.insert(path.as_os_str().as_bytes().to_vec(), CopyStat::from(&file));
+            }
+            Ok(None) => {}
             // A full disk is no reason to go on with half a tree.
             Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
-                return Err(Error::file("copy", &source, e));
+                return Err(Error::file("copy", path, e));
             }
-            Err(_) => lost.push(path.clone()),
+            Err(_) => done.lost.push(path.to_path_buf()),
         }
     }
-    Ok(lost)
+    Ok(done)
 }
 
-fn copy_one(source: &Path, target: &Path) -> std::io::Result<()> {
-    let meta = fs::symlink_metadata(source)?;
-    if meta.is_symlink() {
-        return std::os::unix::fs::symlink(fs::read_link(source)?, target);
+fn open_folder(top: &SafeDir, path: &Path) -> std::io::Result<SafeDir> {
+    if path.as_os_str().is_empty() { SafeDir::open(top.path()) } else { top.folder(path) }
+}
+
+fn make_folder(top: &SafeDir, path: &Path) -> std::io::Result<SafeDir> {
+    // Most are below one that was made for the file before.
+    match open_folder(top, path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => top.create_folder(path),
+        done => done,
     }
-    // The kernel shares the blocks where the file system can.
-    fs::copy(source, target)?;
-    let times = FileTimes::new().set_modified(meta.modified()?);
-    // A file without the right to write it can still be given its times through a handle for reading.
-    File::open(target)?.set_times(times)
 }
 
 /// The path on the disk of what git lists.
@@ -177,6 +211,7 @@ pub(crate) fn exists(top: &Path, path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::FileTimes;
 
     #[test]
     fn builds_come_over_and_secrets_stay() {

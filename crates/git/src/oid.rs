@@ -34,6 +34,14 @@ impl ObjectFormat {
             Self::Sha256 => "sha256",
         }
     }
+    /// The hash of these bytes as they are.
+    pub(crate) fn sum(self, bytes: &[u8]) -> Oid {
+        match self {
+            Self::Sha1 => Oid::from_bytes(&Sha1::digest(bytes)),
+            Self::Sha256 => Oid::from_bytes(&Sha256::digest(bytes)),
+        }
+    }
+
     /// The id of an object with this kind and body.
     pub(crate) fn id_of(self, kind: &str, body: &[u8]) -> Oid {
         let header = format!("{kind} {}\0", body.len());

@@ -231,12 +231,7 @@ fn to_stat(stat: &FileStat) -> Stat {
 
 /// The stat of a file anywhere; `None` where there is none.
 pub(crate) fn stat_of(path: &Path) -> Option<Stat> {
-    fs::symlink_metadata(path).ok().map(|meta| Stat {
-        mtime: (meta.mtime() as u32, meta.mtime_nsec() as u32),
-        ctime: (meta.ctime() as u32, meta.ctime_nsec() as u32),
-        ino: meta.ino() as u32,
-        size: meta.size() as u32,
-    })
+    fs::symlink_metadata(path).ok().map(|meta| Stat::from(&meta))
 }
 
 /// Hash of a file's bytes as they lie on the disk, or of a link's target.

@@ -7,9 +7,11 @@
 //!
 //! The kernel resolves the paths (`openat2`); where it has no such call, they are walked folder by folder.
 
+mod copy;
 mod open;
 mod write;
 
+pub use copy::{CopiedFile, Copier};
 pub use open::Links;
 pub use write::replace_with_spare;
 
