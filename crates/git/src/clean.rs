@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::repo::Repo;
 use ralph_domain::vars::Vars;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -133,14 +134,26 @@ fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
     Ok(())
 }
 
+/// How a checkout was made, for [`verify`].
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CheckoutFacts<'a> {
+    /// Whether only some folders were brought.
+    pub(crate) sparse: bool,
+    /// The tree whose attributes decided how files look on the disk.
+    pub(crate) attributes: Option<&'a str>,
+    /// The list of the folders of objects (`info/alternates`) that no agent can write; `None` where there is none.
+    pub(crate) safe_objects: Option<&'a [u8]>,
+}
+
 /// What a checkout holds that its commit does not, read anew: git itself believes the names of objects, so one that was
-/// overwritten in the repo's folder would go unnoticed.
+/// overwritten in the repo's folder would go unnoticed. Only files whose objects an agent could have written are read.
 pub(crate) fn verify(
     vars: &Vars,
     commit: &str,
     into: &Path,
-    (sparse, attributes): (bool, Option<&str>),
+    facts: CheckoutFacts<'_>,
 ) -> Result<Vec<String>> {
+    let CheckoutFacts { sparse, attributes, .. } = facts;
     let git = Git::in_folder(vars, into);
     let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
     let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
@@ -152,11 +165,7 @@ pub(crate) fn verify(
     // A second index, without what the first remembers of trees and files: everything is computed again.
     let index = into.join(".git").join(SECOND_INDEX);
     let list = git.call(["ls-files", "-z", "--stage"]).run()?.stdout;
-    let mut fill = git.call(["update-index", "-z", "--index-info"]).index(&index);
-    if !list.is_empty() {
-        fill = fill.stdin(list);
-    }
-    fill.run()?;
+    fill_index(&git, &index, list.clone())?;
     // A sparse clone may lack what it leaves out.
     let mut write = vec!["write-tree"];
     write.extend(sparse.then_some("--missing-ok"));
@@ -166,6 +175,19 @@ pub(crate) fn verify(
         found.push(format!(
             "the files of commit {commit} are not what its tree says: an object was overwritten"
         ));
+    }
+    if let Some(writable) = writable_objects(into, facts.safe_objects) {
+        let _ = fs::remove_file(&index);
+        let doubtful = |line: &&[u8]| {
+            // Mode, id, stage and path.
+            line.split(|b| *b == b' ').nth(1).is_none_or(|id| writable.contains(id))
+        };
+        let lines = list.split(|b| *b == 0).filter(|line| !line.is_empty());
+        let doubtful: Vec<&[u8]> = lines.filter(doubtful).collect();
+        if doubtful.is_empty() {
+            return Ok(found);
+        }
+        fill_index(&git, &index, [doubtful.join(&0), vec![0]].concat())?;
     }
     let refresh = git.call(["update-index", "--really-refresh"]).index(&index).accept(&[1]);
     let refreshed = with_attributes(refresh, attributes).run()?;
@@ -185,6 +207,36 @@ pub(crate) fn verify(
     }
     let _ = fs::remove_file(&index);
     Ok(found)
+}
+
+fn fill_index(git: &Git, index: &Path, list: Vec<u8>) -> Result<()> {
+    let fill = git.call(["update-index", "-z", "--index-info"]).index(index);
+    let fill = if list.is_empty() { fill } else { fill.stdin(list) };
+    fill.run().map(drop).map_err(Error::from)
+}
+
+/// The ids of the objects that the checkout has taken from where an agent could write; `None` where any could be one.
+fn writable_objects(into: &Path, safe: Option<&[u8]>) -> Option<HashSet<Vec<u8>>> {
+    let objects = into.join(".git/objects");
+    if fs::read(objects.join("info/alternates")).ok()? != safe? {
+        return None;
+    }
+    let mut ids = HashSet::new();
+    for folder in fs::read_dir(&objects).ok()? {
+        let folder = folder.ok()?;
+        let (name, path) = (folder.file_name(), folder.path());
+        let names = || -> Option<Vec<OsString>> {
+            fs::read_dir(&path).ok()?.map(|entry| Some(entry.ok()?.file_name())).collect()
+        };
+        match name.as_bytes() {
+            b"info" => {}
+            b"pack" if names()?.is_empty() => {}
+            [_, _] => ids.extend(names()?.iter().map(|rest| [name.as_bytes(), rest.as_bytes()].concat())),
+            // A pack holds many.
+            _ => return None,
+        }
+    }
+    Some(ids)
 }
 
 /// Without its filter git checks out pointers instead of files, and says nothing.

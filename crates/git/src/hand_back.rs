@@ -6,6 +6,7 @@
 
 use crate::agent_copy::{CopyFolders, OBJECTS};
 use crate::agent_copy_refs::{Branch, TwoRepos};
+use crate::agent_git_dir;
 use crate::entry::{MODE_GITLINK, TreeEntry, differences, find};
 use crate::error::{Error, Result};
 use crate::left_over::is_secret;
@@ -366,7 +367,9 @@ impl Workspace for HandBack {
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        self.agent.verify_checkout(commit, folder)
+        // What the user's repo holds, the sandbox shows to the agent for reading only.
+        let safe = agent_git_dir::alternates(&self.user.repo).ok();
+        self.agent.verify_with(commit, folder, safe.as_deref())
     }
 
     fn damage(&self) -> Option<String> {

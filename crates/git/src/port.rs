@@ -16,6 +16,20 @@ use ralph_domain::protect::ProtectedChange;
 use std::path::Path;
 
 impl GitWorkspace {
+    /// Holds a clean checkout against its commit; `safe_objects` as in [`clean::CheckoutFacts`].
+    pub(crate) fn verify_with(
+        &self,
+        commit: &CommitId,
+        folder: &Path,
+        safe_objects: Option<&[u8]>,
+    ) -> Result<Vec<String>, WorkspaceError> {
+        let attributes = self.snapshot.attributes();
+        let sparse = !self.options.sparse.is_empty();
+        let facts = clean::CheckoutFacts { sparse, attributes: attributes.as_deref(), safe_objects };
+        clean::verify(&self.repo.vars, commit.as_str(), folder, facts)
+            .map_err(|e| e.during("look at the clean checkout"))
+    }
+
     fn changed_protected(&mut self) -> Result<Vec<ProtectedChange>> {
         let now = self.now()?;
         let session = self.session()?;
@@ -95,10 +109,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        let attributes = self.snapshot.attributes();
-        let rules = (!self.options.sparse.is_empty(), attributes.as_deref());
-        clean::verify(&self.repo.vars, commit.as_str(), folder, rules)
-            .map_err(|e| e.during("look at the clean checkout"))
+        self.verify_with(commit, folder, None)
     }
 
     fn damage(&self) -> Option<String> {

@@ -192,3 +192,55 @@ fn the_users_own_filters_work_in_the_copy() {
     assert_eq!(back(&mut both).written, ["x.up", "y.up"]);
     assert_eq!(pair.user.read("y.up"), "new\n");
 }
+
+/// Objects of the start stand in the user's repo, which no agent writes, and are not read again; one of the same name in
+/// the agent's own folder comes first for git.
+#[test]
+fn an_object_of_the_start_that_an_agent_makes_its_own_is_noticed() {
+    let pair = Pair::of(Fixture::new(), None);
+    let (mut both, _) = pair.begun();
+    pair.agent("new", "x\n");
+    let commit = iteration(&mut both, 1, false).commit.unwrap();
+    let copy = &pair.agent_copy;
+    let id = git(copy, &["rev-parse", &format!("{commit}:a.txt")]);
+    let checked = |name: &str| {
+        let into = pair.user.dir.path().join(name);
+        both.checkout_clean(&commit, &into).unwrap();
+        (fs::read_to_string(into.join("a.txt")).unwrap(), both.verify_checkout(&commit, &into).unwrap())
+    };
+    let (sound, found) = checked("sound");
+    assert_eq!(found, Vec::<String>::new());
+    pair.agent("../easy", "easy\n");
+    let easy = git(copy, &["hash-object", "-w", "../easy"]);
+    let place = |id: &str| copy.join(format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+    fs::create_dir_all(place(&id).parent().unwrap()).unwrap();
+    fs::copy(place(&easy), place(&id)).unwrap();
+    let (text, found) = checked("loose");
+    assert_eq!(text, "easy\n", "git itself does not notice");
+    assert!(found.len() == 1 && found[0].contains("`a.txt`"), "{found:?}");
+    // What an agent packs is read whole.
+    fs::remove_file(place(&id)).unwrap();
+    git(copy, &["repack", "-q", "-d"]);
+    assert!(fs::read_dir(copy.join(".git/objects/pack")).unwrap().next().is_some());
+    assert_eq!(checked("packed"), (sound, Vec::new()));
+}
+
+#[test]
+fn the_copy_knows_which_files_are_unchanged_without_reading_them() {
+    let user = Fixture::new();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let age = |name: &str| fs::File::open(user.top.join(name)).unwrap().set_modified(old).unwrap();
+    user.git(&["ls-files"]).lines().for_each(age);
+    user.git(&["update-index", "--refresh"]);
+    user.write("b.txt", "dirty\n");
+    let pair = Pair::of(user, None);
+    // Without a look at their content git would say so of every file that it does not know.
+    let trusting = ["diff-files", "--name-only"];
+    assert_eq!(git(&pair.agent_copy, &trusting), "b.txt");
+    assert_eq!(git(&pair.agent_copy, &["status", "--porcelain", "-uno"]), "M b.txt");
+    // The next change of a file of the same size and time is seen all the same.
+    pair.agent("a.txt", &fs::read_to_string(pair.agent_copy.join("a.txt")).unwrap().to_uppercase());
+    let changed = pair.agent_copy.join("a.txt");
+    fs::File::open(&changed).unwrap().set_modified(old).unwrap();
+    assert_eq!(git(&pair.agent_copy, &["diff", "--name-only"]), "a.txt\nb.txt");
+}

@@ -39,7 +39,9 @@ fn main() {
         }));
     }
     let (run, copied) = (median(&mut runs), median(&mut copies));
-    println!("repo of {TRACKED} tracked and {IGNORED} ignored files; medians over {ROUNDS} rounds, taken in turns\n");
+    println!(
+        "repo of {TRACKED} tracked and {IGNORED} ignored files; medians over {ROUNDS} rounds, taken in turns\n"
+    );
     println!("whole run, one iteration  {run:>9.0} ms");
     println!("cp -a and rm -r           {copied:>9.0} ms    ratio {:.2} (allowed 2)", run / copied);
     configure(&repo, WORK);
@@ -92,7 +94,16 @@ fn opened_files(env: &TestEnv, repo: &TestRepo<'_>) -> Option<usize> {
     let log = env.path("strace.log");
     let inner = whole_run(env, repo);
     let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", "-y", "-e", "trace=open,openat,openat2,creat", "-e", "status=successful", "-o"]);
+    traced.args([
+        "-f",
+        "-qq",
+        "-y",
+        "-e",
+        "trace=open,openat,openat2,creat",
+        "-e",
+        "status=successful",
+        "-o",
+    ]);
     traced.arg(&log).arg(inner.get_program()).args(inner.get_args()).current_dir(&repo.dir).env_clear();
     for (name, value) in inner.get_envs() {
         if let Some(value) = value {
