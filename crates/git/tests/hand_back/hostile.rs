@@ -237,7 +237,7 @@ fn the_copy_knows_which_files_are_unchanged_without_reading_them() {
     // Without a look at their content git would say so of every file that it does not know.
     let trusting = ["diff-files", "--name-only"];
     assert_eq!(git(&pair.agent_copy, &trusting), "b.txt");
-    assert_eq!(git(&pair.agent_copy, &["status", "--porcelain", "-uno"]), "M b.txt");
+    assert_eq!(git(&pair.agent_copy, &["status", "--porcelain", "-uno"]), " M b.txt");
     // The next change of a file of the same size and time is seen all the same.
     pair.agent("a.txt", &fs::read_to_string(pair.agent_copy.join("a.txt")).unwrap().to_uppercase());
     let changed = pair.agent_copy.join("a.txt");
