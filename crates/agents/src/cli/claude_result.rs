@@ -67,7 +67,11 @@ pub(super) fn judge(
         return SessionEnd::RateLimited { reset_at, reason };
     }
     if result["api_error"] == "connection_failed" {
-        return SessionEnd::Unreachable { reason };
+        // Also of a connection that was there and was cut.
+        return match words::classify(&words, status, close) {
+            end @ SessionEnd::Overloaded { .. } => end,
+            _ => SessionEnd::Unreachable { reason },
+        };
     }
     if subtype.starts_with("error") && status.is_none() {
         // An error of the CLI itself; its list of errors is no provider's word.
