@@ -31,6 +31,11 @@ impl From<&Metadata> for Stat {
 }
 
 impl Stat {
+    /// Whether the files are not the same, and git would take them for the same.
+    pub(crate) fn hides_from_git(&self, other: &Self) -> bool {
+        self != other && self.same_to_the_second(other)
+    }
+
     /// Whether git would take both for the same: it compares whole seconds only, unless built otherwise.
     pub(crate) fn same_to_the_second(&self, other: &Self) -> bool {
         (self.mtime.0, self.ctime.0, self.ino, self.size)

@@ -180,9 +180,19 @@ impl Snapshot {
     /// Tells git what may have changed: everything the first time, then what was seen to.
     fn stage(&mut self, changes: &Changes, tracked: &[TreeEntry]) -> Result<()> {
         let seen_before = self.state.is_some();
-        let mut paths: BTreeSet<Vec<u8>> = match seen_before {
-            true => changes.files.keys().cloned().collect(),
-            false => self.known_files()?,
+        let (mut paths, mut forgotten) = match &self.state {
+            Some(state) => {
+                let paths: BTreeSet<Vec<u8>> = changes.files.keys().cloned().collect();
+                (
+                    paths,
+                    self.watch
+                        .hidden_changes(changes)
+                        .filter_map(|path| find(&state.entries, path))
+                        .cloned()
+                        .collect(),
+                )
+            }
+            None => self.known_files()?,
         };
         let start = self.attributes();
         let staging = Staging {
@@ -223,19 +233,29 @@ impl Snapshot {
         // Below some ten thousand files git's threads cost more than they save.
         let few = self.state.as_ref().is_some_and(|state| state.entries.len() < THREADS_FROM);
         let settings: &[&str] = if few { &["core.preloadIndex=false", "index.threads=1"] } else { &[] };
-        staging.update(&paths, &new.links, settings)?;
+        forgotten.retain(|entry| paths.contains(&entry.path));
+        forgotten.extend(new.links);
+        staging.update(&paths, &forgotten, settings)?;
         self.left_out = left_out.into_iter().collect();
         Ok(())
     }
 
-    /// The files of the index that git looks at, and those that are there although it should not have to.
-    fn known_files(&self) -> Result<BTreeSet<Vec<u8>>> {
+    /// The files of the index that git looks at, and those that are there although it should not have to; with the entries
+    /// of those whose changes git would not see.
+    fn known_files(&self) -> Result<(BTreeSet<Vec<u8>>, Vec<TreeEntry>)> {
         let Index { entries, open } = self.read_index()?;
-        let looked_at = entries.into_iter().filter(|item| {
-            item.entry.mode != MODE_GITLINK
-                && (!item.unwatched || self.watch.size(&item.entry.path).is_some())
-        });
-        Ok(looked_at.map(|item| item.entry.path).chain(open).collect())
+        let (mut paths, mut hidden) = (BTreeSet::from_iter(open), Vec::new());
+        for item in entries.into_iter().filter(|item| item.entry.mode != MODE_GITLINK) {
+            let now = self.watch.stat(&item.entry.path);
+            if item.unwatched && now.is_none() {
+                continue;
+            }
+            if now.is_some_and(|now| now.hides_from_git(&item.stat)) {
+                hidden.push(item.entry.clone());
+            }
+            paths.insert(item.entry.path);
+        }
+        Ok((paths, hidden))
     }
 
     fn read_index(&self) -> Result<Index> {

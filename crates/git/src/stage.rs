@@ -4,7 +4,7 @@
 //! go into it, believe its configuration, and run the programs that it names.
 
 use crate::command::{Git, GitCall, GitError};
-use crate::entry::on_disk;
+use crate::entry::{MODE_GITLINK, TreeEntry, on_disk};
 use crate::error::Result;
 use crate::oid::{ObjectFormat, Oid};
 use crate::survey::{join, parent};
@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 const FOLDERS_MAX: usize = 64;
 /// More than any ref, `HEAD` or `.git` file holds.
 const REF_MAX: u64 = 64 * 1024;
+/// More entries than this are given to git as its input.
+const ARGUMENTS_MAX: usize = 100;
 const PACKED_REFS_MAX: u64 = 64 * 1024 * 1024;
 
 /// What becomes of a repo within the tree that the index does not know.
@@ -48,7 +50,7 @@ pub(crate) struct Staging<'a> {
 pub(crate) struct Untracked {
     pub(crate) files: Vec<Vec<u8>>,
     /// Repos within the tree, with the commit they are at.
-    pub(crate) links: Vec<(Vec<u8>, Oid)>,
+    pub(crate) links: Vec<TreeEntry>,
 }
 
 impl Staging<'_> {
@@ -80,7 +82,7 @@ impl Staging<'_> {
                     // Without a commit it is pinned all the same, at something that is none.
                     let head =
                         head_of_nested(self.top, repo).unwrap_or_else(|| self.format.id_of("blob", b""));
-                    found.links.push((repo.to_owned(), head));
+                    found.links.push(TreeEntry { path: repo.to_owned(), mode: MODE_GITLINK, oid: head });
                 }
                 (Some(repo), NestedRepos::AsFiles) => walk(self.top, repo, &mut inside),
             }
@@ -99,11 +101,12 @@ impl Staging<'_> {
         Ok(paths.iter().filter(|path| !ignored.contains(path.as_slice())).cloned().collect())
     }
 
-    /// Takes these paths into the index as they are now; what is gone goes from it, too.
+    /// Takes `entries` into the index as they stand here, without what git would remember of their files; then these paths
+    /// as they are now. What is gone goes from it, too.
     pub(crate) fn update(
         &self,
         paths: &BTreeSet<Vec<u8>>,
-        links: &[(Vec<u8>, Oid)],
+        mut entries: &[TreeEntry],
         settings: &[&str],
     ) -> Result<(), GitError> {
         let mut real = RealFolders::new(self.top);
@@ -114,14 +117,22 @@ impl Staging<'_> {
             let call = self.call(["update-index", "--force-remove", "-z", "--stdin"]);
             call.stdin(lines(hidden.into_iter())).run()?;
         }
-        if paths.is_empty() && links.is_empty() {
+        if entries.len() > ARGUMENTS_MAX {
+            let call = self.call(["update-index", "--add", "--replace", "-z", "--index-info"]);
+            let line = |entry: &TreeEntry| {
+                [format!("{:o} {}\t", entry.mode, entry.oid).as_bytes(), &entry.path, b"\0"].concat()
+            };
+            call.stdin(entries.iter().flat_map(line).collect::<Vec<u8>>()).run()?;
+            entries = &[];
+        }
+        if paths.is_empty() && entries.is_empty() {
             return Ok(());
         }
         let update = |paths: Vec<u8>| {
             let mut args: Vec<OsString> =
                 ["update-index", "--add", "--remove", "--replace"].map(Into::into).into();
-            for (path, head) in links {
-                let entry = [format!("160000,{head},").as_bytes(), path.as_slice()].concat();
+            for TreeEntry { mode, oid, path } in entries {
+                let entry = [format!("{mode:o},{oid},").as_bytes(), path.as_slice()].concat();
                 args.extend(["--cacheinfo".into(), OsString::from_vec(entry)]);
             }
             args.extend(["-z", "--stdin"].map(OsString::from));

@@ -168,6 +168,15 @@ impl WatchedFiles {
         stat_at(&self.root, if path.is_empty() { b"." } else { path }).map(|s| to_stat(&s))
     }
 
+    /// Files among those that changed whose changes git would not see.
+    pub(crate) fn hidden_changes<'a>(&self, changes: &'a Changes) -> impl Iterator<Item = &'a [u8]> {
+        changes.files.iter().filter_map(|(path, now)| {
+            let at = self.files.binary_search_by(|file| file.path.as_bytes().cmp(path)).ok()?;
+            let before = &self.files.get(at)?.stat;
+            now.is_some_and(|(now, _)| now.hides_from_git(before)).then_some(path.as_slice())
+        })
+    }
+
     pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
         stat_at(&self.root, path).map(|s| s.st_size as u64)
     }
