@@ -428,3 +428,23 @@ fn section(key: &str) -> String {
         [] => String::new(),
     }
 }
+
+/// A check in the folder that a task names is found there, however plainly it is called.
+#[test]
+fn a_script_in_the_folder_of_a_task_decides_as_it_was() {
+    let env = TestEnv::new(RALPH);
+    let task = json!({"task": "Do it", "repository": {"working_dir": "app"}}).to_string();
+    let play = |name: &str, work: &str| {
+        let files = [("ralph.json", task.as_str()), ("app/run.sh", "grep -q right part.txt\n")];
+        let repo = TestRepo::new(&env, name, &files);
+        let more = json!({"max_iterations": 1});
+        repo.configure(&[repo.agent("stub", &format!("{work}; {PROMISE}"))], "sh run.sh", &more);
+        repo.run(&[])
+    };
+    let cheat = "for f in run.sh app/run.sh; do [ -e $f ] && echo true > $f; done; true";
+    let run = play("cheat", cheat);
+    assert_eq!((run.code, &run.json()["success"]), (Some(1), &json!(false)), "{}", run.stderr);
+    let honest = "for d in . app; do [ -e $d/run.sh ] && echo right > $d/part.txt; done; true";
+    let run = play("honest", honest);
+    assert_eq!((run.code, &run.json()["level"]), (Some(0), &json!("independent")), "{}", run.stderr);
+}

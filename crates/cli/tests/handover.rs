@@ -650,3 +650,31 @@ fn the_state_that_travels_is_bounded_and_holds_no_secret() {
     assert!(list.contains("events.jsonl") && list.contains("notes.md"), "{list}");
     assert!(!world.remote(&["show", &format!("{state}:notes.md")]).contains(&secret));
 }
+
+/// Whoever takes the result over takes what was proven: a branch that was moved in between is told and waited for.
+#[test]
+fn a_branch_that_is_not_what_was_proven_needs_a_person() {
+    let env = TestEnv::new(RALPH);
+    for publish in ["none", "push", "pr"] {
+        let forge = env.path(&format!("forge-{publish}"));
+        env.user_config(&json!({ "local_forge": forge }));
+        let repo = TestRepo::new(&env, publish, &[("PROMPT.md", "# Do the work\n")]);
+        let agent = repo.agent("stub", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
+        repo.configure(&[agent], "test -f part.txt", &json!({ "publish": publish, "poll_seconds": 0.05 }));
+        let args = ["run", "--isolation", "none", "--json", "--branch", "topic"];
+        let killed =
+            TestEnv::finish(env.ralph_command(&repo.dir, &args).env("RALPH_FAULT", "publish.before#1"));
+        assert_eq!(killed.code, None, "{publish}: {}", killed.stderr);
+        let proven = repo.git(&["rev-parse", "topic"]);
+        repo.git(&["update-ref", "refs/heads/topic", "topic~1"]);
+        let asked = repo.ralph(&["resume", "--json"]);
+        assert_eq!(asked.code, Some(3), "{publish}: {}", asked.stderr);
+        assert!(asked.stderr.contains("topic"), "{publish}: {}", asked.stderr);
+        repo.git(&["update-ref", "refs/heads/topic", &proven]);
+        let done = repo.ralph(&["resume", "--json"]).exits(0);
+        assert_eq!(done.json()["success"], true, "{publish}: {}", done.stderr);
+        assert_eq!(repo.git(&["rev-parse", "topic"]), proven);
+        let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
+        assert_eq!(proof["commit"], proven.as_str(), "{publish}");
+    }
+}
