@@ -26,6 +26,12 @@ pub(crate) fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     pairs
 }
 
+/// Reads any text as a `.env`, and forgets it: what fuzzing calls. Returns how many variables it has.
+#[doc(hidden)]
+pub fn read_anything(text: &str) -> usize {
+    parse_dotenv(text).len()
+}
+
 fn unquoted(value: &str) -> String {
     value.split(" #").next().unwrap_or(value).trim().to_owned()
 }

@@ -102,7 +102,8 @@ pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
 fn looks_secret(full: &Path, path: &Path) -> bool {
     let holds_key = || {
         let mut text = Vec::new();
-        let file = File::open(full).ok();
+        // A link may lead to a pipe, which would be waited for.
+        let file = ralph_safe_fs::open_plain(full).ok();
         let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
         read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
     };

@@ -13,6 +13,7 @@ use nix::sys::stat::{FileStat, fstatat};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -249,7 +250,10 @@ pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
     if meta.len() > FRESH_MAX || !meta.is_file() {
         return None;
     }
-    Some(ObjectFormat::Sha1.id_of("file", &fs::read(&full).ok()?))
+    // A pipe may have taken its place since: it is not waited for.
+    let mut bytes = Vec::new();
+    ralph_safe_fs::open_plain(&full).ok()?.take(FRESH_MAX + 1).read_to_end(&mut bytes).ok()?;
+    Some(ObjectFormat::Sha1.id_of("file", &bytes))
 }
 
 /// What a name in a folder stands for.

@@ -5,6 +5,8 @@
 
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/file_calls.rs"]
+mod file_calls;
 
 use ralph_domain::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;
