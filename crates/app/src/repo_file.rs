@@ -108,7 +108,16 @@ pub fn open(path: &Path) -> io::Result<File> {
         // Named by the user, wherever it is.
         return open_plain(path).map_err(explain);
     }
-    SafeDir::open(&top)?.open_file(below, Links::Inside).map_err(explain)
+    SafeDir::open(&top)?.open_file(below, Links::Inside).map_err(|error| match explain(error) {
+        // A folder that leads elsewhere has no such file, either.
+        refused if refused.kind() == ErrorKind::CrossesDevices && matches!(path.try_exists(), Ok(false)) => {
+            match path.is_symlink() {
+                true => refused,
+                false => ErrorKind::NotFound.into(),
+            }
+        }
+        other => other,
+    })
 }
 
 fn bounded(file: File) -> io::Result<Vec<u8>> {

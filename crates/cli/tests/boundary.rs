@@ -3,6 +3,10 @@
 //! do more, without a sandbox in a worktree.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "boundary/agent_tree.rs"]
+mod agent_tree;
+#[path = "boundary/repo_files.rs"]
+mod repo_files;
 #[path = "boundary/same_path.rs"]
 mod same_path;
 
