@@ -111,7 +111,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("git/src/place.rs", 3),
             ("git/src/restore.rs", 8),
             ("git/src/take_over.rs", 3),
-            ("git/src/watch.rs", 4),
+            ("git/src/watch.rs", 3),
             ("git/src/worktree.rs", 9),
             ("sandbox/src/local/files.rs", 1),
         ],
