@@ -81,6 +81,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/docker/exec.rs", 1),
             ("sandbox/src/hosted/host.rs", 2),
             ("sandbox/src/local/escapes/bait.rs", 11),
+            ("sandbox/src/local/escapes/doors.rs", 2),
             ("sandbox/src/local/escapes/mod.rs", 2),
             ("sandbox/src/local/provider.rs", 4),
             ("sandbox/src/local/request.rs", 1),
