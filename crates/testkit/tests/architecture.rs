@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "asks cargo for the crates of the workspace")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "architecture/attacks.rs"]
+mod attacks;
 #[path = "architecture/circles.rs"]
 mod circles;
 #[path = "architecture/file_calls.rs"]
