@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ralph_domain::dialect::{Dialect, Files};
-use ralph_domain::lint::{Facts, apply_fixes, lint};
+use ralph_domain::dialect::{Dialect, TaskTexts};
+use ralph_domain::lint::{LintFacts, apply_fixes, lint};
 
 fuzz_target!(|text: &str| {
     let mut text = text.to_owned();
     for _ in 0..4 {
-        let report = lint(Dialect::RalphTaskMd, &Files::new("ralph_task.md", &text), &Facts::default());
+        let report = lint(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", &text), &LintFacts::default());
         let fixed = apply_fixes(&text, &report.diagnostics);
         if fixed == text {
             break;

@@ -5,6 +5,8 @@
 pub(crate) fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut lines = text.lines();
+    // Quotes that no later line ends: a file full of them is not searched to its end for each.
+    let mut endless = Vec::new();
     while let Some(line) = lines.next() {
         let line = line.trim();
         let line = line.strip_prefix("export ").unwrap_or(line);
@@ -14,7 +16,7 @@ pub(crate) fn parse_dotenv(text: &str) -> Vec<(String, String)> {
         let Some((key, value)) = line.split_once('=') else { continue };
         let value = value.trim();
         let value = match value.chars().next().filter(|c| matches!(c, '"' | '\'')) {
-            Some(quote) => match quoted(&value[1..], quote, &mut lines) {
+            Some(quote) => match quoted(&value[1..], quote, &mut lines, &mut endless) {
                 Some(inner) if quote == '"' => inner.replace("\\n", "\n"),
                 Some(inner) => inner,
                 None => unquoted(value),
@@ -26,14 +28,28 @@ pub(crate) fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     pairs
 }
 
+/// Reads any text as a `.env`, and forgets it: what fuzzing calls. Returns how many variables it has.
+#[doc(hidden)]
+pub fn read_anything(text: &str) -> usize {
+    parse_dotenv(text).len()
+}
+
 fn unquoted(value: &str) -> String {
     value.split(" #").next().unwrap_or(value).trim().to_owned()
 }
 
 /// The text up to the quote that ends it, which may stand on a later line; `None` where none does.
-fn quoted(first: &str, quote: char, lines: &mut std::str::Lines<'_>) -> Option<String> {
+fn quoted(
+    first: &str,
+    quote: char,
+    lines: &mut std::str::Lines<'_>,
+    endless: &mut Vec<char>,
+) -> Option<String> {
     if let Some(inner) = ended(first, quote) {
         return Some(inner.to_owned());
+    }
+    if endless.contains(&quote) {
+        return None;
     }
     let mut inner = first.to_owned();
     let mut ahead = lines.clone();
@@ -46,6 +62,7 @@ fn quoted(first: &str, quote: char, lines: &mut std::str::Lines<'_>) -> Option<S
         }
         inner.push_str(line);
     }
+    endless.push(quote);
     None
 }
 

@@ -4,6 +4,7 @@
 
 use crate::dotenv::parse_dotenv;
 use crate::error::AppError;
+use crate::repo_file;
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, quoted};
 use crate::variables::{Variable, of_dotenv};
@@ -11,6 +12,7 @@ use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::StateHome;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The surroundings of a run, as they were when they were captured. Cloning them is cheap.
@@ -189,12 +191,11 @@ impl Environment {
 
     /// The same, completed from a folder's `.env`: known keys only, and never over what is set. An address counts only where
     /// the user has allowed it, and so does a key where git tracks the file.
-    #[must_use]
-    pub fn with_dotenv(&self, folder: &Path) -> Self {
+    pub fn with_dotenv(&self, folder: &Path) -> Result<Self, AppError> {
         let mut found: Vec<(String, String)> = Vec::new();
         let mut asked: Vec<AskedVariable> = Vec::new();
         let (mut tracked, mut grants) = (None, None);
-        for (key, value) in parse_dotenv(&std::fs::read_to_string(folder.join(".env")).unwrap_or_default()) {
+        for (key, value) in parse_dotenv(&dotenv_text(&self.vars, folder)?) {
             let Some(known) = of_dotenv(&key).filter(|_| self.vars.get_os(&key).is_none()) else { continue };
             if found.iter().any(|(name, _)| *name == key) || asked.iter().any(|one| one.name == key) {
                 continue;
@@ -211,11 +212,11 @@ impl Environment {
             }
             asked.push(one);
         }
-        Self {
+        Ok(Self {
             vars: if found.is_empty() { self.vars.clone() } else { self.vars.with(found) },
             asked,
             ..self.clone()
-        }
+        })
     }
 
     /// Variables of the `.env` that need the user's word, whether they have it or not.
@@ -232,9 +233,37 @@ impl Environment {
 
     /// A redactor for every secret that a run can see: its variables, and all of the folder's `.env`.
     pub fn redactor(&self, folder: &Path) -> Redactor {
-        let dotenv = parse_dotenv(&std::fs::read_to_string(folder.join(".env")).unwrap_or_default());
+        // What is refused is read by nobody.
+        let dotenv = parse_dotenv(&dotenv_text(&self.vars, folder).unwrap_or_default());
         Redactor::from_vars(self.vars.texts().chain(dotenv))
     }
+}
+
+/// The text of a folder's `.env`; empty where there is none, or a folder of that name (a virtual environment). A link that
+/// leads out of the repo counts where git ignores it: neither a clone nor a hand-back can bring such a one.
+fn dotenv_text(vars: &Vars, folder: &Path) -> Result<String, AppError> {
+    let path = folder.join(".env");
+    let bytes = match repo_file::read(&path) {
+        Err(e) if e.kind() == ErrorKind::CrossesDevices && is_ignored(vars, folder) => {
+            repo_file::read_own(&path)
+        }
+        read => read,
+    };
+    match bytes {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(e) if e.kind() == ErrorKind::InvalidInput && path.is_dir() => Ok(String::new()),
+        Err(e) if e.kind() == ErrorKind::CrossesDevices => Err(repo_file::unreadable(&path, &e).hint(
+            "put the file itself there; a link of your own counts where git ignores it (`.gitignore`)",
+        )),
+        Err(e) if repo_file::remedy(&e).is_some() => Err(repo_file::unreadable(&path, &e)),
+        // None there, or none that this user may read.
+        Err(_) => Ok(String::new()),
+    }
+}
+
+fn is_ignored(vars: &Vars, folder: &Path) -> bool {
+    ralph_git::Repo::discover(vars, folder)
+        .is_ok_and(|repo| repo.git().call(["check-ignore", "-q", "--", ".env"]).run().is_ok())
 }
 
 fn is_tracked(vars: &Vars, folder: &Path) -> bool {
@@ -297,7 +326,7 @@ mod tests {
         .unwrap();
         let vars = [("E2B_API_KEY", "mine"), ("PATH", "/bin")].into_iter().collect();
         let env = Environment::new(vars, "/");
-        let over = env.with_dotenv(folder.path());
+        let over = env.with_dotenv(folder.path()).unwrap();
         assert_eq!(over.vars().get("ZAI_API_KEY").as_deref(), Some("a"));
         assert_eq!(over.vars().get("E2B_API_KEY").as_deref(), Some("mine"));
         assert_eq!(over.path(), "/bin");
@@ -312,14 +341,14 @@ mod tests {
         std::fs::write(folder.path().join(".env"), text).unwrap();
         let vars = [("XDG_STATE_HOME", folder.path().join("state"))].into_iter().collect();
         let env = Environment::new(vars, "/");
-        let over = env.with_dotenv(folder.path());
+        let over = env.with_dotenv(folder.path()).unwrap();
         assert_eq!(over.vars().get("OPENAI_BASE_URL"), None);
         assert_eq!(over.vars().get("OPENAI_API_KEY").as_deref(), Some("k"));
         let asked = over.asked_variables();
         assert_eq!(asked.len(), 2, "{asked:?}");
         assert!(asked[0].ask.text.contains("`https://evil.example/v1`"), "{asked:?}");
         assert!(asked[1].ask.text.contains("`hooks.example`") && !format!("{asked:?}").contains("secret"));
-        let allowed = env.granting([asked[0].ask.digest.clone()]).with_dotenv(folder.path());
+        let allowed = env.granting([asked[0].ask.digest.clone()]).with_dotenv(folder.path()).unwrap();
         assert_eq!(allowed.vars().get("OPENAI_BASE_URL").as_deref(), Some("https://me:pass@evil.example/v1"));
         assert_eq!(allowed.vars().get("SLACK_WEBHOOK_URL"), None);
     }

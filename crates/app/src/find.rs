@@ -1,5 +1,7 @@
 //! Which run is meant: by id, by the beginning or end of one, or the latest of this folder.
 
+pub use crate::repo_file::top;
+
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::locks;
@@ -7,12 +9,7 @@ use ralph_core::handle::RunHandle;
 use ralph_domain::id::RunId;
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::registry::{self, Registration};
-use std::path::{Path, PathBuf};
-
-/// The folder whose `.ralph/` counts: the top of the repo that `folder` is in, or the folder itself.
-pub fn top(folder: &Path) -> PathBuf {
-    folder.ancestors().find(|p| p.join(".git").exists()).unwrap_or(folder).to_owned()
-}
+use std::path::Path;
 
 /// All runs that belong to a folder: in it, or started from it.
 pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {

@@ -33,7 +33,7 @@ pub mod programs;
 pub mod project;
 pub mod providers;
 mod record_trust;
-mod repo_file;
+pub mod repo_file;
 mod report;
 mod request;
 mod resume;
@@ -56,6 +56,8 @@ mod wiring;
 pub use app::{App, Doctor, OpenRun};
 pub use assumptions::Assumptions;
 pub use consent::Asked;
+#[doc(hidden)]
+pub use dotenv::read_anything;
 pub use environment::Environment;
 pub use error::{AppError, ErrorKind};
 pub use report::{Notice, Reporter, SilentReporter};

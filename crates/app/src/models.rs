@@ -3,15 +3,14 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::repo_file;
 use crate::trust::{Ask, AskKind, Grants, quoted};
 use ralph_agents::models::Route;
 use ralph_domain::config::{Models, ModelsFile, Profile};
 use ralph_domain::price::PriceTable;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// The longest list of prices that is read; LiteLLM's own has 3 MB.
-const PRICES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The files of a repo that may hold profiles.
 pub const REPO_FILES: [&str; 2] = ["config/models.yaml", ".ralph/models.yaml"];
@@ -105,12 +104,16 @@ fn load_from(
 
 /// Puts one file on top.
 fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin, grants: &Grants) -> Result<(), AppError> {
-    let text = match std::fs::read(path) {
+    let read = match origin {
+        Origin::Repo(_) => repo_file::read,
+        _ => repo_file::read_own,
+    };
+    let text = match read(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
             AppError::usage(format!("`{}` is not UTF-8 text", path.display())).hint("save it as UTF-8")
         })?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(AppError::environment(format!("cannot read `{}`: {e}", path.display()))),
+        Err(e) => return Err(repo_file::unreadable(path, &e)),
     };
     // Other programs keep a `config/models.yaml` too.
     if path.ends_with("config/models.yaml") && matches!(origin, Origin::Repo(_)) && !is_ours(&text) {
@@ -179,12 +182,13 @@ fn prices(file: &Path, list: &str, origin: &Origin) -> Result<String, AppError> 
         AppError::usage(format!("`prices_file`: cannot read `{}`: {e}", path.display()))
             .hint("the path is relative to models.yaml; leave the key out for the built-in prices")
     };
-    let size = std::fs::metadata(&path).map_err(cannot)?.len();
-    if size > PRICES_MAX {
-        return Err(AppError::usage(format!("`{}` has {} MB", path.display(), size / 1_000_000))
-            .hint("a list of prices has at most 32 MB"));
-    }
-    std::fs::read_to_string(&path).map_err(cannot)
+    let read = match origin {
+        Origin::Repo(_) => repo_file::read(&path),
+        _ => repo_file::read_own(&path),
+    };
+    let bytes = read.map_err(cannot)?;
+    String::from_utf8(bytes)
+        .map_err(|_| cannot(std::io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text")))
 }
 
 #[cfg(test)]

@@ -132,7 +132,8 @@ fn plain(path: &Path) -> PathBuf {
 
 fn content(path: &Path) -> String {
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut bytes));
+    let read =
+        ralph_safe_fs::open_plain(path).and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut bytes));
     match read {
         Ok(_) => Digest::of(&bytes).to_string(),
         Err(_) => "unreadable".to_owned(),

@@ -2,6 +2,7 @@
 
 mod python;
 
+use crate::repo_file;
 use ralph_domain::config::CommandLine;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -59,7 +60,7 @@ pub fn test_commands(top: &Path) -> Vec<ProjectCommand> {
 
 /// The commands that bring what a clean checkout of this repo needs: from its lock files.
 pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
-    ralph_domain::setup::setup_commands(|name| top.join(name).is_file())
+    ralph_domain::setup::setup_commands(|name| has(top, name))
         .into_iter()
         .map(|setup| CommandLine::Shell(setup.command.to_owned()))
         .collect()
@@ -67,7 +68,7 @@ pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
 
 /// Every command that the files at the top of a repo speak of.
 pub fn project_commands(top: &Path) -> ProjectCommands {
-    let has = |name: &str| top.join(name).is_file();
+    let has = |name: &str| has(top, name);
     let mut found = ProjectCommands::default();
     if has("Cargo.toml") {
         found.add(Purpose::Test, "Cargo.toml", &["cargo", "test"]);
@@ -105,7 +106,7 @@ fn targets(text: &str, name: &'static str, program: &str, found: &mut ProjectCom
 
 /// Maven and Gradle, by their wrapper where the repo brings one.
 fn jvm(top: &Path, found: &mut ProjectCommands) {
-    let has = |name: &str| top.join(name).is_file();
+    let has = |name: &str| has(top, name);
     if has("pom.xml") {
         let program = if has("mvnw") { "./mvnw" } else { "mvn" };
         found.add(Purpose::Test, "pom.xml", &[program, "-B", "test"]);
@@ -119,7 +120,7 @@ fn jvm(top: &Path, found: &mut ProjectCommands) {
 
 fn node(top: &Path, found: &mut ProjectCommands) {
     let package: Value = serde_json::from_str(&read(top, "package.json")).unwrap_or_default();
-    let has = |name: &str| top.join(name).is_file();
+    let has = |name: &str| has(top, name);
     let named = package["packageManager"].as_str().unwrap_or_default();
     let manager = [
         ("pnpm", &["pnpm-lock.yaml"][..]),
@@ -154,8 +155,12 @@ fn node(top: &Path, found: &mut ProjectCommands) {
     }
 }
 
+fn has(top: &Path, name: &str) -> bool {
+    repo_file::is_file(&top.join(name))
+}
+
 fn read(top: &Path, name: &str) -> String {
-    std::fs::read_to_string(top.join(name)).unwrap_or_default()
+    repo_file::read_text(&top.join(name)).unwrap_or_default()
 }
 
 /// A line `test:` or `test arg:`, as make and just write a target; not a variable `test := x`.

@@ -1,79 +1,285 @@
-//! Files that came with a repo. Whoever wrote it may have put a link to a key of the user's, a pipe or a file without end
-//! in their place.
+//! Files that came with a repo, or that an agent may have written there. Whoever did may have put a link to a key of the
+//! user's, a pipe or a file without end in their place: everything goes through [`ralph_safe_fs`], through no link that
+//! leaves the repo, and is bounded.
 
-use crate::find;
-use ralph_safe_fs::{Links, SafeDir};
+use crate::error::AppError;
+use ralph_safe_fs::{Entry, Links, SafeDir, open_plain};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// No task, configuration or list of models is larger.
 const BYTES_MAX: u64 = 32 * 1024 * 1024;
 
+/// The folder whose `.ralph/` counts: the top of the repo that `folder` is in, or the folder itself.
+pub fn top(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|p| p.join(".git").exists()).unwrap_or(folder).to_owned()
+}
+
 /// The content of a regular file. In a repo, links that lead out of it are not followed.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let path = std::path::absolute(path)?;
-    let top = find::top(path.parent().unwrap_or(&path));
-    let file = match path.strip_prefix(&top) {
-        Ok(below) if top.join(".git").exists() => {
-            SafeDir::open(&top)?.open_file(below, Links::Inside).map_err(|e| explain(e, &path))?
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(open(path)?)
+}
+
+/// The same as text; other bytes are an error of the kind `InvalidData`.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// The content of a file that is the user's own, outside of any repo's word: it may be a link.
+pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(open_plain(path).map_err(explain)?)
+}
+
+/// Whether a regular file stands there that [`read`] would read.
+pub fn is_file(path: &Path) -> bool {
+    open(path).is_ok()
+}
+
+/// What stands in a folder, at most `max` names; nothing where it is none, or a link that leaves the repo.
+pub fn entries(folder: &Path, max: usize) -> Vec<Entry> {
+    let top = top(folder);
+    let below = folder.strip_prefix(&top).ok().filter(|below| !below.as_os_str().is_empty());
+    let below = below.unwrap_or(Path::new("."));
+    SafeDir::open(&top).and_then(|top| top.entries(below, max)).unwrap_or_default()
+}
+
+/// Puts a file in its place, all at once, with the folders that lead there; through no link. A link in its own place is
+/// replaced.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
+    let (top, below) = place(path);
+    let written = SafeDir::open(top).and_then(|top| top.write(below, bytes));
+    written.map_err(|e| cannot("write", path, in_the_way(e)))
+}
+
+/// Gives a file another content. A link to a file of the repo stays one, and the file keeps its permissions.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
+    let failed = |e| cannot("write", path, in_the_way(e));
+    let (top, _) = place(path);
+    let real = path.canonicalize().map_err(failed)?;
+    let top = top.canonicalize().map_err(failed)?;
+    let below = real.strip_prefix(&top).map_err(|_| failed(leads_out()))?;
+    SafeDir::open(&top).and_then(|dir| dir.replace(below, bytes)).map_err(failed)
+}
+
+/// Gives a file below `top` another name there; through no link.
+pub fn rename(top: &Path, from: &Path, to: &Path) -> io::Result<()> {
+    SafeDir::open(top)?.rename(from, to)
+}
+
+/// The error for a file that cannot be read, with what mends it where the file was refused.
+pub fn unreadable(path: &Path, error: &io::Error) -> AppError {
+    cannot("read", path, io::Error::new(error.kind(), error.to_string()))
+}
+
+/// What mends a file that was refused; `None` where the machine is at fault.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::CrossesDevices => Some("put the file itself there, or a link to another file of the repo"),
+        ErrorKind::InvalidInput => Some("put a plain file there, or remove it"),
+        ErrorKind::NotADirectory => {
+            Some("put a real folder in the place of the link or file that leads there")
         }
-        // Named by the user, wherever it is.
-        _ => regular(&path)?,
-    };
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > BYTES_MAX {
-        true => Err(io::Error::new(ErrorKind::FileTooLarge, "it has more than 32 MiB")),
-        false => Ok(bytes),
+        ErrorKind::FileTooLarge => Some("make it smaller, or remove it"),
+        ErrorKind::InvalidData => Some("save it as UTF-8"),
+        _ => None,
     }
 }
 
-fn regular(path: &Path) -> io::Result<std::fs::File> {
-    // A pipe or a device would make the reader wait for ever.
-    match std::fs::metadata(path)?.is_file() {
-        true => std::fs::File::open(path),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no plain file")),
+fn cannot(verb: &str, path: &Path, error: io::Error) -> AppError {
+    let message = match error.kind() {
+        ErrorKind::InvalidData => format!("`{}` is not UTF-8 text", path.display()),
+        _ => format!("cannot {verb} `{}`: {error}", path.display()),
+    };
+    match remedy(&error) {
+        Some(remedy) => AppError::usage(message).hint(remedy),
+        None => AppError::environment(message),
     }
+}
+
+/// Opens a regular file for reading. In a repo, links that lead out of it are not followed.
+pub fn open(path: &Path) -> io::Result<File> {
+    if path.starts_with("/dev/fd") || path == Path::new("/dev/stdin") {
+        // A handle that whoever called this program has given to it: `<(command)` of a shell.
+        return File::open(path);
+    }
+    let (top, below) = place(path);
+    if !top.join(".git").exists() {
+        // Named by the user, wherever it is.
+        return open_plain(path).map_err(explain);
+    }
+    SafeDir::open(&top)?.open_file(below, Links::Inside).map_err(|error| match explain(error) {
+        // A folder that leads elsewhere has no such file, either.
+        refused if refused.kind() == ErrorKind::CrossesDevices && matches!(path.try_exists(), Ok(false)) => {
+            match path.is_symlink() {
+                true => refused,
+                false => ErrorKind::NotFound.into(),
+            }
+        }
+        other => other,
+    })
+}
+
+fn bounded(file: File) -> io::Result<Vec<u8>> {
+    let too_large = || io::Error::new(ErrorKind::FileTooLarge, "it has more than 32 MiB");
+    if file.metadata()?.len() > BYTES_MAX {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// The folder that is held on to, and the path below it: the top of the repo; elsewhere the folder that is there.
+fn place(path: &Path) -> (PathBuf, PathBuf) {
+    let path = without_dots(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let folder = path.parent().unwrap_or(&path);
+    let mut top = top(folder);
+    if top == folder {
+        // No repo: the nearest folder that exists. What leads there is the user's.
+        top = folder.ancestors().find(|at| at.is_dir()).unwrap_or(folder).to_owned();
+    }
+    let below = path.strip_prefix(&top).map_or_else(|_| path.clone(), Path::to_owned);
+    (top, below)
+}
+
+/// A path without `.` and `..`, its links as they are.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+fn leads_out() -> io::Error {
+    io::Error::new(ErrorKind::CrossesDevices, "it is a link that leads out of the repo")
 }
 
 /// Says what a refusal means.
-fn explain(error: io::Error, path: &Path) -> io::Error {
-    let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
-    match error.kind() {
-        ErrorKind::NotFound => error,
-        _ if is_link && path.exists() => {
-            io::Error::new(error.kind(), "it is a link that leads out of the repo; put the file itself there")
+fn explain(error: io::Error) -> io::Error {
+    use nix::errno::Errno;
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EXDEV | Errno::ELOOP) => leads_out(),
+        // A socket.
+        Some(Errno::ENXIO) => io::Error::new(ErrorKind::InvalidInput, "it is no plain file"),
+        None if error.kind() == ErrorKind::InvalidInput => {
+            io::Error::new(ErrorKind::InvalidInput, "it is no plain file")
         }
-        _ if path.exists() && !path.is_file() => io::Error::new(error.kind(), "it is no plain file"),
         _ => error,
+    }
+}
+
+/// The same for a file that is written: a folder stands in its place, or something else where a folder leads there.
+fn in_the_way(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::IsADirectory => io::Error::new(ErrorKind::InvalidInput, "a folder is in its place"),
+        ErrorKind::NotADirectory => {
+            io::Error::new(ErrorKind::NotADirectory, "what leads there is a link or a file, not a folder")
+        }
+        _ => match error.raw_os_error().map(nix::errno::Errno::from_raw) {
+            Some(nix::errno::Errno::ELOOP | nix::errno::Errno::EXDEV) => {
+                io::Error::new(ErrorKind::NotADirectory, "what leads there is a link, not a folder")
+            }
+            _ => error,
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            let place = Self(tempfile::tempdir().unwrap());
+            std::fs::create_dir_all(place.repo(".git")).unwrap();
+            std::fs::create_dir(place.repo("docs")).unwrap();
+            std::fs::write(place.0.path().join("key"), "private").unwrap();
+            place
+        }
+
+        fn repo(&self, name: &str) -> PathBuf {
+            self.0.path().join("repo").join(name)
+        }
+    }
 
     #[test]
     fn links_stay_in_their_repo_and_pipes_are_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let repo = folder.path().join("repo");
-        std::fs::create_dir_all(repo.join(".git")).unwrap();
-        std::fs::create_dir(repo.join("docs")).unwrap();
-        std::fs::write(folder.path().join("key"), "private").unwrap();
-        std::fs::write(repo.join("docs/task.md"), "the task").unwrap();
-        symlink("docs/task.md", repo.join("PROMPT.md")).unwrap();
-        symlink("../key", repo.join("out.md")).unwrap();
-        symlink("..", repo.join("up")).unwrap();
-        nix::unistd::mkfifo(&repo.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(read(&repo.join("PROMPT.md")).unwrap(), b"the task");
-        let why = |name: &str| read(&repo.join(name)).unwrap_err().to_string();
+        let place = Place::new();
+        let (repo, folder) = (|name: &str| place.repo(name), place.0.path());
+        std::fs::write(repo("docs/task.md"), "the task").unwrap();
+        symlink("docs/task.md", repo("PROMPT.md")).unwrap();
+        symlink("../key", repo("out.md")).unwrap();
+        symlink("..", repo("up")).unwrap();
+        nix::unistd::mkfifo(&repo("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(read(&repo("PROMPT.md")).unwrap(), b"the task");
+        assert_eq!(read(&repo("docs/../PROMPT.md")).unwrap(), b"the task");
+        let why = |name: &str| read(&repo(name)).unwrap_err().to_string();
         assert!(why("out.md").contains("leads out of the repo"), "{}", why("out.md"));
-        assert!(read(&repo.join("up/key")).is_err());
+        assert!(read(&repo("up/key")).is_err());
         assert!(why("pipe").contains("no plain file"), "{}", why("pipe"));
-        assert_eq!(read(&repo.join("none")).unwrap_err().kind(), ErrorKind::NotFound);
-        // A file that the user names, outside of any repo, may be a link.
-        symlink("key", folder.path().join("named")).unwrap();
-        assert_eq!(read(&folder.path().join("named")).unwrap(), b"private");
+        assert!(why("docs").contains("no plain file"), "{}", why("docs"));
+        assert_eq!(read(&repo("none")).unwrap_err().kind(), ErrorKind::NotFound);
+        // A file that the user names, outside of any repo, may be a link, and lie beside a repo.
+        symlink("key", folder.join("named")).unwrap();
+        assert_eq!(read(&folder.join("named")).unwrap(), b"private");
+        assert_eq!(read(&repo("../named")).unwrap(), b"private");
+        assert_eq!(read_own(&folder.join("named")).unwrap(), b"private");
+        assert!(read_own(&repo("pipe")).is_err());
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused_with_what_mends_it() {
+        let place = Place::new();
+        let file = File::create(place.repo("big.json")).unwrap();
+        file.set_len(BYTES_MAX + 1).unwrap();
+        let error = read(&place.repo("big.json")).unwrap_err();
+        let told = unreadable(&place.repo("big.json"), &error);
+        assert!(told.message.contains("big.json") && told.message.contains("more than 32 MiB"), "{told:?}");
+        assert_eq!(told.hint.as_deref(), Some("make it smaller, or remove it"));
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let place = Place::new();
+        let elsewhere = place.0.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        symlink("../elsewhere", place.repo("ralph")).unwrap();
+        symlink("../key", place.repo("TASK.md")).unwrap();
+        let error = write(&place.repo("ralph/tasks.json"), b"{}").unwrap_err();
+        assert!(error.message.contains("ralph/tasks.json"), "{error:?}");
+        assert!(error.hint.is_some(), "{error:?}");
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+        write(&place.repo("TASK.md"), b"new").unwrap();
+        assert_eq!(std::fs::read(place.0.path().join("key")).unwrap(), b"private");
+        write(&place.repo("a/b/new.md"), b"new").unwrap();
+        assert_eq!(std::fs::read(place.repo("a/b/new.md")).unwrap(), b"new");
+        // Outside of any repo, in folders that are not there yet.
+        write(&elsewhere.join("x/y.md"), b"new").unwrap();
+        assert_eq!(std::fs::read(elsewhere.join("x/y.md")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_permissions_and_the_link_to_it() {
+        let place = Place::new();
+        std::fs::write(place.repo("docs/task.md"), "old").unwrap();
+        std::fs::set_permissions(place.repo("docs/task.md"), std::fs::Permissions::from_mode(0o664)).unwrap();
+        symlink("docs/task.md", place.repo("TASK.md")).unwrap();
+        symlink("../key", place.repo("out.md")).unwrap();
+        replace(&place.repo("TASK.md"), b"new").unwrap();
+        assert_eq!(std::fs::read(place.repo("docs/task.md")).unwrap(), b"new");
+        assert!(place.repo("TASK.md").is_symlink());
+        let mode = std::fs::metadata(place.repo("docs/task.md")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o664);
+        assert!(replace(&place.repo("out.md"), b"new").is_err());
+        assert_eq!(std::fs::read(place.0.path().join("key")).unwrap(), b"private");
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn take(
 ) -> Result<LockedRun, AppError> {
     let home = env.state_home()?;
     older::registered(&home, entry)?;
-    let env = surroundings(env, &home, entry);
+    let env = surroundings(env, &home, entry)?;
     let request = PlacementRequest::of_run(&home, &entry.run_id);
     if request.is_none() {
         bring_back(&env, entry)?;
@@ -100,11 +100,11 @@ pub(crate) fn take(
 }
 
 /// The surroundings of a run that goes on: its repo's `.env`, and what was allowed to it when it began.
-fn surroundings(env: &Environment, home: &StateHome, entry: &Registration) -> Environment {
+fn surroundings(env: &Environment, home: &StateHome, entry: &Registration) -> Result<Environment, AppError> {
     match record_trust::read(home, &entry.run_id) {
         Some(allowed) => env.granting(allowed).with_dotenv(&entry.origin),
         // A run of an older version was started before anything was asked. Its `.env` is read as it is read now.
-        None => env.with_dotenv(&entry.origin).granting_everything(),
+        None => Ok(env.with_dotenv(&entry.origin)?.granting_everything()),
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn prepare(
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
     let top = find::top(&request.folder);
-    let env = env.with_dotenv(&top);
+    let env = env.with_dotenv(&top)?;
     let home = env.state_home()?;
     placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;

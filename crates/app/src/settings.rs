@@ -4,6 +4,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::programs::Programs;
+use crate::repo_file;
 use crate::screen::{Screen, source_of};
 use crate::trust::Ask;
 use ralph_agents::presets;
@@ -32,11 +33,11 @@ pub struct LoadedSettings {
 /// Reads both files.
 pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     let user = match env.user_config() {
-        Some(path) => read(&path)?,
+        Some(path) => read(&path, repo_file::read_own)?,
         None => None,
     };
     let repo_path = RalphDir::of(top).config();
-    let repo = read(&repo_path)?;
+    let repo = read(&repo_path, repo_file::read)?;
     let repo_digest = repo.as_ref().map(|(text, _)| Digest::of(text.as_bytes()));
     let user = user.map(|(_, file)| file).unwrap_or_default();
     let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
@@ -81,16 +82,20 @@ pub fn programs(env: &Environment, top: &Path) -> Programs {
 /// Who is to be told, as the user's own file says; `None` where it says nothing.
 pub fn user_notify(env: &Environment) -> Result<Option<Vec<NotifyConfig>>, AppError> {
     let Some(path) = env.user_config() else { return Ok(None) };
-    Ok(read(&path)?.and_then(|(_, file)| file.notify))
+    Ok(read(&path, repo_file::read_own)?.and_then(|(_, file)| file.notify))
 }
 
-fn read(path: &Path) -> Result<Option<(String, ConfigFile)>, AppError> {
-    let text = match std::fs::read(path) {
+/// The user's own file may be a link; one of a repo stays in it.
+fn read(
+    path: &Path,
+    bytes_of: fn(&Path) -> std::io::Result<Vec<u8>>,
+) -> Result<Option<(String, ConfigFile)>, AppError> {
+    let text = match bytes_of(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
             AppError::usage(format!("`{}` is not UTF-8 text", path.display())).hint("save it as UTF-8")
         })?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(AppError::environment(format!("cannot read `{}`: {e}", path.display()))),
+        Err(e) => return Err(repo_file::unreadable(path, &e)),
     };
     match ConfigFile::parse(&text) {
         Ok(file) => Ok(Some((text, file))),

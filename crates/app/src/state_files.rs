@@ -3,8 +3,9 @@
 
 use crate::error::AppError;
 use ralph_journal::layout::RalphDir;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
+use ralph_safe_fs::SafeDir;
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// Name and template of each file. `errors.log` and `activity.log` begin with their first line.
 const FILES: &[(&str, &str)] = &[
@@ -16,21 +17,22 @@ const FILES: &[(&str, &str)] = &[
 
 /// Writes the files that are missing from `.ralph/` and returns their names.
 pub fn write_missing(dir: &RalphDir) -> Result<Vec<&'static str>, AppError> {
-    std::fs::create_dir_all(dir.path()).map_err(|e| {
-        AppError::environment(format!("cannot make the folder `{}`: {e}", dir.path().display()))
+    let top = dir.path().parent().unwrap_or(Path::new("/"));
+    let name = dir.path().file_name().unwrap_or_default();
+    let folder = SafeDir::open(top).and_then(|top| top.create_folder(name)).map_err(|e| {
+        let error = AppError::environment(format!("cannot make the folder `{}`: {e}", dir.path().display()));
+        match std::fs::symlink_metadata(dir.path()) {
+            Ok(_) => error.hint("no link is followed there: put a real folder in its place, or remove it"),
+            Err(_) => error,
+        }
     })?;
     let mut written = Vec::new();
     for (name, text) in FILES {
-        let path = dir.join(name);
-        // `create_new` also refuses to write through a link that an agent may have left there.
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                file.write_all(text.as_bytes())
-                    .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", path.display())))?;
-                written.push(*name);
-            }
+        match folder.write_new(name, text.as_bytes()) {
+            Ok(()) => written.push(*name),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => {
+                let path = dir.join(name);
                 return Err(AppError::environment(format!("cannot write `{}`: {e}", path.display())));
             }
         }

@@ -26,9 +26,14 @@ impl TaskSource {
     }
 }
 
+/// Whether a task file is meant by this name: one that cannot be read is told, not passed over.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| !found.is_dir())
+}
+
 /// The dialects whose main file lies in `folder`.
 pub fn candidates(folder: &Path) -> Vec<Dialect> {
-    Dialect::ALL.into_iter().filter(|dialect| folder.join(dialect.main_file()).is_file()).collect()
+    Dialect::ALL.into_iter().filter(|dialect| is_there(&folder.join(dialect.main_file()))).collect()
 }
 
 /// Reads the task that `file` names; without a name the only one of the folder, or of the repo's top.
@@ -108,7 +113,8 @@ pub fn with_side_files(
 /// The text of a file; `None` where there is none.
 fn text_of(path: &Path) -> Result<Option<String>, AppError> {
     let failed = |e: &std::io::Error| {
-        AppError::usage(format!("cannot read `{}`: {e}", path.display())).hint("name a file that can be read")
+        AppError::usage(format!("cannot read `{}`: {e}", path.display()))
+            .hint(repo_file::remedy(e).unwrap_or("name a file that can be read"))
     };
     let bytes = match repo_file::read(path) {
         Ok(bytes) => bytes,

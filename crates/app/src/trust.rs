@@ -141,11 +141,12 @@ fn common_dir(top: &Path) -> Option<PathBuf> {
     if meta.is_dir() {
         return dot_git.canonicalize().ok();
     }
-    let text = std::fs::read_to_string(&dot_git).ok()?;
+    let read = |path: &Path| String::from_utf8(crate::repo_file::read_own(path).ok()?).ok();
+    let text = read(&dot_git)?;
     let git_dir = top.join(text.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let Ok(common) = std::fs::read_to_string(git_dir.join("commondir")) else { return Some(git_dir) };
+    let Some(common) = read(&git_dir.join("commondir")) else { return Some(git_dir) };
     // A folder is a worktree of a repo where that repo says so, too: anybody can write a file that names another's.
-    let back = std::fs::read_to_string(git_dir.join("gitdir")).ok()?;
+    let back = read(&git_dir.join("gitdir"))?;
     if Path::new(back.trim()).canonicalize().ok()? != dot_git.canonicalize().ok()? {
         return None;
     }

@@ -4,7 +4,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::isolation::RepoInside;
 use crate::report::Reporter;
-use crate::{handover, isolation, model_access, models, sandboxes, settings};
+use crate::{handover, isolation, model_access, models, repo_file, sandboxes, settings};
 use ralph_agents::{
     ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
     ToolsAgent, presets,
@@ -279,8 +279,8 @@ fn awaited_file(spec: &RunSpec) -> Option<&str> {
 }
 
 fn read_script(path: &Path) -> Result<String, AppError> {
-    std::fs::read_to_string(path).map_err(|e| {
+    repo_file::read_text(path).map_err(|e| {
         AppError::usage(format!("cannot read the script `{}`: {e}", path.display()))
-            .hint("`script` names a file below the folder of the run")
+            .hint(repo_file::remedy(&e).unwrap_or("`script` names a file below the folder of the run"))
     })
 }

@@ -3,6 +3,10 @@
 //! do more, without a sandbox in a worktree.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "boundary/agent_tree.rs"]
+mod agent_tree;
+#[path = "boundary/repo_files.rs"]
+mod repo_files;
 #[path = "boundary/same_path.rs"]
 mod same_path;
 
@@ -62,36 +66,38 @@ fn attacked(env: &TestEnv, attack: &str, args: &[&str]) -> Option<String> {
     Some(prompt)
 }
 
-const ATTACKS: &[&str] = &[
-    "rm -f .ralph/errors.log; ln -s \"$VICTIM/errors.log\" .ralph/errors.log",
-    "rm -f .ralph/progress.md; ln -s \"$VICTIM/progress.md\" .ralph/progress.md",
-    "rm -f .ralph/notes.md; ln -s \"$VICTIM/notes.md\" .ralph/notes.md",
-    "rm -f .ralph/guardrails.md; ln -s \"$VICTIM/guardrails.md\" .ralph/guardrails.md",
-    "rm -f .ralph/active.json; ln -s \"$VICTIM/active.json\" .ralph/active.json",
-    "rm -f .ralph/diagnostics.md; ln -s \"$VICTIM/file\" .ralph/diagnostics.md",
-    "rm -rf .ralph/changelog; ln -s \"$VICTIM\" .ralph/changelog",
-    "rm -rf .ralph/iterations; ln -s \"$VICTIM\" .ralph/iterations",
-    "rm -rf .ralph/runs; ln -s \"$VICTIM\" .ralph/runs",
-    "rm -rf .ralph; ln -s \"$VICTIM\" .ralph",
-    "rm -rf .ralph; echo x > .ralph",
-    "rm -rf .ralph; mkfifo .ralph",
-    "rm -f .ralph/errors.log; mkfifo .ralph/errors.log",
-    "rm -f .ralph/progress.md; mkfifo .ralph/progress.md",
-    "rm -f .ralph/notes.md; mkfifo .ralph/notes.md",
-    "rm -f .ralph/guardrails.md; mkfifo .ralph/guardrails.md",
-    "rm -f .ralph/active.json; mkfifo .ralph/active.json",
-    "rm -f .ralph/activity.log; mkfifo .ralph/activity.log",
-    "rm -f .ralph/state.json; mkfifo .ralph/state.json",
-    "rm -rf .ralph/changelog; mkfifo .ralph/changelog",
-    "for f in 0 1 2 3 4 5 6 7 8 9; do ln -s \"$VICTIM/file\" .ralph/active.json.$f.tmp; done",
-    "rm -f .ralph/errors.log; ln -s ../../../../../../../../../../../../etc/passwd .ralph/errors.log",
-    "rm -f .ralph/errors.log; ln -s /proc/self/environ .ralph/errors.log",
-    "rm -f .ralph/errors.log; ln -s /dev/zero .ralph/errors.log",
+/// Each with its name in `ATTACKS.md`.
+#[rustfmt::skip]
+const ATTACKS: &[(&str, &str)] = &[
+    ("errors.log becomes a link out", "rm -f .ralph/errors.log; ln -s \"$VICTIM/errors.log\" .ralph/errors.log"),
+    ("progress.md becomes a link out", "rm -f .ralph/progress.md; ln -s \"$VICTIM/progress.md\" .ralph/progress.md"),
+    ("notes.md becomes a link out", "rm -f .ralph/notes.md; ln -s \"$VICTIM/notes.md\" .ralph/notes.md"),
+    ("guardrails.md becomes a link out", "rm -f .ralph/guardrails.md; ln -s \"$VICTIM/guardrails.md\" .ralph/guardrails.md"),
+    ("active.json becomes a link out", "rm -f .ralph/active.json; ln -s \"$VICTIM/active.json\" .ralph/active.json"),
+    ("diagnostics.md becomes a link out", "rm -f .ralph/diagnostics.md; ln -s \"$VICTIM/file\" .ralph/diagnostics.md"),
+    ("the changelog becomes a link out", "rm -rf .ralph/changelog; ln -s \"$VICTIM\" .ralph/changelog"),
+    ("the iterations become a link out", "rm -rf .ralph/iterations; ln -s \"$VICTIM\" .ralph/iterations"),
+    ("the runs become a link out", "rm -rf .ralph/runs; ln -s \"$VICTIM\" .ralph/runs"),
+    ("`.ralph` becomes a link out", "rm -rf .ralph; ln -s \"$VICTIM\" .ralph"),
+    ("`.ralph` becomes a file", "rm -rf .ralph; echo x > .ralph"),
+    ("`.ralph` becomes a pipe", "rm -rf .ralph; mkfifo .ralph"),
+    ("errors.log becomes a pipe", "rm -f .ralph/errors.log; mkfifo .ralph/errors.log"),
+    ("progress.md becomes a pipe", "rm -f .ralph/progress.md; mkfifo .ralph/progress.md"),
+    ("notes.md becomes a pipe", "rm -f .ralph/notes.md; mkfifo .ralph/notes.md"),
+    ("guardrails.md becomes a pipe", "rm -f .ralph/guardrails.md; mkfifo .ralph/guardrails.md"),
+    ("active.json becomes a pipe", "rm -f .ralph/active.json; mkfifo .ralph/active.json"),
+    ("activity.log becomes a pipe", "rm -f .ralph/activity.log; mkfifo .ralph/activity.log"),
+    ("state.json becomes a pipe", "rm -f .ralph/state.json; mkfifo .ralph/state.json"),
+    ("the changelog becomes a pipe", "rm -rf .ralph/changelog; mkfifo .ralph/changelog"),
+    ("names of temporary files are taken by links", "for f in 0 1 2 3 4 5 6 7 8 9; do ln -s \"$VICTIM/file\" .ralph/active.json.$f.tmp; done"),
+    ("errors.log becomes a link to the users of the system", "rm -f .ralph/errors.log; ln -s ../../../../../../../../../../../../etc/passwd .ralph/errors.log"),
+    ("errors.log becomes a link to variables", "rm -f .ralph/errors.log; ln -s /proc/self/environ .ralph/errors.log"),
+    ("errors.log becomes a link to a device", "rm -f .ralph/errors.log; ln -s /dev/zero .ralph/errors.log"),
 ];
 
 /// Every sixth attack: each takes a whole run, and they can run side by side.
 fn a_sandboxed_agent_leads_the_engine_nowhere(from: usize) {
-    for attack in ATTACKS.iter().skip(from).step_by(6) {
+    for (_, attack) in ATTACKS.iter().skip(from).step_by(6) {
         let env = TestEnv::new(RALPH);
         if attacked(&env, attack, &[]).is_none() {
             return;
@@ -112,7 +118,7 @@ sandboxed! { sandboxed_1 0 sandboxed_2 1 sandboxed_3 2 sandboxed_4 3 sandboxed_5
 
 #[test]
 fn in_a_sandboxed_worktree_neither() {
-    for attack in ATTACKS.iter().step_by(3) {
+    for (_, attack) in ATTACKS.iter().step_by(3) {
         let env = TestEnv::new(RALPH);
         if attacked(&env, attack, &["--worktree"]).is_none() {
             return;
@@ -123,7 +129,8 @@ fn in_a_sandboxed_worktree_neither() {
 /// Without a sandbox nothing is promised against malice; but what an agent does by accident must not hang or spread.
 #[test]
 fn without_a_sandbox_nothing_hangs() {
-    for attack in ATTACKS.iter().filter(|attack| attack.contains("mkfifo") || attack.contains("/dev/zero")) {
+    let waits = |attack: &str| attack.contains("mkfifo") || attack.contains("/dev/zero");
+    for (_, attack) in ATTACKS.iter().filter(|(_, attack)| waits(attack)) {
         let env = TestEnv::new(RALPH);
         attacked(&env, attack, &["--isolation", "none", "--worktree"]).unwrap();
     }

@@ -7,6 +7,8 @@
 mod attacks;
 #[path = "trust/fetched.rs"]
 mod fetched;
+#[path = "trust/fetched_state.rs"]
+mod fetched_state;
 #[path = "trust/kept.rs"]
 mod kept;
 #[path = "trust/keys.rs"]

@@ -13,9 +13,12 @@ use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::RunDir;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
-use ralph_journal::{JournalError, inbox, lock, snapshot};
+use ralph_journal::{JournalError, inbox, lock, plain, snapshot};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// Most bytes of a file of an iteration that is shown.
+const ARTIFACT_MAX: u64 = 256 * 1024 * 1024;
 
 /// How often it is asked whether anybody still drives a run.
 const LOOK: Duration = Duration::from_millis(250);
@@ -182,7 +185,7 @@ impl RunHandle {
         for iteration in &mut done {
             let folder = self.run.iteration(iteration.number);
             iteration.actions = self.actions(iteration.number);
-            iteration.diff = std::fs::read_to_string(folder.join("git_diff.patch")).unwrap_or_default();
+            iteration.diff = plain::read_text(&folder.join("git_diff.patch"), ARTIFACT_MAX);
         }
         Ok(done)
     }
@@ -232,8 +235,7 @@ impl RunHandle {
     }
 
     fn actions(&self, iteration: u32) -> Vec<String> {
-        let text =
-            std::fs::read_to_string(self.run.iteration(iteration).join("actions.jsonl")).unwrap_or_default();
+        let text = plain::read_text(&self.run.iteration(iteration).join("actions.jsonl"), ARTIFACT_MAX);
         text.lines().map(str::to_owned).collect()
     }
 }

@@ -46,6 +46,12 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
     for name in REDIRECTS {
         git_dir.remove(name).map_err(fail)?;
     }
+    if git_dir.facts("HEAD").is_err() {
+        // Without it the folder is no repo to git; what it says is looked at like every other ref.
+        let head = user.branch.as_ref().map(|branch| format!("ref: refs/heads/{branch}\n"));
+        let head = head.unwrap_or_else(|| format!("{}\n", user.head));
+        git_dir.write("HEAD", head.as_bytes()).map_err(fail)?;
+    }
     let alternates = alternates(user)?;
     if git_dir.read("objects/info/alternates", Links::Refused, CONFIG_MAX).ok().as_ref() != Some(&alternates)
     {

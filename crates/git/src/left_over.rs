@@ -8,7 +8,7 @@ use ralph_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
 use ralph_safe_fs::{Copier, SafeDir};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,8 @@ pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
 fn looks_secret(full: &Path, path: &Path) -> bool {
     let holds_key = || {
         let mut text = Vec::new();
-        let file = File::open(full).ok();
+        // A link may lead to a pipe, which would be waited for.
+        let file = ralph_safe_fs::open_plain(full).ok();
         let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
         read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
     };

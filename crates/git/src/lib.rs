@@ -13,6 +13,7 @@
 pub mod agent_copy;
 mod agent_copy_refs;
 mod agent_git_dir;
+mod any_bytes;
 mod branch;
 mod checkpoint;
 mod clean;
@@ -60,6 +61,8 @@ mod work_tree;
 mod workspace;
 mod worktree;
 
+#[doc(hidden)]
+pub use any_bytes::read_anything;
 pub use command::{Git, GitError, GitFailure};
 pub use error::Error;
 pub use extent::{Extent, sparse_folder};

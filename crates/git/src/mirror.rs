@@ -4,6 +4,7 @@ use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::store::write_atomically;
 use ralph_domain::vars::Vars;
+use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,54 +42,75 @@ impl RalphDirMirror {
     }
 
     fn sync_one(&self, name: &str) -> Result<()> {
-        let [user, agent, base] = [&self.user, &self.agent, &self.base].map(|folder| folder.join(name));
-        let [theirs, ours, old] = [&user, &agent, &base].map(|path| read(path));
+        let [theirs, ours, old] = [&self.user, &self.agent, &self.base].map(|folder| read(folder, name));
         let (Ok(theirs), Ok(ours), Ok(old)) = (theirs, ours, old) else { return Ok(()) };
         if theirs == ours {
-            return if old == ours { Ok(()) } else { put(&base, ours.as_deref()) };
+            return if old == ours { Ok(()) } else { put(&self.base, name, ours.as_deref()) };
         }
         let new = if ours == old {
             theirs.clone()
         } else if theirs == old {
             ours.clone()
         } else {
-            Some(self.joined(&user, &agent, &base, old.is_some())?)
+            Some(self.joined(name, [ours.as_deref(), old.as_deref(), theirs.as_deref()])?)
         };
         // First what the agent is shown, then the user's, then the memory: each step can be repeated.
-        for (path, has) in [(&agent, &ours), (&user, &theirs), (&base, &old)] {
+        for (folder, has) in [(&self.agent, &ours), (&self.user, &theirs), (&self.base, &old)] {
             if *has != new {
-                put(path, new.as_deref())?;
+                put(folder, name, new.as_deref())?;
             }
         }
         Ok(())
     }
 
-    fn joined(&self, user: &Path, agent: &Path, base: &Path, has_base: bool) -> Result<Vec<u8>> {
-        let base = if has_base { base } else { Path::new("/dev/null") };
-        let or_none = |path: &Path| if path.exists() { path.to_owned() } else { PathBuf::from("/dev/null") };
-        let files = [or_none(agent), base.to_owned(), or_none(user)];
+    /// What the agent has, what both had and what the user has, in one. Git is given copies that only the engine writes: what
+    /// was read is what is joined, whatever an agent puts there meanwhile.
+    fn joined(&self, name: &str, sides: [Option<&[u8]>; 3]) -> Result<Vec<u8>> {
+        let mut files = Vec::new();
+        for (side, text) in ["ours", "old", "theirs"].into_iter().zip(sides) {
+            let copy = self.base.join(format!("{name}.{side}"));
+            write_atomically(&copy, text.unwrap_or_default())?;
+            files.push(copy);
+        }
         let args = ["merge-file", "-p", "-q", "--union"].map(std::ffi::OsStr::new);
         let args = args.into_iter().chain(files.iter().map(|path| path.as_os_str()));
-        Ok(Git::in_folder(&self.vars, &self.user).call(args).run()?.stdout)
+        let joined = Git::in_folder(&self.vars, &self.user).call(args).run();
+        for copy in &files {
+            let _ = fs::remove_file(copy);
+        }
+        Ok(joined?.stdout)
     }
 }
 
 /// The content; `None` where there is no file, an error where there is something else or too much.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, ()> {
-    match fs::symlink_metadata(path) {
+fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, ()> {
+    let above = SafeDir::open(folder.parent().unwrap_or(Path::new("/")));
+    let folder = match above.and_then(|above| above.folder(folder.file_name().unwrap_or_default())) {
+        Ok(folder) => folder,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // A link or a file in its place is not the folder without the file.
+        Err(_) => return Err(()),
+    };
+    match folder.facts(name) {
         Err(_) => Ok(None),
-        Ok(meta) if meta.is_file() && meta.len() <= BYTES_MAX => fs::read(path).map(Some).map_err(drop),
+        Ok(facts) if facts.kind == Kind::File && facts.length <= BYTES_MAX => {
+            folder.read(name, Links::Refused, BYTES_MAX).map(Some).map_err(drop)
+        }
         Ok(_) => Err(()),
     }
 }
 
-fn put(path: &Path, text: Option<&[u8]>) -> Result<()> {
+/// Puts it there, or takes it away. The folder may be an agent's: no link is followed to it either.
+fn put(folder: &Path, name: &str, text: Option<&[u8]>) -> Result<()> {
+    let failed = |e| Error::file("write", &folder.join(name), e);
+    let above = folder.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(above).map_err(|e| Error::file("create", above, e))?;
+    let above = SafeDir::open(above).map_err(failed)?;
+    let folder_name = folder.file_name().unwrap_or_default();
+    let dir = above.create_folder(folder_name).map_err(failed)?;
     match text {
-        Some(text) => write_atomically(path, text),
-        None => match fs::remove_file(path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::file("remove", path, e)),
-            _ => Ok(()),
-        },
+        Some(text) => dir.write(name, text).map_err(failed),
+        None => dir.remove(name).map_err(failed),
     }
 }
 

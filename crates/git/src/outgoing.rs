@@ -97,6 +97,18 @@ fn contents(
     }
 }
 
+/// Understands any pieces as the answer of `cat-file --batch`; returns how many parts there were.
+pub(crate) fn read_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>, format: ObjectFormat) -> usize {
+    let mut reader = ObjectReader::new(format.len(), true);
+    let mut parts = 0;
+    for piece in pieces {
+        if reader.push(piece, &mut |_| parts += 1).is_err() {
+            break;
+        }
+    }
+    parts
+}
+
 /// Where in the answer of `cat-file --batch` the reader is.
 enum Place {
     Head,

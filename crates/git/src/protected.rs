@@ -6,11 +6,14 @@ use crate::error::Result;
 use crate::store;
 use ralph_domain::id::Digest;
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use ralph_safe_fs::{Kind, Links, SafeDir};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// A file that git does not know is compared up to here.
+const FILE_MAX: u64 = 256 * 1024 * 1024;
 
 /// The baseline, `protected.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -128,12 +131,21 @@ fn has_below(entries: &[TreeEntry], folder: &str) -> bool {
 
 /// Content of a file, or target of a link.
 fn digest(top: &Path, path: &str) -> Option<String> {
-    let full = on_disk(top, path.as_bytes());
-    let meta = fs::symlink_metadata(&full).ok()?;
-    let bytes = if meta.is_symlink() {
-        [b"link:", fs::read_link(&full).ok()?.as_os_str().as_bytes()].concat()
-    } else {
-        fs::read(&full).ok()?
-    };
-    Some(Digest::of(&bytes).as_str().to_owned())
+    let dir = SafeDir::open(top).ok()?;
+    match dir.facts(path) {
+        Ok(facts) if facts.kind == Kind::Link => {
+            let target = dir.read_link(path).ok()?;
+            Some(Digest::of(&[b"link:", target.as_os_str().as_bytes()].concat()).as_str().to_owned())
+        }
+        Ok(facts) if facts.kind == Kind::File => {
+            let bytes = dir.read(path, Links::Refused, FILE_MAX).ok()?;
+            Some(Digest::of(&bytes).as_str().to_owned())
+        }
+        // A pipe or a device is not opened: whoever waits for it waits for ever.
+        Ok(facts) if facts.kind == Kind::Special => Some("special".to_owned()),
+        Ok(_) => None,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        // A link leads there.
+        Err(_) => Some("elsewhere".to_owned()),
+    }
 }

@@ -85,16 +85,37 @@ impl GitWorkspace {
     }
 }
 
+/// More files than any run has: each is asked for alone.
+const FILES_MAX: usize = 20_000;
+
+/// Whether some file system takes this name for `.git`: other cases, letters without width, the short name, dots at the end.
+fn is_git(name: &str) -> bool {
+    let seen: String = name
+        .chars()
+        .filter(|c| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    let seen = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    seen == ".git" || seen == "git~1"
+}
+
 /// The files of a commit below a folder: path and content, for reading the state of a run. At most `max` bytes in all.
 pub fn read_files(repo: &crate::Repo, commit: &str, max: usize) -> Result<Vec<(String, Vec<u8>)>> {
     let list = repo.git().call(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).run()?;
     let mut files = Vec::new();
     let mut total = 0;
-    for name in list.stdout.split(|b| *b == 0).filter(|name| !name.is_empty()) {
+    let names: Vec<&[u8]> = list.stdout.split(|b| *b == 0).filter(|name| !name.is_empty()).collect();
+    if names.len() > FILES_MAX {
+        return Err(Error::unreadable(
+            "the state of the run",
+            "it has more files than a run's state can have",
+        ));
+    }
+    for name in names {
         let name = String::from_utf8_lossy(name).into_owned();
         // A path comes from a remote: it must stay below the folder it is written to.
-        let sound =
-            !name.starts_with('/') && !name.split('/').any(|part| matches!(part, ".." | "." | "" | ".git"));
+        let sound = !name.starts_with('/')
+            && !name.split('/').any(|part| matches!(part, ".." | "." | "") || is_git(part));
         if !sound {
             return Err(Error::unreadable(name, "a path of the run's state leads elsewhere"));
         }
@@ -107,4 +128,28 @@ pub fn read_files(repo: &crate::Repo, commit: &str, max: usize) -> Result<Vec<(S
         files.push((name, blob.stdout));
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_git;
+
+    #[test]
+    fn every_spelling_of_gits_folder_is_known() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git.",
+            ".git ",
+            "GIT~1",
+            ".g\u{200c}it",
+            ".git::$INDEX_ALLOCATION",
+            "\u{feff}.git",
+        ] {
+            assert!(is_git(name), "{name:?}");
+        }
+        for name in [".gitignore", "git", "x.git", ".github", "git~2"] {
+            assert!(!is_git(name), "{name:?}");
+        }
+    }
 }

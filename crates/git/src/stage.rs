@@ -114,8 +114,7 @@ impl Staging<'_> {
             paths.iter().partition(|path| real.lead_to(path));
         if !hidden.is_empty() {
             // A folder has become a link: what git knew below it is gone.
-            let call = self.call(["update-index", "--force-remove", "-z", "--stdin"]);
-            call.stdin(lines(hidden.into_iter())).run()?;
+            self.forget(hidden.into_iter())?;
         }
         if entries.len() > ARGUMENTS_MAX {
             let call = self.call(["update-index", "--add", "--replace", "-z", "--index-info"]);
@@ -140,17 +139,34 @@ impl Staging<'_> {
             call.stdin(paths).run().map(drop)
         };
         match update(lines(paths.iter().copied())) {
-            // A file that cannot be read stays as it was known; all others are taken.
+            // A file that cannot be read stays as it was known, one that has become a pipe or a socket is gone; all others are
+            // taken.
             Err(error) if error.code() == Some(128) => {
+                let (special, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+                    paths.iter().copied().partition(|path| self.is_special(path));
                 let readable: Vec<&Vec<u8>> =
-                    paths.iter().copied().filter(|path| self.is_readable(path)).collect();
-                match readable.len() == paths.len() {
-                    true => Err(error),
-                    false => update(lines(readable.into_iter())),
+                    rest.iter().copied().filter(|path| self.is_readable(path)).collect();
+                if readable.len() == paths.len() {
+                    return Err(error);
                 }
+                if !special.is_empty() {
+                    self.forget(special.into_iter())?;
+                }
+                update(lines(readable.into_iter()))
             }
             done => done,
         }
+    }
+
+    /// Takes paths out of the index, whatever stands there.
+    fn forget<'a>(&self, paths: impl Iterator<Item = &'a Vec<u8>>) -> Result<(), GitError> {
+        let call = self.call(["update-index", "--force-remove", "-z", "--stdin"]);
+        call.stdin(lines(paths)).run().map(drop)
+    }
+
+    fn is_special(&self, path: &[u8]) -> bool {
+        let found = std::fs::symlink_metadata(on_disk(self.top, path));
+        found.is_ok_and(|meta| !meta.is_file() && !meta.is_dir() && !meta.is_symlink())
     }
 
     fn is_readable(&self, path: &[u8]) -> bool {

@@ -5,7 +5,7 @@ use crate::error::JournalError;
 use crate::layout::RunDir;
 use crate::wake;
 use ralph_domain::control::{Control, Letter};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
 /// One control cannot be larger than this (an edited task is the largest): it must fit into an event of the journal.
@@ -48,7 +48,7 @@ pub type InboxLine = (Result<Letter, String>, u64);
 /// What an inbox holds from byte `from` on: letters with the place after each, and lines that are no letters.
 pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
     let path = run.inbox();
-    let Ok(mut file) = File::open(&path) else { return Ok(Vec::new()) };
+    let Ok(mut file) = crate::plain::read(&path) else { return Ok(Vec::new()) };
     let length = file.metadata().map_err(|e| JournalError::file("read", &path, e))?.len();
     if length <= from {
         return Ok(Vec::new());

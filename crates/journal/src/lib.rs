@@ -20,7 +20,7 @@ mod live_record;
 pub mod lock;
 pub mod machine;
 mod places;
-mod plain;
+pub mod plain;
 mod ralph_files;
 pub mod read;
 pub mod registry;

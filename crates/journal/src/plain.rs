@@ -2,13 +2,28 @@
 
 use nix::libc;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Opens a regular file for reading.
-pub(crate) fn read(path: &Path) -> io::Result<File> {
+pub fn read(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true), path)
+}
+
+/// The content of a regular file that has at most `max` bytes.
+pub fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large to be one"));
+    }
+    Ok(bytes)
+}
+
+/// The same as text, empty where there is none that can be read.
+pub fn read_text(path: &Path, max: u64) -> String {
+    String::from_utf8_lossy(&read_bounded(path, max).unwrap_or_default()).into_owned()
 }
 
 /// Opens a regular file for appending (and reading what stands there), made if there is none.

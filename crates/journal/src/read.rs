@@ -5,8 +5,7 @@ use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
 use ralph_domain::text::one_line;
 use serde_json::Value;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 /// Reads a journal without becoming its writer: calls `each` for every complete event from byte `from` on, and returns
@@ -38,17 +37,21 @@ pub(crate) fn refuse_newer(path: &Path, line: &[u8], event: &Event) -> Result<()
     Err(JournalError::Newer { path: path.to_owned(), line: event.seq.0, found })
 }
 
+/// No line of a journal is longer; what is, is none.
+const LINE_MAX: u64 = 64 * 1024 * 1024;
+
 type EachLine<'a> = &'a mut dyn FnMut(&[u8], Event) -> Result<(), JournalError>;
 
 fn read_lines(path: &Path, from: u64, each: EachLine<'_>) -> Result<u64, JournalError> {
-    let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
+    let mut file = crate::plain::read(path).map_err(|e| JournalError::file("read", path, e))?;
     file.seek(SeekFrom::Start(from)).map_err(|e| JournalError::file("read", path, e))?;
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut at = from;
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = reader.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", path, e))?;
+        let mut within = (&mut reader).take(LINE_MAX);
+        let read = within.read_until(b'\n', &mut line).map_err(|e| JournalError::file("read", path, e))?;
         if read == 0 || !line.ends_with(b"\n") {
             return Ok(at);
         }

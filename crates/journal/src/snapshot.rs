@@ -5,6 +5,7 @@ use crate::artifacts::{write_atomic, write_durable};
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
 use crate::places::Places;
+use crate::plain;
 use crate::read::read_known;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::{Digest, Seq};
@@ -12,6 +13,9 @@ use ralph_domain::spec::{RunSpec, VERSION};
 use ralph_domain::state::RunState;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// No frozen definition is larger.
+const SPEC_MAX: u64 = 64 * 1024 * 1024;
 
 /// What `state.json` holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -125,7 +129,7 @@ pub fn find_spec(places: &Places, digest: &Digest) -> Option<Vec<u8>> {
 /// The frozen definition of a run.
 pub fn read_spec(run: &RunDir) -> Result<RunSpec, JournalError> {
     let path = run.spec();
-    let text = match std::fs::read(&path) {
+    let text = match plain::read_bounded(&path, SPEC_MAX) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(JournalError::NoRun(run.path().to_owned()));

@@ -4,7 +4,6 @@ use crate::error::JournalError;
 use crate::index;
 use ralph_domain::event::Event;
 use ralph_domain::id::Seq;
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -96,7 +95,7 @@ impl Tail {
         each: &mut dyn FnMut(JournalLine),
     ) -> Result<Option<String>, JournalError> {
         let fail = |e| JournalError::file("read", &self.path, e);
-        let mut file = File::open(&self.path).map_err(fail)?;
+        let mut file = crate::plain::read(&self.path).map_err(fail)?;
         file.seek(SeekFrom::Start(self.at)).map_err(fail)?;
         let mut reader = BufReader::with_capacity(32 * 1024, file);
         let mut bytes = Vec::new();
@@ -154,7 +153,7 @@ fn seq_of(line: &[u8]) -> Option<Seq> {
 
 /// The number of the last whole event of a journal; 0 where there is none.
 fn last_seq(path: &Path) -> std::io::Result<Seq> {
-    let mut file = match File::open(path) {
+    let mut file = match crate::plain::read(path) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Seq(0)),
         Err(e) => return Err(e),

@@ -43,9 +43,11 @@ const LINE_MAX: usize = 64 * 1024;
 impl BlockStream {
     /// The next piece; returns what may be shown now.
     pub fn push(&mut self, piece: &[u8]) -> String {
+        let before = self.held.len();
         self.held.extend_from_slice(piece);
-        let end = match self.held.iter().rposition(|b| *b == b'\n') {
-            Some(at) => at + 1,
+        // What is held has no end of a line.
+        let end = match piece.iter().rposition(|b| *b == b'\n') {
+            Some(at) => before + at + 1,
             None if self.held.len() > LINE_MAX => self.held.len() - self.held.len().min(3),
             None => return String::new(),
         };
@@ -220,7 +222,8 @@ fn after_csi(body: &str) -> Option<&str> {
 
 /// It ends with a bell or a string terminator, on its own line.
 fn after_string(body: &str) -> Option<&str> {
-    let end = body.find(['\u{7}', '\u{9c}', '\u{1b}', '\n'])?;
+    // Any other control character ends the search, so that many beginnings without an end are not each searched to the end.
+    let end = body.find(char::is_control)?;
     let rest = &body[end..];
     rest.strip_prefix(['\u{7}', '\u{9c}']).or_else(|| rest.strip_prefix("\u{1b}\\"))
 }
@@ -254,6 +257,8 @@ mod tests {
         assert_eq!(block("\u{1b}]0;never ends\nnext"), "0;never ends\nnext");
         assert_eq!(block("\u{1b}[31"), "31");
         assert_eq!(block("\u{9b}12\u{9b}34mx"), "12x");
+        assert_eq!(block("\u{9d}0;a\u{9d}0;b\u{9c}c"), "0;ac");
+        assert_eq!(block(&"\u{9d}".repeat(1 << 20)), "", "many beginnings are not each searched to the end");
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod open;
 mod write;
 
 pub use copy::{CopiedFile, Copier};
-pub use open::Links;
+pub use open::{Links, open_plain};
 pub use write::replace_with_spare;
 
 use rustix::fd::OwnedFd;
@@ -99,6 +99,11 @@ impl SafeDir {
     pub fn open_file(&self, path: impl AsRef<Path>, links: Links) -> io::Result<File> {
         let handle = open::below(&self.handle, &relative(path.as_ref())?, open::READ, Mode::empty(), links)?;
         open::regular(handle)
+    }
+
+    /// Whether a regular file stands there that could be opened.
+    pub fn is_file(&self, path: impl AsRef<Path>, links: Links) -> bool {
+        self.open_file(path, links).is_ok()
     }
 
     /// The first `max` bytes of a regular file.

@@ -78,6 +78,12 @@ pub(crate) fn regular(handle: OwnedFd) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(invalid("not a regular file")) }
 }
 
+/// Opens a regular file whose path is the user's own: links are followed, but a FIFO, a socket or a device is refused, and
+/// nothing is waited for.
+pub fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
+    regular(rustix::fs::open(path.as_ref(), READ, Mode::empty())?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

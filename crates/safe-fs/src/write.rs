@@ -28,6 +28,33 @@ impl SafeDir {
         self.write_with(path, bytes, 0o666)
     }
 
+    /// The same, where the new file keeps the permissions of the one that stands there.
+    pub fn replace(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        let path = path.as_ref();
+        let (folder, name) = self.parent_of(path)?;
+        let stat = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(invalid("not a regular file"));
+        }
+        let (fresh, mut file) = fresh_file(&folder, 0o600)?;
+        let done = file
+            .write_all(bytes)
+            .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?))
+            .and_then(|()| put_in_place(&folder, &fresh, &name));
+        if !matches!(done, Ok(InPlace::Renamed)) {
+            let _ = rustix::fs::unlinkat(&folder, &fresh, AtFlags::empty());
+        }
+        done.map(drop)
+    }
+
+    /// Makes a file that is not there yet; whatever stands in its place, a link that leads nowhere too, is an error of the
+    /// kind `AlreadyExists`.
+    pub fn write_new(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        let (folder, name) = self.make_parent_of(path.as_ref())?;
+        let handle = rustix::fs::openat(&folder, &name, CREATE, Mode::from_raw_mode(0o666))?;
+        File::from(handle).write_all(bytes)
+    }
+
     /// The same with the permissions that the file gets (less what the process' mask takes away).
     pub fn write_with(&self, path: impl AsRef<Path>, bytes: &[u8], permissions: u32) -> io::Result<()> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;

@@ -181,3 +181,39 @@ fn files_are_renamed_below_the_folder_only() {
     symlink("x/y", here.tree.join("link")).unwrap();
     assert_eq!(here.dir.read_link("link").unwrap(), Path::new("x/y"));
 }
+
+#[test]
+fn a_new_file_takes_nobodys_place_and_a_replaced_one_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = here();
+    let top = SafeDir::open(&here.tree).unwrap();
+    top.write_new("new/file", b"one").unwrap();
+    assert_eq!(top.write_new("new/file", b"two").unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    std::os::unix::fs::symlink(here.tree.join("nowhere"), here.tree.join("dangling")).unwrap();
+    assert_eq!(top.write_new("dangling", b"two").unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    assert!(!here.tree.join("nowhere").exists());
+    let file = here.tree.join("new/file");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o604)).unwrap();
+    top.replace("new/file", b"three").unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"three");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o604);
+    assert!(top.replace("dangling", b"x").is_err() && top.replace("none", b"x").is_err());
+    assert!(top.is_file("new/file", Links::Refused) && !top.is_file("new", Links::Refused));
+}
+
+#[test]
+fn a_file_of_the_users_own_may_be_a_link_and_is_never_waited_for() {
+    let here = here();
+    let file = here.tree.join("own");
+    std::fs::write(&file, "x").unwrap();
+    std::os::unix::fs::symlink("own", here.tree.join("link")).unwrap();
+    fifo(&here.tree.join("pipe"));
+    std::os::unix::fs::symlink("pipe", here.tree.join("to-pipe")).unwrap();
+    assert!(
+        ralph_safe_fs::open_plain(&file).is_ok() && ralph_safe_fs::open_plain(here.tree.join("link")).is_ok()
+    );
+    for name in ["pipe", "to-pipe", "."] {
+        assert!(ralph_safe_fs::open_plain(here.tree.join(name)).is_err(), "{name}");
+    }
+    assert!(ralph_safe_fs::open_plain("/dev/zero").is_err());
+}

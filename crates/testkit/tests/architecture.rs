@@ -3,8 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "asks cargo for the crates of the workspace")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "architecture/attacks.rs"]
+mod attacks;
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/file_calls.rs"]
+mod file_calls;
 
 use ralph_domain::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;

@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
 use crate::handover;
+use crate::repo_file;
 use crate::settings;
 use crate::task_source::TaskSource;
 use ralph_domain::config::ConfigFile;
@@ -48,7 +49,7 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
         Repo::discover(env.vars(), &top).is_ok_and(|repo| handover::is_known(env, &resolved, &repo));
     let mut diagnostics = Vec::new();
     if source.dialect == Dialect::PromptMd {
-        let text = std::fs::read_to_string(RalphDir::of(&top).config()).unwrap_or_default();
+        let text = repo_file::read_text(&RalphDir::of(&top).config()).unwrap_or_default();
         for verifier in &resolved.verifiers {
             let Some(program) = verifier.command_argv.first() else { continue };
             if !exists(env, program, &top) {
@@ -75,7 +76,7 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
 /// What is wrong with a configuration, at its place where it is the repo's own.
 fn refused(top: &Path, error: &AppError) -> Diagnostic {
     let name = ".ralph/config.json";
-    let text = std::fs::read_to_string(RalphDir::of(top).config()).unwrap_or_default();
+    let text = repo_file::read_text(&RalphDir::of(top).config()).unwrap_or_default();
     match ConfigFile::parse(&text) {
         Err(e) if !text.is_empty() => {
             let place = Span { line: e.line.max(1), column: e.column.max(1) };

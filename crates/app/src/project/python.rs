@@ -1,6 +1,7 @@
 //! How a Python repo is tested: by pytest or unittest, alone or through uv, poetry or tox.
 
-use super::{ProjectCommands, Purpose, read};
+use super::{ProjectCommands, Purpose, has, read};
+use crate::repo_file;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ const READ: usize = 20;
 
 /// Adds what a Python repo speaks of.
 pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
-    let file_of = |names: &[&'static str]| names.iter().copied().find(|name| top.join(name).is_file());
+    let file_of = |names: &[&'static str]| names.iter().copied().find(|name| has(top, name));
     let project = read(top, "pyproject.toml");
     let says = |table: &str| project.lines().any(|line| line.trim_start().starts_with(table));
     let from_project = |table: &str| says(table).then_some("pyproject.toml");
@@ -30,7 +31,7 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
 }
 
 fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
-    let has = |name: &str| top.join(name).is_file();
+    let has = |name: &str| has(top, name);
     let layout = Layout::of(top);
     let files = ["pytest.ini", "pyproject.toml", "setup.cfg", "conftest.py"];
     let named = files.into_iter().find(|name| has(name)).map(Cow::Borrowed);
@@ -86,7 +87,7 @@ impl Layout {
             if files.is_empty() {
                 continue;
             }
-            let told = (!top.join(folder).join("__init__.py").is_file()).then_some(folder);
+            let told = (!has(&top.join(folder), "__init__.py")).then_some(folder);
             return Self { source: Some(source.into()), unittest: are_unittest(&files).then_some(told) };
         }
         let files = test_files(top);
@@ -98,20 +99,19 @@ impl Layout {
 
 /// The files of one folder that are named as tests.
 fn test_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(1000);
-    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(|path| is_test(path)).collect();
-    files.sort();
-    files
+    let entries = repo_file::entries(folder, 1000).into_iter();
+    entries.map(|entry| folder.join(entry.name)).filter(|path| is_test(path)).collect()
 }
 
 fn is_test(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.strip_suffix(".py");
-    stem.is_some_and(|s| s.starts_with("test_") || s.ends_with("_test") || s == "conftest") && path.is_file()
+    stem.is_some_and(|s| s.starts_with("test_") || s.ends_with("_test") || s == "conftest")
+        && repo_file::is_file(path)
 }
 
 fn are_unittest(files: &[PathBuf]) -> bool {
-    let texts = files.iter().take(READ).map(|file| std::fs::read_to_string(file).unwrap_or_default());
+    let texts = files.iter().take(READ).map(|file| repo_file::read_text(file).unwrap_or_default());
     let mut any = false;
     for text in texts {
         if text.contains("pytest") || (text.contains("def test_") && !text.contains("unittest")) {

@@ -38,7 +38,7 @@ pub fn fetch_run(
     })?;
     let home = env.state_home()?;
     let top = find::top(folder);
-    let env = &env.with_dotenv(&top);
+    let env = &env.with_dotenv(&top)?;
     let here = Repo::discover(env.vars(), &top).ok();
     let remote = remote(env, from, here.as_ref())?;
     let path = home.workspace(&run);

@@ -10,7 +10,7 @@ use crate::{find, models, settings};
 /// Everything that a run would ask for which only the user can allow. What is wrong with its task is told when it is started.
 pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, AppError> {
     let top = find::top(&request.folder);
-    let env = env.with_dotenv(&top);
+    let env = env.with_dotenv(&top)?;
     let open = env.granting_everything();
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {

@@ -115,9 +115,7 @@ pub(crate) fn make(
 
 /// The configuration that a repo brings into a worktree or clone, as it is before any agent works there.
 fn tracked_config(workspace: &Path) -> Option<Digest> {
-    let path = RalphDir::of(workspace).config();
-    fs::symlink_metadata(&path).ok().filter(|meta| meta.is_file())?;
-    Some(Digest::of(&fs::read(&path).ok()?))
+    RalphDir::of(workspace).config_digest()
 }
 
 /// Takes away what was made for a run that never had its place: it holds no work.

@@ -145,7 +145,7 @@ fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
     let path = folder.join(name);
     let bytes = repo_file::read(&path).map_err(|e| {
         AppError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
-            .hint("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`; or say it: `ralph run -p \"Fix the failing tests\"`")
+            .hint(repo_file::remedy(&e).unwrap_or("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`; or say it: `ralph run -p \"Fix the failing tests\"`"))
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;

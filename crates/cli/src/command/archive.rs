@@ -9,7 +9,7 @@ use crate::output::{Out, Sign};
 use crate::task_files::{NewTask, pretty};
 use jiff::Timestamp;
 use ralph_app::project::project_commands;
-use ralph_app::{App, Environment, find, locks};
+use ralph_app::{App, Environment, find, locks, repo_file};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::names;
@@ -17,7 +17,6 @@ use ralph_domain::dialect::prd_tasks::{self, TasksJson};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::Clock as _;
 use ralph_git::Repo;
-use ralph_journal::artifacts::write_atomic;
 use ralph_journal::lock::RunLock;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -49,7 +48,7 @@ pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let (tasks, text) = plan(&top)?;
     let _lock = lock(env, &top)?;
 
-    let progress = std::fs::read_to_string(top.join("ralph/progress.txt")).unwrap_or_default();
+    let progress = repo_file::read_text(&top.join("ralph/progress.txt")).unwrap_or_default();
     let summary = Summary::of(env, &tasks, &progress, &top, now)?;
     let name = free_name(&top, &base_name(&args, &tasks, now));
     let paths = move_files(&top, &name, &text, &summary)?;
@@ -84,9 +83,9 @@ fn lock(env: &Environment, top: &Path) -> Result<RunLock, CommandError> {
 
 fn plan(top: &Path) -> Result<(TasksJson, String), CommandError> {
     let path = top.join("ralph/tasks.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| {
+    let text = repo_file::read_text(&path).map_err(|e| {
         CommandError::usage(format!("there is no plan to archive: `{}`: {e}", path.display()))
-            .hint("`ralph init --plan` writes one")
+            .hint(repo_file::remedy(&e).unwrap_or("`ralph init --plan` writes one"))
     })?;
     let tasks = prd_tasks::parse_text(&text).map_err(|message| {
         CommandError::usage(format!("`ralph/tasks.json` cannot be read: {message}"))
@@ -125,23 +124,23 @@ fn move_files(top: &Path, name: &str, tasks: &str, summary: &Summary) -> Result<
     };
     let to = Path::new("ralph-archive").join(name);
     // The summary comes first: it makes the folder.
-    write_atomic(&top.join(to.join("summary.md")), summary.markdown().as_bytes())?;
+    repo_file::write(&top.join(to.join("summary.md")), summary.markdown().as_bytes())?;
     let mut paths = vec![to.join("summary.md")];
     for file in MOVED {
         let from = Path::new("ralph").join(file);
         if file == "tasks.json" {
             // Copied: there is never a moment without a list of stories.
-            write_atomic(&top.join(to.join(file)), tasks.as_bytes())?;
-        } else if top.join(&from).is_file() {
-            std::fs::rename(top.join(&from), top.join(to.join(file))).map_err(|e| failed(&from, e))?;
+            repo_file::write(&top.join(to.join(file)), tasks.as_bytes())?;
+        } else if repo_file::is_file(&top.join(&from)) {
+            repo_file::rename(top, &from, &to.join(file)).map_err(|e| failed(&from, e))?;
         } else {
             paths.push(from);
             continue;
         }
         paths.extend([to.join(file), from]);
     }
-    if let Ok(prompt) = std::fs::read(top.join("ralph/prompt.md")) {
-        write_atomic(&top.join(to.join("prompt.md")), &prompt)?;
+    if let Ok(prompt) = repo_file::read(&top.join("ralph/prompt.md")) {
+        repo_file::write(&top.join(to.join("prompt.md")), &prompt)?;
         paths.push(to.join("prompt.md"));
     }
     Ok(paths)
@@ -159,7 +158,7 @@ fn reset(top: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError
         _ => text,
     };
     for (file, text) in [("prd.md", new.prd()), ("tasks.json", text), ("progress.txt", new.progress())] {
-        write_atomic(&top.join("ralph").join(file), text.as_bytes())?;
+        repo_file::write(&top.join("ralph").join(file), text.as_bytes())?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::{App, ErrorKind};
+use ralph_app::{App, ErrorKind, repo_file};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::{BudgetChange, Control};
@@ -214,7 +214,7 @@ pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let text = if args.file.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin())
     } else {
-        std::fs::read_to_string(folder.join(&args.file))
+        repo_file::read_text(&folder.join(&args.file))
     }
     .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", args.file.display())))?;
     if text.trim().is_empty() {

@@ -10,13 +10,12 @@ mod to_ralph_task;
 use self::draft::{ConversionLoss, TaskDraft};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use ralph_app::{App, Environment, find, task_source};
+use ralph_app::{App, Environment, find, repo_file, task_source};
 use ralph_domain::config::ConfigFile;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::{self, Dialect, names};
 use ralph_domain::text::count;
 use ralph_git::Repo;
-use ralph_journal::artifacts::write_atomic;
 use ralph_journal::layout::RalphDir;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -123,17 +122,17 @@ fn save(
         .hint("`--force` replaces them"));
     }
     for (name, text) in &written.files {
-        write_atomic(&folder.join(name), text.as_bytes())?;
+        repo_file::write(&folder.join(name), text.as_bytes())?;
     }
     let mut names: Vec<PathBuf> = written.files.into_iter().map(|(name, _)| name).collect();
     if let Some(config) = written.config {
         let path = RalphDir::of(&find::top(folder)).config();
-        if path.exists() {
-            let there = std::fs::read_to_string(&path).unwrap_or_default();
+        if path.symlink_metadata().is_ok() {
+            let there = repo_file::read_text(&path).unwrap_or_default();
             draft.keep_out_of_config(&config, &ConfigFile::parse(&there).unwrap_or_default());
         } else {
             let text = crate::task_files::pretty("config.json", &config)?;
-            write_atomic(&path, text.as_bytes())?;
+            repo_file::write(&path, text.as_bytes())?;
             if let Ok(repo) = Repo::discover(env.vars(), folder) {
                 repo.exclude_ralph_dir()?;
             }

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::report::Presenter;
 use crate::signals;
-use ralph_app::{App, Doctor};
+use ralph_app::{App, Doctor, repo_file};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::RunHandle;
 use ralph_core::help::Report;
@@ -106,7 +106,7 @@ fn print_report(
     let state = handle.state()?;
     let at = state.stuck.diagnosed_at.unwrap_or(state.iterations.count);
     let path = entry.run_dir().path().join(format!("diagnosis-{at}.json"));
-    let text = std::fs::read_to_string(&path).map_err(|e| {
+    let text = repo_file::read_text(&path).map_err(|e| {
         CommandError::environment(format!("cannot read the report `{}`: {e}", path.display()))
     })?;
     let report: Report = serde_json::from_str(&text).map_err(|e| {

@@ -102,7 +102,8 @@ pub fn lines(app: &App, folder: &Path) -> String {
 fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let top = find::top(folder);
     // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
-    let env = &app.environment().with_dotenv(&top);
+    let with_dotenv = app.environment().with_dotenv(&top);
+    let env = with_dotenv.as_ref().unwrap_or(app.environment());
     let scratch = Scratch::new(env, "doctor");
     let mut checks = machine::checks(env, folder, scratch.as_ref().err());
     checks.extend(repo::checks(env, folder));
@@ -110,6 +111,10 @@ fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     checks.extend(code_host::checks(env, folder, &file));
     checks.extend(agents::checks(env, &top, &file));
     checks.extend(config_checks);
+    checks.extend(with_dotenv.as_ref().err().map(|error| {
+        let check = DoctorCheck::missing(Area::Configuration, ".env", &error.message);
+        check.why("a run does not start before").fix(error.hint.clone().unwrap_or_default())
+    }));
     checks.extend(configuration::checks(env, &top, folder, file));
     checks.extend(configuration::trust(app, folder));
     checks

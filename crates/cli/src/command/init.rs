@@ -8,14 +8,13 @@ use crate::table::{columns, wrap};
 use crate::words::row;
 use ralph_agents::presets;
 use ralph_app::project::{self, ProjectCommand, test_commands};
-use ralph_app::{App, Environment, RunRequest, settings, state_files, task_source};
+use ralph_app::{App, Environment, RunRequest, repo_file, settings, state_files, task_source};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Dialect;
 use ralph_domain::money::Usd;
 use ralph_domain::vars::Vars;
 use ralph_git::{Repo, RepoError};
-use ralph_journal::artifacts::write_atomic;
 use ralph_journal::layout::RalphDir;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -130,7 +129,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     let profile = args.profile;
     let path = RalphDir::of(&top).config();
-    if path.exists() && !args.force {
+    if path.symlink_metadata().is_ok() && !args.force {
         return Err(CommandError::usage(format!(
             "`{}` is there already and was left as it is",
             path.display()
@@ -158,7 +157,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 fn write_config(file: &ConfigFile, path: &Path, top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(file)
         .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
-    write_atomic(path, format!("{text}\n").as_bytes())?;
+    repo_file::write(path, format!("{text}\n").as_bytes())?;
     set_up_state(top, repo)
 }
 
@@ -226,7 +225,11 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
 
 fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {
     let path = top.join(".ralf/config.json");
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    let text = match repo_file::read_text(&path) {
+        Ok(text) => text,
+        Err(e) if repo_file::remedy(&e).is_some() => return Err(repo_file::unreadable(&path, &e)),
+        Err(_) => return Ok(None),
+    };
     match ConfigFile::parse(&text) {
         Ok(file) => Ok(Some((path, file))),
         Err(e) => {

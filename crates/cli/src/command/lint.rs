@@ -4,13 +4,12 @@ mod probe;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use ralph_app::App;
 use ralph_app::lint::lint_task;
 use ralph_app::task_source::{self, TaskSource};
+use ralph_app::{App, repo_file};
 use ralph_domain::describe::Tone;
 use ralph_domain::lint::{Diagnostic, LintReport, Severity, apply_fixes};
 use ralph_domain::text::count;
-use ralph_journal::artifacts::write_atomic;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -86,20 +85,10 @@ fn fix(source: &TaskSource, found: &[Diagnostic]) -> Result<Vec<String>, Command
         if mended == text {
             continue;
         }
-        replace(&source.path_of(name), &mended)?;
+        repo_file::replace(&source.path_of(name), mended.as_bytes())?;
         done.extend(of_file.iter().map(|d| format!("{}:{}: {} ({})", d.file, d.line, d.message, d.fix)));
     }
     Ok(done)
-}
-
-/// Replaces a file's text in one step. A link stays a link, and the file keeps its mode.
-fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
-    let failed =
-        |e: std::io::Error| CommandError::environment(format!("cannot write `{}`: {e}", path.display()));
-    let real = path.canonicalize().map_err(failed)?;
-    let mode = std::fs::metadata(&real).map_err(failed)?.permissions();
-    write_atomic(&real, text.as_bytes())?;
-    std::fs::set_permissions(&real, mode).map_err(failed)
 }
 
 fn counts(report: &LintReport) -> (usize, usize) {

@@ -51,7 +51,7 @@ pub struct CheckArgs {
 /// Runs the command.
 pub fn run(args: ModelsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
-    let env = &app.environment().with_dotenv(&top);
+    let env = &app.environment().with_dotenv(&top)?;
     let loaded = load(env, &top)?;
     match args.action {
         None => {

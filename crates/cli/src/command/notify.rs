@@ -45,7 +45,7 @@ pub struct TestArgs {
 pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let NotifyCommand::Test(args) = args.command;
     let top = find::top(folder);
-    let env = &app.environment().with_dotenv(&top);
+    let env = &app.environment().with_dotenv(&top)?;
     let notifiers = notify::chosen(env, &args.notify)?;
     if notifiers.is_empty() {
         return Err(CommandError::environment("no notification is configured").hint(

@@ -43,7 +43,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let ProbeArgs { agent: names, timeout } = args;
     let timeout = Duration::from_secs(timeout);
     let top = find::top(folder);
-    let env = &app.environment().with_dotenv(&top);
+    let env = &app.environment().with_dotenv(&top)?;
     let mut agents = chosen(&names, configured(env, &top)?)?;
     // A known agent is started by its place, which is outside the repo unless that was allowed.
     let (programs, grants) = (settings::programs(env, &top), env.grants(&top));

@@ -8,7 +8,9 @@ use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::parse::{BudgetArgs, isolation, publish};
-use ralph_app::{App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify};
+use ralph_app::{
+    App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify, repo_file,
+};
 use ralph_domain::config::{Isolation, ProviderName};
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
@@ -175,7 +177,7 @@ fn read_request(file: &Path, folder: &Path) -> Result<RunRequest, CommandError> 
     let text = if file.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin())
     } else {
-        std::fs::read_to_string(folder.join(file))
+        repo_file::read_text(&folder.join(file))
     };
     let text =
         text.map_err(|e| CommandError::usage(format!("cannot read the request `{}`: {e}", file.display())))?;

@@ -6,9 +6,9 @@ mod whole;
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::App;
 use ralph_app::facts::RunReading;
 use ralph_app::timeline::RunTimeline;
+use ralph_app::{App, repo_file};
 use ralph_domain::text::count;
 use std::path::Path;
 
@@ -79,7 +79,7 @@ fn artifact(
 ) -> Result<u8, CommandError> {
     let number = wanted.unwrap_or_else(|| facts.iteration().max(1));
     let path = facts.entry.run_dir().iteration(number).join(name);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match repo_file::read(&path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             require_iteration(facts, number)?;

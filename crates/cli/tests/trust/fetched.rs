@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A run that another machine has pushed and lost, with settings of that machine's user.
-struct Pushed {
-    place: Place,
-    run: String,
-    forge: PathBuf,
+pub(super) struct Pushed {
+    pub(super) place: Place,
+    pub(super) run: String,
+    pub(super) forge: PathBuf,
 }
 
 /// `theirs` is the configuration of the other machine's user. Its agent needs two sessions, and the machine dies after the first.
-fn pushed(theirs: &Value) -> Pushed {
+pub(super) fn pushed(theirs: &Value) -> Pushed {
     let place = Place::new();
     let forge = place.env.path("forge");
     let work = format!(
@@ -41,7 +41,7 @@ fn pushed(theirs: &Value) -> Pushed {
 }
 
 impl Pushed {
-    fn resume(&self, args: &[&str]) -> ralph_testkit::Finished {
+    pub(super) fn resume(&self, args: &[&str]) -> ralph_testkit::Finished {
         let from = ["--json", "resume", "--from", self.forge.to_str().unwrap(), &self.run];
         self.place.ralph_in(&self.place.env.path("elsewhere"), &[&from[..], args].concat())
     }
@@ -53,7 +53,7 @@ impl Pushed {
         spec["settings"].clone()
     }
 
-    fn git(&self, args: &[&str]) -> String {
+    pub(super) fn git(&self, args: &[&str]) -> String {
         let bare = format!("--git-dir={}", self.forge.join("repo.git").display());
         let done = TestEnv::finish(
             self.place.env.command("git", &self.place.env.path("elsewhere")).arg(bare).args(args),
@@ -62,7 +62,7 @@ impl Pushed {
         done.stdout.trim_end().to_owned()
     }
 
-    fn workspace(&self) -> PathBuf {
+    pub(super) fn workspace(&self) -> PathBuf {
         self.place.env.path("state/ralph/workspaces").join(&self.run)
     }
 }
@@ -174,7 +174,12 @@ fn a_state_folder_that_is_a_link_or_a_file_is_refused() {
 }
 
 /// Lays a file into the state that was pushed.
-fn tamper(pushed: &Pushed, path: &str, text: &str) {
+pub(super) fn tamper(pushed: &Pushed, path: &str, text: &str) {
+    tamper_as(pushed, "100644", path, text);
+}
+
+/// The same with the mode that its entry has.
+pub(super) fn tamper_as(pushed: &Pushed, mode: &str, path: &str, text: &str) {
     let state = format!("refs/ralph/{}/state", pushed.run);
     let blob = pushed.place.env.path("blob");
     std::fs::write(&blob, text).unwrap();
@@ -189,7 +194,7 @@ fn tamper(pushed: &Pushed, path: &str, text: &str) {
         done.stdout.trim_end().to_owned()
     };
     git(&["read-tree", &state]);
-    git(&["update-index", "--add", "--cacheinfo", &format!("100644,{id},{path}")]);
+    git(&["update-index", "--add", "--cacheinfo", &format!("{mode},{id},{path}")]);
     let tree = git(&["write-tree"]);
     let commit = git(&["commit-tree", &tree, "-m", "tampered"]);
     git(&["update-ref", &state, &commit]);

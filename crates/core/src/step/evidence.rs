@@ -103,7 +103,7 @@ fn circles(actions: &str) -> Option<SessionLoop> {
 
 fn read_head(path: &Path) -> String {
     use std::io::Read as _;
-    let Ok(file) = std::fs::File::open(path) else { return String::new() };
+    let Ok(file) = ralph_journal::plain::read(path) else { return String::new() };
     let mut bytes = Vec::new();
     if file.take(PATCH_MAX as u64).read_to_end(&mut bytes).is_err() {
         return String::new();

@@ -29,6 +29,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+/// Reads any bytes as an archive that a sandbox sends, and forgets it: what fuzzing calls. Returns how many bytes it holds.
+#[doc(hidden)]
+pub fn read_anything(bytes: &[u8]) -> usize {
+    let members = tar::read(bytes).unwrap_or_default();
+    let size = |member: &tar::Member| match &member.body {
+        tar::Body::File(bytes) => bytes.len(),
+        tar::Body::Link(to) => to.len(),
+    };
+    members.iter().map(|member| member.path.len() + size(member)).sum()
+}
+
 /// Says which variables of the user's a command gets, by its words: an agent's program its keys, others none of them.
 pub type Variables = Arc<dyn Fn(&[String]) -> Vec<(String, String)> + Send + Sync>;
 

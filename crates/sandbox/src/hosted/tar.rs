@@ -3,9 +3,12 @@
 //! Written as every `tar` reads it (GNU's way of long names); read as GNU's, busybox's and bsd's `tar` write it.
 
 use ::tar::{Archive, Builder, EntryType, Header};
+use std::collections::HashMap;
 use std::io::Read as _;
 
 const BLOCK: u64 = 512;
+/// Bytes of files that may stand in an archive under further names, beyond as many as it has.
+const AGAIN_MAX: usize = 64 * 1024 * 1024;
 /// What a header has room for.
 const LINK_MAX: usize = 100;
 
@@ -74,7 +77,8 @@ impl Writer {
 /// The members of an archive; an error says what is wrong with it. Folders, devices and pipes are left out.
 pub(super) fn read(archive: &[u8]) -> Result<Vec<Member>, String> {
     let mut members: Vec<Member> = Vec::new();
-    let mut end = 0;
+    let mut by_path: HashMap<String, usize> = HashMap::new();
+    let (mut end, mut again) = (0, 0);
     let broken = |error: std::io::Error| error.to_string();
     for entry in Archive::new(archive).entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
@@ -95,13 +99,23 @@ pub(super) fn read(archive: &[u8]) -> Result<Vec<Member>, String> {
             EntryType::Symlink => Some(Body::Link(link)),
             // Another name of a file that came before.
             EntryType::Link => {
-                let target = link.trim_start_matches("./");
-                members.iter().find(|member| member.path == target).map(|member| member.body.clone())
+                let member = by_path.get(link.trim_start_matches("./")).and_then(|at| members.get(*at));
+                // A header of 512 bytes stands for a whole file: few of them must not fill the memory.
+                if let Some(Body::File(bytes)) = member.map(|member| &member.body) {
+                    again += bytes.len();
+                }
+                if again > archive.len() + AGAIN_MAX {
+                    return Err("the archive names the same files again and again".to_owned());
+                }
+                member.map(|member| member.body.clone())
             }
             _ => None,
         };
         let path = path.trim_start_matches("./").to_owned();
-        members.extend(body.map(|body| Member { path, mode, body }));
+        if let Some(body) = body {
+            by_path.entry(path.clone()).or_insert(members.len());
+            members.push(Member { path, mode, body });
+        }
     }
     // The reader also takes an archive that was cut off between two members.
     let after = usize::try_from(end).ok().and_then(|end| archive.get(end..)?.get(..BLOCK as usize));

@@ -79,7 +79,7 @@ tail -n 20 serve.log; exit 5
 
 /// Runs the command.
 pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let env = &app.environment().with_dotenv(&find::top(folder));
+    let env = &app.environment().with_dotenv(&find::top(folder))?;
     let options = DaytonaOptions::from_env(&env.lookup_filled()).map_err(|error| {
         CommandError::environment("Daytona cannot be asked")
             .cause(error.to_string())

@@ -4,7 +4,7 @@ use super::agents::locate;
 use super::{Area, DoctorCheck};
 use crate::words::{home_path, size};
 use ralph_app::trust::Ask;
-use ralph_app::{App, Environment, RunRequest};
+use ralph_app::{App, Environment, RunRequest, repo_file};
 use ralph_domain::config::{ConfigFile, Isolation};
 use ralph_domain::spec::Task;
 use ralph_journal::layout::RalphDir;
@@ -31,8 +31,10 @@ pub fn files(env: &Environment, top: &Path) -> (Vec<DoctorCheck>, ConfigFile) {
     (checks, user.unwrap_or_default().overlaid(repo.unwrap_or_default()))
 }
 
+/// The user's own file is not `wanted`, and may be a link.
 fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) -> Option<ConfigFile> {
-    let bytes = match std::fs::read(path) {
+    let read = if !wanted { repo_file::read_own(path) } else { repo_file::read(path) };
+    let bytes = match read {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             if wanted {
@@ -49,7 +51,8 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
                 name,
                 format!("cannot read {}: {e}", home_path(path)),
             );
-            checks.push(check.fix(format!("make it readable: chmod u+r '{}'", path.display())));
+            let readable = || format!("make it readable: chmod u+r '{}'", path.display());
+            checks.push(check.fix(repo_file::remedy(&e).map_or_else(readable, str::to_owned)));
             return None;
         }
     };
@@ -145,7 +148,7 @@ fn task(folder: &Path) -> DoctorCheck {
     let fix = "write what is to be done, and how to check it, into PROMPT.md; or name another file with `ralph run --prompt FILE`";
     let missing =
         |message: String| DoctorCheck::missing(Area::Configuration, "task", message).why(why).fix(fix);
-    match std::fs::read(folder.join("PROMPT.md")).map(String::from_utf8) {
+    match repo_file::read(&folder.join("PROMPT.md")).map(String::from_utf8) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing("there is no PROMPT.md here".into()),
         Err(e) => missing(format!("cannot read PROMPT.md: {e}")),
         Ok(Err(_)) => missing("PROMPT.md is not UTF-8 text".into()),

@@ -4,15 +4,14 @@ use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::task_files::{self, NewTask};
-use ralph_app::Environment;
 use ralph_app::project::project_commands;
+use ralph_app::{Environment, repo_file};
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::join_argv;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Dialect;
 use ralph_domain::ports::Clock as _;
 use ralph_git::Repo;
-use ralph_journal::artifacts::write_atomic;
 use ralph_journal::layout::RalphDir;
 use serde_json::json;
 use std::path::Path;
@@ -44,11 +43,11 @@ pub fn write(
         refuse_existing(&files, top)?;
     }
     let config = RalphDir::of(top).config();
-    let has_config = config.exists();
+    let has_config = config.symlink_metadata().is_ok();
     // Everything that can be refused is refused before the first file is written.
     let draft = if has_config { None } else { Some(draft(env, args.profile, top)?) };
     for (name, text) in &files {
-        write_atomic(&top.join(name), text.as_bytes())?;
+        repo_file::write(&top.join(name), text.as_bytes())?;
     }
     let mut written: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     match draft {

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::scratch::Scratch;
 use crate::signals;
-use ralph_app::{Environment, find};
+use ralph_app::{Environment, find, repo_file};
 use ralph_core::CancelFlag;
 use ralph_domain::config::CommandLine;
 use ralph_domain::criterion::Check;
@@ -67,7 +67,7 @@ impl Probe {
                 self.exec(command).is_some_and(|output| pattern.matches(&output))
             }
             Check::FileExists { path } => self.top.join(path).exists(),
-            Check::FileContains { path, pattern } => std::fs::read(self.top.join(path))
+            Check::FileContains { path, pattern } => repo_file::read(&self.top.join(path))
                 .is_ok_and(|bytes| pattern.matches(&String::from_utf8_lossy(&bytes))),
             Check::PrChecksPass | Check::PrApproved | Check::Claimed => false,
         }

@@ -11,7 +11,8 @@ use ralph_sandbox::escapes::{self, AttemptResult, Row};
 use std::path::Path;
 
 /// Each way out is tried by a program in the sandbox, where it must fail, and, where that is harmless, without it, where
-/// it must succeed. Everything it needs it makes and removes itself.
+/// it must succeed. So is what a program leaves in its folder to lead `ralph` itself astray afterwards: links, pipes and
+/// devices where a file is read or written. Everything it needs it makes and removes itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph sandbox test

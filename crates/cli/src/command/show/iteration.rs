@@ -7,6 +7,7 @@ use crate::table::{Cell, Table, columns, wrap};
 use crate::words::{heading, row, short_count, size, tests, utc, verdict_sign};
 use jiff::Timestamp;
 use ralph_app::facts::RunReading;
+use ralph_app::repo_file;
 use ralph_app::timeline::RunTimeline;
 use ralph_domain::describe::Tone;
 use ralph_domain::event::{CheckResult, FileChange, SessionEnd, Verdict};
@@ -50,7 +51,7 @@ struct Receipt {
 pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     require_iteration(facts, number)?;
     let folder = facts.entry.run_dir().iteration(number);
-    let text = std::fs::read(folder.join("receipt.json")).unwrap_or_default();
+    let text = repo_file::read(&folder.join("receipt.json")).unwrap_or_default();
     let files = files_in(&folder);
     if out.json {
         out.value(&json!({

@@ -6,8 +6,8 @@ use crate::output::Out;
 use crate::run_text as view;
 use crate::words::{card, heading, home_path, row, size};
 use ralph_app::facts::RunReading;
-use ralph_app::status;
 use ralph_app::timeline::RunTimeline;
+use ralph_app::{repo_file, status};
 use ralph_domain::config::{AgentSelection, Completion};
 use ralph_domain::text::{count, duration};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const SHOWN: usize = 200;
 pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     let proof_path = facts.entry.run_dir().proof();
     if out.json {
-        let proof = std::fs::read(&proof_path).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
+        let proof = repo_file::read(&proof_path).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
         out.value(&json!({
             "run_id": facts.entry.run_id,
             "status": status::object(facts),

@@ -91,12 +91,20 @@ fn host_and_port(text: &str, usual: Option<u16>) -> Option<(String, u16)> {
     if text.is_empty() || text.contains('@') {
         return None;
     }
-    match text.rsplit_once(':') {
+    let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && !port.ends_with(']') => {
-            Some((host.to_owned(), port.parse().ok().filter(|port| *port > 0)?))
+            (host, port.parse().ok().filter(|port| *port > 0)?)
         }
-        _ => Some((text.to_owned(), usual?)),
-    }
+        _ => (text, usual?),
+    };
+    is_host(host).then(|| (host.to_owned(), port))
+}
+
+/// A name or an address, and nothing that others could read as more than one.
+fn is_host(text: &str) -> bool {
+    let is_name = || text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    is_name() || bare.parse::<std::net::Ipv6Addr>().is_ok()
 }
 
 #[cfg(test)]
@@ -122,6 +130,9 @@ mod tests {
             ("CONNECT x.org HTTP/1.1\r\n\r\n", "CONNECT needs host:port"),
             ("GET http://a@b/ HTTP/1.1\r\n\r\n", "the address has no host"),
             ("CONNECT a@b:443 HTTP/1.1\r\n\r\n", "CONNECT needs host:port"),
+            ("CONNECT [:x/1.:1]:443 HTTP/1.1\r\n\r\n", "CONNECT needs host:port"),
+            ("CONNECT a\0b:443 HTTP/1.1\r\n\r\n", "CONNECT needs host:port"),
+            ("GET http://a%2eb/ HTTP/1.1\r\n\r\n", "the address has no host"),
             ("x\r\n\r\n", "the request is not one of HTTP"),
         ] {
             assert_eq!(wish(bad.as_bytes()).unwrap_err(), why, "{bad}");

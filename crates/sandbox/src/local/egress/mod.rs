@@ -32,6 +32,15 @@ use std::sync::atomic::Ordering;
 /// The proxy's port in the sandbox. Every command has a network of its own, so it is always free.
 pub(super) const INSIDE_PORT: u16 = 3128;
 
+/// Reads any bytes as what a client says to the proxy, and forgets it: what fuzzing calls. Returns the host that it asks for.
+#[doc(hidden)]
+pub fn read_anything(mut bytes: &[u8]) -> Option<String> {
+    match head::wish(&head::read(&mut bytes).ok()?).ok()? {
+        head::ProxyRequest::Connect { host, .. } | head::ProxyRequest::Forward { host, .. } => Some(host),
+        _ => None,
+    }
+}
+
 /// A running proxy; it ends when dropped.
 #[derive(Debug)]
 pub struct Egress {

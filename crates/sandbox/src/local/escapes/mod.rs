@@ -3,6 +3,7 @@
 
 mod attempts;
 mod bait;
+mod doors;
 mod syscalls;
 
 pub(crate) use syscalls::main as try_main;
@@ -11,6 +12,7 @@ use super::egress::{EgressPolicy, HostRule};
 use super::isolation::{IsolationSpec, Limits, LocalIsolation, detect};
 use attempts::{ATTEMPTS, Attempt, Control};
 use bait::Bait;
+use doors::{DOORS, Door};
 use ralph_domain::config::Isolation;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
 use ralph_domain::vars::Vars;
@@ -118,6 +120,9 @@ pub fn try_all(
         }
     }
     let mut rows = Vec::new();
+    for door in DOORS {
+        rows.push(try_door(&sandboxed, door, &work, &bait, &inside)?);
+    }
     for attempt in ATTEMPTS {
         let seen = try_one(&sandboxed, attempt, &bait, &inside)?;
         let without = match attempt.control {
@@ -191,6 +196,41 @@ fn try_one(
         AttemptResult::Escaped
     } else {
         AttemptResult::Stopped
+    })
+}
+
+/// Leaves something in the workspace by a command in the sandbox, and lets the engine meet it.
+fn try_door(
+    sandbox: &LocalSandbox,
+    door: &Door,
+    work: &Path,
+    bait: &Bait,
+    program: &Path,
+) -> Result<Row, SandboxError> {
+    let lay = Attempt {
+        name: door.name,
+        what: door.what,
+        script: door.lay,
+        harm: |_| false,
+        control: Control::No,
+        landlock_gap: false,
+    };
+    if try_one(sandbox, &lay, bait, program)? != AttemptResult::Escaped {
+        return Err(SandboxError::Broken(format!("in the sandbox, `{}` should work and does not", door.lay)));
+    }
+    let tree = ralph_safe_fs::SafeDir::open(work).map_err(|error| SandboxError::File {
+        verb: "open",
+        path: work.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let result = |led: bool| if led { AttemptResult::Escaped } else { AttemptResult::Stopped };
+    let without = door.ordinary.map_or(AttemptResult::NotTried, |ordinary| result(ordinary(work, bait)));
+    Ok(Row {
+        name: door.name,
+        what: door.what,
+        expected: AttemptResult::Stopped,
+        seen: result((door.engine)(&tree, bait)),
+        without,
     })
 }
 
