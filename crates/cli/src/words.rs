@@ -2,8 +2,10 @@
 
 use crate::output::{Out, Sign};
 use crate::table::{columns, fit, flow};
-pub use ralph_app::phrases::{age, ago, left, since, utc};
+use jiff::Timestamp;
+pub use ralph_app::phrases::{age, ago, since};
 use ralph_domain::describe::Tone;
+use ralph_domain::describe::clock_time;
 use ralph_domain::event::Verdict;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::state::{IterationSummary, RunState};
@@ -54,6 +56,16 @@ pub fn short_count(number: u64) -> String {
         10_000..=999_999 => format!("{:.1}k", number as f64 / 1e3),
         _ => format!("{:.1}M", number as f64 / 1e6),
     }
+}
+
+/// `12 min (04:02)`: time left until an instant, as the user's clock shows it.
+pub fn left(until: Timestamp, now: Timestamp) -> String {
+    ralph_app::phrases::left(until, now, &crate::terminal::zone())
+}
+
+/// `04:02`, with the day where it is not today.
+pub fn local(at: Timestamp, now: Timestamp) -> String {
+    clock_time(at, now, Some(&crate::terminal::zone()))
 }
 
 /// `1.2 KiB`.

@@ -116,9 +116,10 @@ impl Context {
         match &letter.control {
             Control::Note { text } => self.append_once("notes.md", "# Notes", text, letter),
             Control::Guardrail { text } => {
+                let (trigger, instruction) = guardrail_parts(text);
                 let rule = format!(
-                    "### guardrail: {}\n- trigger: always\n- instruction: {text}\n- added_after: iteration {}\n- evidence: added by {}",
-                    ralph_domain::text::one_line(text, 60),
+                    "### guardrail: {}\n- trigger: {trigger}\n- instruction: {instruction}\n- added_after: iteration {}\n- evidence: added by {}",
+                    ralph_domain::text::one_line(instruction, 60),
                     self.state.iterations.count,
                     letter.from
                 );
@@ -174,4 +175,11 @@ impl Context {
         self.record(EventBody::SpecChanged { version, spec, task })?;
         Ok(())
     }
+}
+/// When a guardrail counts, and what it says: `when a test hangs: end it` is how the doctor suggests one.
+fn guardrail_parts(text: &str) -> (&str, &str) {
+    let named = text.strip_prefix("when ").and_then(|rest| rest.split_once(": "));
+    named
+        .filter(|(trigger, rule)| !trigger.contains('\n') && !rule.trim().is_empty())
+        .unwrap_or(("always", text))
 }

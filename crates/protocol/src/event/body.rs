@@ -399,6 +399,9 @@ pub enum EventBody {
         /// What lowers the level, one line each; `proof.json` has all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         harness: Vec<String>,
+        /// Checks that did not pass in it, with what they printed last.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<CheckResult>,
     },
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {

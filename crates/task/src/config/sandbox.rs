@@ -123,6 +123,27 @@ impl SandboxConfig {
         Resources { vcpu: self.vcpu, memory_gib: self.memory_gib, disk_gib: self.disk_gib }
     }
 
+    /// Keys that are set and that the provider does nothing with. What the clouds cannot do they refuse themselves.
+    pub fn ignored(&self) -> Vec<&'static str> {
+        let set = [
+            ("image", self.image.is_some()),
+            ("snapshot", self.snapshot.is_some()),
+            ("vcpu", self.vcpu.is_some()),
+            ("memory_gib", self.memory_gib.is_some()),
+            ("disk_gib", self.disk_gib.is_some()),
+            ("volumes", !self.volumes.is_empty()),
+            ("keep", self.keep == Some(true)),
+            ("hourly_usd", self.hourly_usd.is_some()),
+        ];
+        let unused: &[&str] = match self.provider() {
+            ProviderName::Local => &set.map(|(key, _)| key),
+            ProviderName::Docker => &["snapshot", "disk_gib"],
+            ProviderName::Sbx => &["snapshot", "disk_gib", "volumes"],
+            ProviderName::Daytona | ProviderName::E2b | ProviderName::Vercel => &[],
+        };
+        set.into_iter().filter(|(key, is_set)| *is_set && unused.contains(key)).map(|(key, _)| key).collect()
+    }
+
     /// What cannot hold, in words.
     pub(super) fn fault(&self) -> Option<String> {
         let sizes = [("vcpu", self.vcpu), ("memory_gib", self.memory_gib), ("disk_gib", self.disk_gib)];
