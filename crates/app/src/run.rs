@@ -1,6 +1,7 @@
 //! A new run: from a request to a plan that nothing is wrong with, and from there to a driver that only has to be run.
 
 mod asked;
+mod checks;
 mod issue;
 mod options;
 mod place;

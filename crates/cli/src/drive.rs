@@ -128,7 +128,7 @@ fn drive(run: ReadyRun, out: &Out) -> u8 {
     ralph_sandbox::let_go_of_code();
     log::attach(&run);
     let finished = run.run();
-    summary(&finished.result, &finished.spec, finished.state.as_ref(), out);
+    summary(&finished, out);
     if out.json {
         out.value(&finished.result);
     } else if !out.quiet {

@@ -154,8 +154,9 @@ impl Observer for Terminal {
             }
             // The call itself was told, or it is no step.
             EventBody::ActionFinished(done) if done.ok || !self.shows_session() => {}
-            // The end is told by the summary.
+            // The end is told by the summary, and so is where the result is: a ref of the engine's own is no branch.
             EventBody::Finished { .. } | EventBody::NeedsHuman { .. } => {}
+            EventBody::Published { branch, .. } if branch.starts_with("refs/") => {}
             _ => {
                 let sign = match tone {
                     Tone::Good => Sign::Good,

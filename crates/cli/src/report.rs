@@ -8,18 +8,17 @@ use crate::output::{Out, Sign};
 use crate::present::Terminal;
 use crate::run_text::failing_result;
 use crate::words::home_path;
-use ralph_app::{App, Notice, Reporter};
+use ralph_app::{App, FinishedRun, Notice, Reporter};
 use ralph_core::Observer;
 use ralph_domain::config::Isolation;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::outcome::EndReason;
 use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration};
-use ralph_domain::view::{ViewContext, view};
 use ralph_git::LeftOut;
+use ralph_protocol::view::CheckView;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -177,22 +176,22 @@ fn print_left_out(left: &LeftOut, out: &Out) {
 }
 
 /// Checks that do not pass at the end, in their own words.
-fn failing_checks(state: Option<&RunState>, out: &Out) {
-    let moment = ViewContext { driven: true, ..ViewContext::default() };
-    let checks = state.map(|state| view(state, &moment).checks).unwrap_or_default();
-    for check in &checks {
+fn failing_checks(checks: &[CheckView], out: &Out) {
+    for check in checks {
         let Some(result) = failing_result(check) else { continue };
         let why = result.why.as_deref().unwrap_or("failed");
         let place = if check.refused.is_some() { " in the final check" } else { "" };
-        out.say(format!("  {} {}{place}: {why}", out.err(Tone::Bad, "failing  "), check.name));
+        out.say_below(12, format!("  {} {}{place}: {why}", out.err(Tone::Bad, "failing  "), check.name));
         for line in result.evidence(SUMMARY_LINES) {
-            out.say(format!("            {}", out.err(Tone::Muted, &line)));
+            out.say_below(12, format!("            {}", out.err(Tone::Muted, &line)));
         }
     }
 }
 
 /// The end of a run, for people.
-pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out: &Out) {
+pub fn summary(finished: &FinishedRun, out: &Out) {
+    let FinishedRun { result, spec, .. } = finished;
+    let state = finished.state.as_ref();
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),
         EndReason::NeedsHuman | EndReason::Suspended => (Tone::Attention, Sign::Pause),
@@ -217,7 +216,7 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
         ),
     );
     if result.reason != EndReason::Completed {
-        failing_checks(state, out);
+        failing_checks(&finished.checks(), out);
     }
     let (name, words) = result_place::row(result, spec);
     row(name, &words);

@@ -253,7 +253,7 @@ fn iterations(facts: &RunReading, out: &Out) {
     heading(out, "Last iterations");
     for at in (history.len().saturating_sub(CARDS)..history.len()).rev() {
         let before = at.checked_sub(1).and_then(|b| history.get(b));
-        card(out, &history[at], before);
+        card(out, &facts.state, &history[at], before);
     }
 }
 

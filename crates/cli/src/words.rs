@@ -132,12 +132,30 @@ pub fn verdict_sign(verdict: Verdict) -> (Sign, Tone) {
     }
 }
 
+/// What became of an iteration whose own checks passed, where the run did not end with it.
+fn refusal(state: &RunState, it: &IterationSummary) -> Option<&'static str> {
+    let proof = state.result.proof.as_ref().filter(|proof| proof.proof.is_some());
+    match it.verdict {
+        Verdict::Candidate if it.iteration < state.iterations.count => {
+            Some("required checks passed, but it was not accepted")
+        }
+        Verdict::Candidate if proof.is_some_and(|proof| !proof.passed) => {
+            Some("required checks pass, the final check does not")
+        }
+        _ => None,
+    }
+}
+
 /// One iteration: number, agent, verdict, tests, change, cost, time; below it what the agent said.
-pub fn card(out: &Out, it: &IterationSummary, before: Option<&IterationSummary>) {
-    let (sign, tone) = verdict_sign(it.verdict);
+pub fn card(out: &Out, state: &RunState, it: &IterationSummary, before: Option<&IterationSummary>) {
+    let (mut sign, mut tone) = verdict_sign(it.verdict);
+    let mut verdict = it.verdict.words();
+    if let Some(words) = refusal(state, it) {
+        (sign, tone, verdict) = (Sign::Bad, Tone::Bad, words);
+    }
     let mut parts = vec![match it.end.reason() {
-        Some(_) => format!("{}: {}", it.verdict.words(), it.end.word()),
-        None => it.verdict.words().to_owned(),
+        Some(_) => format!("{verdict}: {}", it.end.word()),
+        None => verdict.to_owned(),
     }];
     parts.extend(it.tests.map(|t| tests(t, before.and_then(|b| b.tests))));
     parts.push(match it.files {

@@ -4,6 +4,10 @@
 
 #[path = "daily/first_run.rs"]
 mod first_run;
+#[path = "daily/seeing.rs"]
+mod seeing;
+#[path = "daily/small_things.rs"]
+mod small_things;
 #[path = "daily/taking_home.rs"]
 mod taking_home;
 #[path = "daily/tidying.rs"]

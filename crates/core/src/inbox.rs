@@ -183,3 +183,16 @@ fn guardrail_parts(text: &str) -> (&str, &str) {
         .filter(|(trigger, rule)| !trigger.contains('\n') && !rule.trim().is_empty())
         .unwrap_or(("always", text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::guardrail_parts;
+
+    #[test]
+    fn a_guardrail_keeps_when_it_counts() {
+        assert_eq!(guardrail_parts("when a test hangs: end it first"), ("a test hangs", "end it first"));
+        for plain in ["never touch the schema", "when in doubt ask", "when :", "when a: "] {
+            assert_eq!(guardrail_parts(plain), ("always", plain));
+        }
+    }
+}

@@ -9,11 +9,11 @@ use crate::text::duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_protocol::budget::BudgetKind;
-pub use ralph_protocol::view::RunView;
 use ralph_protocol::view::{
-    AgentStanding, AgentView, BudgetView, CheckRefusal, CheckView, CriterionView, CurrentView, FinishedView,
+    AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
     IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
 };
+pub use ralph_protocol::view::{CheckView, RunView};
 use std::time::Duration;
 
 /// What a view needs beside the state: the time, and whether a process runs the run.

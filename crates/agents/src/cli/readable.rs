@@ -65,6 +65,7 @@ impl SessionSink for ReadableText {
         let Ok(entry) = serde_json::from_str::<Value>(json_line) else { return };
         if entry.get("is_error") == Some(&Value::Bool(true)) {
             let result = entry.get("result").and_then(Value::as_str).unwrap_or_default();
+            let result = result.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(result);
             self.line(&format!("! {}", one_line(result, FAILURE_MAX)));
         }
     }

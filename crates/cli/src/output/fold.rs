@@ -19,7 +19,8 @@ pub fn folded(line: &str, columns: usize, hang: usize) -> Vec<String> {
     let mut empty = true;
     for word in words(&line[indent..]) {
         let last = lines.last().map_or(0, |last| seen(last));
-        if !empty && last + 1 + seen(&word) > columns {
+        // A word that fits nowhere stays where it is.
+        if !empty && last + 1 + seen(&word) > columns && seen(&word) <= columns - pad.len() {
             lines.push(pad.clone());
             empty = true;
         }

@@ -188,4 +188,16 @@ mod tests {
         assert_eq!(refused(r#"{"sandbox":{"provider":"dockr"}}"#), "unknown variant `dockr`");
         assert!(!ConfigFile::default().resolve().sandbox.provider().is_elsewhere());
     }
+
+    #[test]
+    fn what_a_provider_has_no_use_for_is_named() {
+        let set = r#"{"sandbox":{"provider":"PROVIDER","image":"x","vcpu":2,"disk_gib":5,"keep":false}}"#;
+        let ignored = |provider: &str| {
+            ConfigFile::parse(&set.replace("PROVIDER", provider)).unwrap().resolve().sandbox.ignored()
+        };
+        assert_eq!(ignored("local"), ["image", "vcpu", "disk_gib"]);
+        assert_eq!(ignored("docker"), ["disk_gib"]);
+        assert_eq!(ignored("e2b"), [""; 0], "a cloud refuses what it cannot do");
+        assert_eq!(ConfigFile::default().resolve().sandbox.ignored(), [""; 0]);
+    }
 }

@@ -40,7 +40,7 @@ pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), Co
             out.line(format!("  … {first} earlier ones (`--json` lists all)"));
         }
         for at in first..story.iterations.len() {
-            card(out, &story.iterations[at], at.checked_sub(1).map(|b| &story.iterations[b]));
+            card(out, &facts.state, &story.iterations[at], at.checked_sub(1).map(|b| &story.iterations[b]));
         }
     }
     if let Some(proof) = proof::read(&proof_path) {
