@@ -62,7 +62,7 @@ impl ChangeText {
         if files.len() > FILES_MAX {
             lines.push(format!("- and {} more", files.len() - FILES_MAX));
         }
-        let told = files.len() <= 1 || subject.contains(&path(1));
+        let told = files.len() <= 1 || (files.len() == 2 && !subject.ends_with(noun));
         Self { subject, body: if told { String::new() } else { lines.join("\n") } }
     }
 
