@@ -24,11 +24,17 @@ pub enum SessionLine {
 #[derive(Debug, Default)]
 pub struct SessionLines {
     said: String,
+    /// It began as data: a model that answers in JSON says nothing here that is meant for people.
+    is_data: bool,
 }
 
 impl SessionLines {
     /// A piece of the agent's text.
     pub fn text(&mut self, piece: &str) {
+        if self.said.trim().is_empty() {
+            self.said.clear();
+            self.is_data = ["{", "[", "```json"].iter().any(|mark| piece.trim_start().starts_with(mark));
+        }
         self.said.push_str(piece);
         if self.said.len() > 2 * SAID_MAX {
             self.said = tail(&self.said, SAID_MAX).to_owned();
@@ -51,7 +57,8 @@ impl SessionLines {
 
     /// Something else comes: what the agent said last, where it said something.
     pub fn end(&mut self) -> Option<SessionLine> {
-        last_sentence(&std::mem::take(&mut self.said)).map(SessionLine::Said)
+        let said = std::mem::take(&mut self.said);
+        if std::mem::take(&mut self.is_data) { None } else { last_sentence(&said).map(SessionLine::Said) }
     }
 }
 
@@ -59,10 +66,6 @@ impl SessionLines {
 fn last_sentence(text: &str) -> Option<String> {
     let text = sanitize::block(text);
     let trimmed = text.trim();
-    // A model that answers in JSON says nothing here that is meant for people.
-    if trimmed.starts_with(['{', '[']) && trimmed.ends_with(['}', ']']) {
-        return None;
-    }
     let mut fenced = false;
     let mut last = None;
     for line in trimmed.lines().map(str::trim) {
@@ -104,7 +107,6 @@ mod tests {
         assert_eq!(said("I fixed the router today. Done."), "I fixed the router today. Done.");
         assert_eq!(said("It is:\n```\nlet x = 1;\n```\n"), "It is:");
         assert_eq!(said("## Result\n- all 4 tests pass"), "all 4 tests pass");
-        assert_eq!(said("{\"actions\":[{\"done\":true}]}"), "");
         assert_eq!(said("  \n"), "");
     }
 
@@ -121,6 +123,9 @@ mod tests {
         ];
         assert_eq!(lines.take(&call), want);
         assert_eq!(lines.end(), None);
+        lines.text("{\"actions\": [");
+        lines.text(&format!("\"{}\"]}}", "words for a file. ".repeat(1000)));
+        assert_eq!(lines.end(), None, "data is nothing that was said");
         let bare = LiveBody::ToolCall { name: "mcp__db".into(), what: String::new() };
         assert_eq!(lines.take(&bare), [SessionLine::Did("using mcp__db".into())]);
     }

@@ -206,6 +206,7 @@ impl SessionSink for Recorder<'_> {
         self.last_output = self.ctx.clock.elapsed();
         (self.managed, self.doing) = (true, false);
         let what = one_line(&self.ctx.redactor.text(&action.what), 200);
+        self.activity.clone_from(&what);
         self.ctx.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: what.clone() });
         if action.number <= ACTION_EVENTS_MAX {
             let (iteration, number) = (self.iteration, action.number);
