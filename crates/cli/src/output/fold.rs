@@ -5,7 +5,7 @@ use ralph_domain::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Narrower than this nothing is broken.
-const LEAST: usize = 20;
+const LEAST: usize = 16;
 
 /// The line as lines of at most `columns`; those after the first begin below the text behind its label. What stands between
 /// backticks is there to be copied and stays on one line; a word that is longer than a line is left to the terminal.
