@@ -1,6 +1,7 @@
 //! A day with `ralph`, through the real binary: from one sentence to a change in the user's own checkout, and what is left of
 //! it cleaned up.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 #[path = "daily/first_run.rs"]
 mod first_run;

@@ -70,17 +70,12 @@ fn an_unknown_price_is_unknown_everywhere() {
     env.user_config(&config);
     let run = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--agents", "mine", "Make it two"])
         .exits(0);
+    let id = repo.ralph(&["list", "--json"]).json()[0]["run_id"].as_str().unwrap().to_owned();
     let faces = [
         run.stderr,
         repo.ralph(&["status"]).exits(0).stdout,
         repo.ralph(&["show"]).exits(0).stdout,
-        repo.ralph(&[
-            "show",
-            &repo.ralph(&["list", "--json"]).json()[0]["run_id"].as_str().unwrap().to_owned(),
-            "1",
-        ])
-        .exits(0)
-        .stdout,
+        repo.ralph(&["show", &id, "1"]).exits(0).stdout,
         repo.ralph(&["list"]).exits(0).stdout,
         repo.ralph(&["cost"]).exits(0).stdout,
     ];
