@@ -24,16 +24,19 @@ pub enum SessionLine {
 #[derive(Debug, Default)]
 pub struct SessionLines {
     said: String,
-    /// It began as data: a model that answers in JSON says nothing here that is meant for people.
-    is_data: bool,
+    /// Whether the text of this session began as data: a model that answers in JSON says nothing here that is meant for
+    /// people. Pieces of it may still come when its actions are done.
+    is_data: Option<bool>,
+    /// The last line was an activity, whose call may follow.
+    begun: bool,
 }
 
 impl SessionLines {
     /// A piece of the agent's text.
     pub fn text(&mut self, piece: &str) {
-        if self.said.trim().is_empty() {
-            self.said.clear();
-            self.is_data = ["{", "[", "```json"].iter().any(|mark| piece.trim_start().starts_with(mark));
+        let start = piece.trim_start();
+        if self.is_data.is_none() && !start.is_empty() {
+            self.is_data = Some(["{", "[", "```json"].iter().any(|mark| start.starts_with(mark)));
         }
         self.said.push_str(piece);
         if self.said.len() > 2 * SAID_MAX {
@@ -48,18 +51,36 @@ impl SessionLines {
                 self.text(text);
                 return Vec::new();
             }
+            // A call that took its time was told when it began.
+            LiveBody::ToolCall { what, .. } if what.is_empty() && std::mem::take(&mut self.begun) => {
+                return Vec::new();
+            }
             LiveBody::ToolCall { name, what } if what.is_empty() => format!("using {name}"),
-            LiveBody::ToolCall { what, .. } | LiveBody::Activity { text: what } => what.clone(),
+            LiveBody::ToolCall { what, .. } => what.clone(),
+            LiveBody::Activity { text } if is_thought(text) => return Vec::new(),
+            LiveBody::Activity { text } => text.clone(),
             _ => return Vec::new(),
         };
-        self.end().into_iter().chain([SessionLine::Did(did)]).collect()
+        self.begun = matches!(body, LiveBody::Activity { .. });
+        self.sentence().into_iter().chain([SessionLine::Did(did)]).collect()
     }
 
-    /// Something else comes: what the agent said last, where it said something.
+    /// The session is over: what the agent said last, where it said something.
     pub fn end(&mut self) -> Option<SessionLine> {
-        let said = std::mem::take(&mut self.said);
-        if std::mem::take(&mut self.is_data) { None } else { last_sentence(&said).map(SessionLine::Said) }
+        let said = self.sentence();
+        *self = Self::default();
+        said
     }
+
+    fn sentence(&mut self) -> Option<SessionLine> {
+        let said = std::mem::take(&mut self.said);
+        if self.is_data == Some(true) { None } else { last_sentence(&said).map(SessionLine::Said) }
+    }
+}
+
+/// Whether a line says that a model is at work: nothing that was done.
+fn is_thought(line: &str) -> bool {
+    line.starts_with("thinking (") || (line.starts_with("asking ") && !line.starts_with("asking a helper"))
 }
 
 /// The last sentence of a text for people: no code, no data, no sign of the engine's own.
@@ -123,10 +144,25 @@ mod tests {
         ];
         assert_eq!(lines.take(&call), want);
         assert_eq!(lines.end(), None);
-        lines.text("{\"actions\": [");
-        lines.text(&format!("\"{}\"]}}", "words for a file. ".repeat(1000)));
-        assert_eq!(lines.end(), None, "data is nothing that was said");
         let bare = LiveBody::ToolCall { name: "mcp__db".into(), what: String::new() };
         assert_eq!(lines.take(&bare), [SessionLine::Did("using mcp__db".into())]);
+    }
+
+    #[test]
+    fn data_and_thoughts_are_no_lines_and_a_long_call_is_one() {
+        let mut lines = SessionLines::default();
+        let activity = |text: &str| LiveBody::Activity { text: text.into() };
+        let call = |what: &str| LiveBody::ToolCall { name: "command".into(), what: what.into() };
+        lines.text("{\"actions\": [");
+        assert!(lines.take(&activity("asking some/model")).is_empty());
+        lines.text(&format!("\"{}\"]", "words for a file. ".repeat(1000)));
+        assert_eq!(lines.take(&call("running `a`")), [SessionLine::Did("running `a`".into())]);
+        lines.text("around\"}");
+        assert_eq!(lines.end(), None, "data is nothing that was said");
+        assert_eq!(lines.take(&activity("running `b`")), [SessionLine::Did("running `b`".into())]);
+        assert!(lines.take(&call("")).is_empty(), "it was told when it began");
+        assert_eq!(lines.take(&call("")), [SessionLine::Did("using command".into())]);
+        lines.text("And now I say something.");
+        assert_eq!(lines.end(), Some(SessionLine::Said("And now I say something.".into())));
     }
 }
