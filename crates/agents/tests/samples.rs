@@ -194,3 +194,30 @@ fn no_sample_is_forgotten() {
         }
     }
 }
+
+#[test]
+fn every_sample_reads_as_words_for_people() {
+    let Some(folder) = folder() else { return };
+    let readable = |name: &str, chunk: usize| {
+        let bytes = |ending: &str| std::fs::read(folder.join(format!("{name}.{ending}"))).unwrap_or_default();
+        // The log of a session holds both streams.
+        let log = [bytes("err"), bytes("out")].concat();
+        let mut reader = ralph_agents::cli::ReadableOutput::new(format_of(name), std::path::Path::new("/"));
+        let mut text: String = log.chunks(chunk).map(|piece| reader.push(piece)).collect();
+        text.push_str(&reader.finish());
+        text
+    };
+    for sample in SAMPLES {
+        let text = readable(sample.name, 4096);
+        assert_eq!(text, readable(sample.name, 7), "{}", sample.name);
+        let data = text.lines().filter(|line| line.starts_with("{\"")).count();
+        assert_eq!(data, 0, "{} shows data:\n{text}", sample.name);
+        if sample.word == "completed" {
+            assert!(text.contains(sample.message.trim()), "{} lost its message:\n{text}", sample.name);
+        }
+    }
+    for name in ["claude-streamjson", "codex-ok2", "gemini-stream", "opencode-ok", "qwen-ok"] {
+        let text = readable(name, 4096);
+        assert!(text.lines().any(|line| line.starts_with("> ")), "{name} shows no tool call:\n{text}");
+    }
+}

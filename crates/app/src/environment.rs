@@ -8,6 +8,7 @@ use crate::repo_file;
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, quoted};
 use crate::variables::{Variable, of_dotenv};
+use jiff::tz::TimeZone;
 use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
 use ralph_domain::vars::Vars;
@@ -108,6 +109,15 @@ impl Environment {
     pub fn lookup_filled(&self) -> impl Fn(&str) -> Option<String> + Clone + Send + Sync + 'static {
         let vars = self.vars.clone();
         move |name| vars.filled(name)
+    }
+
+    /// The zone in which people here read times: that of `TZ`, else the machine's own.
+    pub fn zone(&self) -> TimeZone {
+        let named = self.vars.filled("TZ").and_then(|name| {
+            let name = name.trim_start_matches(':');
+            TimeZone::get(name).or_else(|_| TimeZone::posix(name)).ok()
+        });
+        named.unwrap_or_else(TimeZone::system)
     }
 
     /// The value of `PATH`.

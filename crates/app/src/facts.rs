@@ -5,6 +5,7 @@ use crate::error::AppError;
 use crate::find;
 use crate::seen;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ralph_core::clock::SystemClock;
 use ralph_domain::event::CheckResult;
 use ralph_domain::ports::Clock as _;
@@ -30,6 +31,8 @@ pub struct RunReading {
     pub now: Timestamp,
     /// When something last happened.
     pub last_event: Timestamp,
+    /// The zone of this machine, in which people read times.
+    pub zone: TimeZone,
 }
 
 impl RunReading {
@@ -50,7 +53,7 @@ impl RunReading {
         if driver.is_some() {
             state.tick(now);
         }
-        Ok(Self { entry, state, driver, now, last_event })
+        Ok(Self { entry, state, driver, now, last_event, zone: env.zone() })
     }
 
     /// Unfinished, and neither a process nor a person's answer is at work on it.
@@ -96,6 +99,7 @@ impl RunReading {
             driven: self.driver.is_some(),
             last_output: log.and_then(|log| self.written_at(Path::new(&log))),
             activity: self.activity(),
+            zone: Some(self.zone.clone()),
         };
         view::view(&self.state, &moment)
     }
@@ -103,6 +107,17 @@ impl RunReading {
     /// Whether a result holds for the tree that was recorded last.
     pub fn is_current(&self, result: &CheckResult) -> bool {
         self.state.work.tree.as_ref() == Some(&result.tree)
+    }
+
+    /// What a check that did not pass says for itself: failing tests and its last lines. Results of earlier versions have
+    /// neither, so their logs are read.
+    pub fn evidence(&self, result: &CheckResult, lines: usize) -> Vec<String> {
+        if !result.last_lines.is_empty() || !result.failing.is_empty() {
+            return result.evidence(lines);
+        }
+        let log = read_end(&self.entry.run_dir().path().join(&result.log), 16 * 1024).unwrap_or_default();
+        let said: Vec<&str> = log.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
+        said[said.len().saturating_sub(lines)..].iter().map(|line| one_line(line, 200)).collect()
     }
 
     /// When a file of the run's folder was last written.

@@ -3,10 +3,17 @@
 use crate::facts::RunReading;
 use ralph_domain::describe::Tone;
 use ralph_domain::outcome::EndReason;
+use ralph_journal::lock;
 
 /// What goes on now.
 pub fn line(facts: &RunReading) -> (Tone, String) {
     let state = &facts.state;
+    if let Some(pid) = facts.driver.as_ref().map(|driver| driver.pid).filter(|pid| lock::is_stopped(*pid)) {
+        let words = format!(
+            "its process {pid} is held by a signal (Ctrl-Z, SIGSTOP): `kill -CONT {pid}` lets it go on"
+        );
+        return (Tone::Attention, words);
+    }
     let tone = match &state.result.finished {
         Some(end) if end.reason == EndReason::Completed => Tone::Good,
         Some(_) => Tone::Bad,

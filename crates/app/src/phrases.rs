@@ -1,6 +1,8 @@
 //! Times in words, as every face says them.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ralph_domain::describe::clock_time;
 use ralph_domain::text::duration;
 use std::time::Duration;
 
@@ -24,17 +26,10 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
     format!("{} ago", age(since(at, now)))
 }
 
-/// `04:02 UTC`, with the day where it is not today.
-pub fn utc(at: Timestamp, now: Timestamp) -> String {
-    let day = |t: Timestamp| t.strftime("%Y-%m-%d").to_string();
-    let form = if day(at) == day(now) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
-    at.strftime(form).to_string()
-}
-
-/// `12 min (04:02 UTC)`: time left until an instant.
-pub fn left(until: Timestamp, now: Timestamp) -> String {
+/// `12 min (04:02)`: time left until an instant, and when that is.
+pub fn left(until: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let left = Duration::from_secs(since(now, until).as_secs());
-    format!("{} ({})", duration(left), utc(until, now))
+    format!("{} ({})", duration(left), clock_time(until, now, Some(zone)))
 }
 
 #[cfg(test)]
@@ -55,8 +50,9 @@ mod tests {
     #[test]
     fn times_name_their_day_when_it_is_another() {
         let now = at("2026-11-15T23:50:00Z");
-        assert_eq!(left(at("2026-11-15T23:59:30Z"), now), "9 min 30 s (23:59 UTC)");
-        assert_eq!(left(at("2026-11-16T04:02:00Z"), now), "4 h 12 min (2026-11-16 04:02 UTC)");
-        assert_eq!(left(at("2026-11-15T23:00:00Z"), now), "0 s (23:00 UTC)");
+        let left = |until, now| left(until, now, &TimeZone::UTC);
+        assert_eq!(left(at("2026-11-15T23:59:30Z"), now), "9 min 30 s (23:59)");
+        assert_eq!(left(at("2026-11-16T04:02:00Z"), now), "4 h 12 min (2026-11-16 04:02)");
+        assert_eq!(left(at("2026-11-15T23:00:00Z"), now), "0 s (23:00)");
     }
 }

@@ -11,6 +11,7 @@ use crate::run::placement::{self, PlacementRequest};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_core::clock::SystemClock;
+use ralph_core::handle::ControlOutcome;
 use ralph_core::{CancelFlag, Driver, RunWriter};
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::RunId;
@@ -27,6 +28,10 @@ use ralph_journal::registry::Registration;
 use ralph_journal::{JournalError, shown, snapshot};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a run that another process drives may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The result of resuming or starting a run.
 pub enum ResumeOutcome {
@@ -36,6 +41,10 @@ pub enum ResumeOutcome {
     Told {
         /// The run.
         run: RunId,
+        /// What became of that.
+        outcome: ControlOutcome,
+        /// The process, where it is held by a signal and hears nothing.
+        stopped: Option<u32>,
     },
     /// It had not begun, and is over now.
     Ended {
@@ -208,8 +217,14 @@ pub(crate) fn resume_run(
         if !budgets.is_empty() {
             handle.send(Control::Budget(*budgets))?;
         }
-        handle.send(Control::Resume)?;
-        return Ok(ResumeOutcome::Told { run: entry.run_id.clone() });
+        let id = handle.send(Control::Resume)?;
+        let driver = ralph_journal::lock::holder(&entry.run_dir().lock()).map(|holder| holder.pid);
+        let stopped = driver.filter(|pid| ralph_journal::lock::is_stopped(*pid));
+        let outcome = match stopped {
+            Some(_) => ControlOutcome::NotYet,
+            None => handle.wait_for_outcome(&id, ANSWER_TIMEOUT)?,
+        };
+        return Ok(ResumeOutcome::Told { run: entry.run_id.clone(), outcome, stopped });
     }
     if let Some(ended) = end_unplaced(env, entry)? {
         return Ok(ended);

@@ -1,6 +1,7 @@
 //! A new run: from a request to a plan that nothing is wrong with, and from there to a driver that only has to be run.
 
 mod asked;
+mod checks;
 mod issue;
 mod options;
 mod place;
@@ -236,7 +237,7 @@ pub(crate) fn start(
     }
     let Plan { request, env, home, .. } = &plan;
     plan.origin.exclude_ralph_dir()?;
-    let placement_request = PlacementRequest::of(&plan);
+    let placement_request = PlacementRequest::of(&plan, &spec.run_id);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
     let begun = || -> Result<ReadyRun, AppError> {
         home.record(&spec.run_id).create()?;
@@ -266,7 +267,7 @@ pub(crate) fn start(
 /// The frozen definition of a run, with the place and the branch that it wishes for.
 fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
-    let request = PlacementRequest::of(plan);
+    let request = PlacementRequest::of(plan, &run_id);
     place::check_free(origin, &request)?;
     let in_place = request.place == PlaceRequest::InPlace;
     let sandboxed_here = settings.isolation != Isolation::None && !settings.sandbox.provider().is_elsewhere();

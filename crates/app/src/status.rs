@@ -24,6 +24,9 @@ pub fn object(facts: &RunReading) -> Value {
                 "duration_ms": result.map(|r| r.duration_ms),
                 "tests": result.and_then(|r| r.tests),
                 "current_tree": check.current_tree,
+                "refused": check.refused.is_some(),
+                "failing": result.map(|r| &r.failing),
+                "last_lines": result.map(|r| &r.last_lines),
                 "at": result.and_then(|r| facts.written_at(Path::new(&r.log))),
                 "log": result.map(|r| r.log.as_str()),
             })

@@ -160,7 +160,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("COLORTERM", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("FORCE_COLOR", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("CI", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
-    variable("TZ", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
+    variable("TZ", "app, sandbox", VariableUse::Inherited, "the zone in which times are shown, without it the machine's own; harmless, so commands in a sandbox see it"),
     variable("SHELL", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("JAVA_HOME", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("PYENV_ROOT", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),

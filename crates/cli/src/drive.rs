@@ -8,7 +8,10 @@ use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
 use ralph_app::{App, ErrorKind, NotifyRequest, ReadyRun, ResumeOutcome, RunRequest};
+use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::BudgetChange;
+use ralph_domain::describe::Tone;
+use ralph_domain::id::RunId;
 use ralph_domain::outcome::RunResult;
 use std::path::Path;
 
@@ -68,13 +71,7 @@ pub fn resume_run(
 fn finish(begun: ResumeOutcome, out: &Out) -> u8 {
     match begun {
         ResumeOutcome::Ready(run) => drive(*run, out),
-        ResumeOutcome::Told { run } => {
-            out.say(format!("run {run} goes on (`ralph logs -f {run}` follows it)"));
-            if out.json {
-                out.value(&serde_json::json!({ "run_id": run, "sent": "resume" }));
-            }
-            0
-        }
+        ResumeOutcome::Told { run, outcome, stopped } => told(&run, &outcome, stopped, out),
         ResumeOutcome::Ended { run } => {
             out.say(format!("run {run} is cancelled; it had not begun"));
             if out.json {
@@ -92,12 +89,46 @@ fn finish(begun: ResumeOutcome, out: &Out) -> u8 {
     }
 }
 
+/// What became of `resume` where another process drives the run.
+fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) -> u8 {
+    if out.json {
+        let mut value = serde_json::json!({
+            "run_id": run, "sent": "resume", "taken": *outcome == ControlOutcome::Received,
+        });
+        if let Some(pid) = stopped {
+            value["stopped_pid"] = pid.into();
+        }
+        out.value(&value);
+    }
+    match (stopped, outcome) {
+        (Some(pid), _) => {
+            out.warn(format!(
+                "run {run} does not go on: its process {pid} is held by a signal (Ctrl-Z, SIGSTOP)"
+            ));
+            let next = format!("`fg` in its terminal, or `kill -CONT {pid}`; it then goes on by itself");
+            out.warn(format!("{} {next}", out.err(Tone::Plain, "next:")));
+            return ErrorKind::NeedsPerson.exit_code();
+        }
+        (None, ControlOutcome::Received) => {
+            out.say(format!("run {run} goes on (`ralph logs -f {run}` follows it)"));
+        }
+        (None, ControlOutcome::Refused(reason)) => {
+            out.warn(format!("run {run} refused to go on: {reason}"));
+            return ErrorKind::Usage.exit_code();
+        }
+        (None, ControlOutcome::NotYet) => out.say(format!(
+            "resume: sent; run {run} is busy and goes on at its next step (`ralph logs -f {run}`)"
+        )),
+    }
+    0
+}
+
 /// Runs a driver to its end and tells how it went.
 fn drive(run: ReadyRun, out: &Out) -> u8 {
     ralph_sandbox::let_go_of_code();
     log::attach(&run);
     let finished = run.run();
-    summary(&finished.result, &finished.spec, finished.state.as_ref(), out);
+    summary(&finished, out);
     if out.json {
         out.value(&finished.result);
     } else if !out.quiet {

@@ -2,14 +2,17 @@
 
 use crate::live_text::LivePrinter;
 use crate::output::{Out, Sign};
+use crate::session_lines::{SessionLine, SessionLines};
 use crate::signals;
-use crate::table::{columns, wrap};
+use crate::table::{columns, fit, wrap};
 use ralph_app::App;
 use ralph_core::CancelFlag;
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::RunHandle;
-use ralph_domain::describe::{Tone, describe};
+use ralph_domain::describe::{Tone, describe_in, details};
+use ralph_domain::event::EventBody;
 use ralph_domain::ports::Clock as _;
+use ralph_domain::sanitize;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::StreamItem;
 use ralph_journal::tail::JournalLine;
@@ -19,18 +22,33 @@ use std::time::Duration;
 /// Time between two looks at the journal.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// What of a session is shown between the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionDetail {
+    /// One line for each tool call, and the agent's last sentences.
+    Lines,
+    /// Everything: whole texts, output of checks.
+    Everything,
+}
+
 /// Prints lines; in words, with a heading for each new day.
 #[derive(Debug)]
 pub struct Printer {
     raw: bool,
     day: String,
+    detail: SessionDetail,
     live: LivePrinter,
+    session: SessionLines,
 }
+
+/// Columns before the sentence of an event.
+const INDENT: usize = 12;
 
 impl Printer {
     /// In words, or as the lines stand in the journal.
-    pub fn new(raw: bool) -> Self {
-        Self { raw, day: String::new(), live: LivePrinter::default() }
+    pub fn new(raw: bool, detail: SessionDetail) -> Self {
+        let (live, session) = (LivePrinter::default(), SessionLines::default());
+        Self { raw, day: String::new(), detail, live, session }
     }
 
     /// One thing that the run has told.
@@ -38,11 +56,18 @@ impl Printer {
         match item {
             StreamItem::Event(line) => {
                 self.live.end(out);
+                if !self.raw && matches!(line.event.body, EventBody::SessionEnded { .. }) {
+                    let said = self.session.end();
+                    said.iter().for_each(|said| print_session_line(said, out));
+                }
                 self.print(line, out);
             }
             StreamItem::Live(record) if self.raw => out.value(record),
+            StreamItem::Live(record) if self.detail == SessionDetail::Lines => {
+                self.session.take(&record.body).iter().for_each(|line| print_session_line(line, out));
+            }
             StreamItem::Live(record) => self.live.print(record, out),
-            StreamItem::Missed(_) if self.raw => {}
+            StreamItem::Missed(_) if self.raw || self.detail == SessionDetail::Lines => {}
             StreamItem::Missed(records) => self.live.missed(*records, out),
         }
     }
@@ -58,10 +83,12 @@ impl Printer {
             out.json_line(&line.text);
             return;
         }
-        let Some((tone, sentence)) = describe(&line.event) else { return };
-        let day = line.event.at.strftime("%Y-%m-%d").to_string();
+        let zone = crate::terminal::zone();
+        let Some((tone, sentence)) = describe_in(&line.event, Some(&zone)) else { return };
+        let at = line.event.at.to_zoned(zone);
+        let day = at.strftime("%Y-%m-%d (%Z)").to_string();
         if day != self.day {
-            out.line(out.out(Tone::Muted, &format!("{day} (UTC)")));
+            out.line(out.out(Tone::Muted, &day));
             self.day = day;
         }
         let sign = match tone {
@@ -71,18 +98,36 @@ impl Printer {
             Tone::Plain => Sign::Now,
             Tone::Muted => Sign::Note,
         };
-        let time = out.out(Tone::Muted, &line.event.at.strftime("%H:%M:%S").to_string());
+        let time = out.out(Tone::Muted, &at.strftime("%H:%M:%S").to_string());
         let sign = out.sign(sign);
         // Signs differ in width; the sentences still begin in one column.
         let pad = " ".repeat(3usize.saturating_sub(crate::table::width(sign)));
-        for (n, part) in wrap(&sentence, columns().saturating_sub(12)).iter().enumerate() {
+        for (n, part) in wrap(&sentence, columns().saturating_sub(INDENT)).iter().enumerate() {
             let part = if tone == Tone::Muted { out.out(tone, part) } else { part.clone() };
             match n {
                 0 => out.line(format!("{time} {}{pad}{part}", out.out(tone, sign))),
-                _ => out.line(format!("            {part}")),
+                _ => out.line(format!("{:INDENT$}{part}", "")),
             }
         }
+        for line in details(&line.event) {
+            muted(&line, out);
+        }
     }
+}
+
+fn print_session_line(line: &SessionLine, out: &Out) {
+    match line {
+        SessionLine::Did(what) => muted(&format!("> {what}"), out),
+        SessionLine::Said(sentence) => {
+            wrap(sentence, columns().saturating_sub(INDENT)).iter().for_each(|line| muted(line, out));
+        }
+    }
+}
+
+/// A line below the sentence of an event.
+fn muted(line: &str, out: &Out) {
+    let line = fit(&sanitize::line(line), columns().saturating_sub(INDENT));
+    out.line(format!("{:INDENT$}{}", "", out.out(Tone::Muted, &line)));
 }
 
 /// The timer of a follower: waits between two reads, and knows when to stop.

@@ -22,6 +22,7 @@ mod question;
 mod report;
 mod run_text;
 mod scratch;
+mod session_lines;
 mod signals;
 mod table;
 mod task_files;

@@ -4,6 +4,7 @@
 //! stays one line. What must go out byte by byte is called [`Out::own`] (text of ours) or [`Out::raw`] (asked for by name).
 #![allow(clippy::disallowed_methods, reason = "the home of printing")]
 
+mod fold;
 mod marks;
 
 use self::marks::{Ink, inked, rendered};
@@ -144,10 +145,22 @@ impl Out {
         let _ = writeln!(std::io::stdout(), "{}", sanitize::json(json));
     }
 
-    /// A line for people on stderr; nothing when quiet.
+    /// A line for people on stderr; nothing when quiet. On a terminal it is broken between words.
     pub fn say(&self, text: impl AsRef<str>) {
-        if !self.quiet {
-            self.warn(text);
+        self.say_below(0, text);
+    }
+
+    /// The same; what does not fit goes on in this column.
+    pub fn say_below(&self, column: usize, text: impl AsRef<str>) {
+        let columns = crate::terminal::columns().or_else(stderr_columns).filter(|_| self.live);
+        if self.quiet {
+            return;
+        }
+        match columns {
+            Some(columns) => {
+                fold::folded(text.as_ref(), columns, column).iter().for_each(|line| self.warn(line));
+            }
+            None => self.warn(text),
         }
     }
 
@@ -303,4 +316,9 @@ pub fn reader_gone() -> bool {
 /// Columns of the terminal behind stderr.
 pub fn stderr_columns() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0))
+}
+
+/// Columns of the terminal behind stdout.
+pub fn stdout_columns() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
 }

@@ -2,13 +2,17 @@
 
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
+use crate::session_lines::{SessionLine, SessionLines};
+use crate::table::{fit, fit_words, width, wrap};
+use crate::words::{age, left};
 use ralph_core::{LiveStatus, Observer};
-use ralph_domain::describe::{Tone, describe};
+use ralph_domain::describe::{Tone, describe_in, details};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::ports::Stream;
 use ralph_domain::sanitize;
 use ralph_domain::state::{RunState, Stage};
-use ralph_domain::text::{clock, duration};
+use ralph_domain::text::clock;
+use ralph_journal::live::LiveBody;
 use std::time::Duration;
 
 /// Shows a run on stderr.
@@ -17,19 +21,29 @@ pub struct Terminal {
     boundaries: Boundaries,
     frame: usize,
     drawn: bool,
-    last_wait_line: Duration,
+    session: SessionLines,
+    next_wait_line: Duration,
+    wait_gap: Duration,
 }
 
-/// A wait is told at least this often where no live line can be drawn.
-const WAIT_LINE: Duration = Duration::from_secs(60);
+/// A wait is told this often where no live line can be drawn: ever more rarely, as it grows.
+const WAIT_LINE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(16 * 60));
+/// Columns before the sentence of a step, before what a session does, and before what a check printed.
+const STEP: usize = 4;
+const SESSION: usize = 6;
+/// Lines that a sentence of the agent may take.
+const SAID_LINES: usize = 2;
 
 impl Terminal {
     /// On this output.
     pub fn new(out: Out, boundaries: Boundaries) -> Self {
-        Self { out, boundaries, frame: 0, drawn: false, last_wait_line: Duration::ZERO }
+        let session = SessionLines::default();
+        let (next_wait_line, wait_gap) = (Duration::ZERO, WAIT_LINE.0);
+        Self { out, boundaries, frame: 0, drawn: false, session, next_wait_line, wait_gap }
     }
 
-    fn shows_steps(&self) -> bool {
+    /// Without a terminal there is one line per step; what a session does is told where somebody looks on, or asked for it.
+    fn shows_session(&self) -> bool {
         !self.out.quiet && (self.out.live || self.out.verbose)
     }
 
@@ -37,6 +51,62 @@ impl Terminal {
         if self.drawn {
             self.out.erase();
             self.drawn = false;
+        }
+    }
+
+    /// A sentence behind its sign, broken between words where there is a terminal.
+    fn say_step(
+        &mut self,
+        (tone, sign): (Tone, Sign),
+        indent: usize,
+        sentence: &str,
+        text_tone: Option<Tone>,
+    ) {
+        let sign = self.out.sign(sign);
+        let lines = self.broken(sentence, indent + width(sign) + 1);
+        for (n, line) in lines.iter().enumerate() {
+            let line = text_tone.map_or_else(|| line.clone(), |tone| self.out.err(tone, line));
+            match n {
+                0 => self.out.say(format!("{:indent$}{} {line}", "", self.out.err(tone, sign))),
+                _ => self.out.say(format!("{:1$}{line}", "", indent + width(sign) + 1)),
+            }
+        }
+    }
+
+    fn broken(&self, text: &str, indent: usize) -> Vec<String> {
+        match self.out.live {
+            true => wrap(text, columns().saturating_sub(indent).max(20)),
+            false => vec![text.to_owned()],
+        }
+    }
+
+    fn say_session(&mut self, state: &RunState, line: &SessionLine) {
+        self.erase();
+        let room = columns().saturating_sub(SESSION).max(20);
+        let lines = match line {
+            SessionLine::Did(what) if self.out.live => vec![fit_words(&sanitize::line(what), room)],
+            SessionLine::Did(what) => vec![what.clone()],
+            SessionLine::Said(sentence) => {
+                let agent = state.iterations.current.as_ref().map_or("agent", |c| c.agent.as_str());
+                let mut lines = self.broken(&format!("{agent}: {sentence}"), SESSION);
+                if lines.len() > SAID_LINES {
+                    let rest = lines.split_off(SAID_LINES - 1).join(" ");
+                    lines.push(fit_words(&rest, room));
+                }
+                lines
+            }
+        };
+        for line in lines {
+            self.out.say(format!("{:SESSION$}{}", "", self.out.err(Tone::Muted, &line)));
+        }
+    }
+
+    /// What a check printed that does not pass.
+    fn say_details(&self, event: &Event) {
+        let room = columns().saturating_sub(SESSION).max(20);
+        for line in details(event) {
+            let line = if self.out.live { fit(&sanitize::line(&line), room) } else { line };
+            self.out.say(format!("{:SESSION$}{}", "", self.out.err(Tone::Muted, &line)));
         }
     }
 }
@@ -50,36 +120,43 @@ impl Drop for Terminal {
 impl Observer for Terminal {
     fn event(&mut self, state: &RunState, event: &Event) {
         if matches!(event.body, EventBody::WaitStarted { .. }) {
-            self.last_wait_line = Duration::ZERO;
+            (self.next_wait_line, self.wait_gap) = WAIT_LINE;
         }
-        if !self.shows_steps() {
+        if self.out.quiet {
             return;
         }
-        let Some((tone, sentence)) = describe(event) else { return };
+        if matches!(event.body, EventBody::SessionEnded { .. })
+            && let Some(said) = self.session.end()
+            && self.shows_session()
+        {
+            self.say_session(state, &said);
+        }
+        let Some((tone, sentence)) = describe_in(event, Some(&crate::terminal::zone())) else { return };
         self.erase();
-        let line = match &event.body {
+        match &event.body {
             // What was seen is told in the line that follows where it matters; the log has it all.
             EventBody::IterationEnded { .. } => {
                 let short = sentence.split_once(" (").map_or(sentence.as_str(), |(short, _)| short);
-                format!(
-                    "  {} {}",
-                    self.out.err(Tone::Muted, self.out.sign(Sign::Note)),
-                    self.out.err(tone, short)
-                )
+                self.say_step((Tone::Muted, Sign::Note), 2, short, Some(tone));
             }
             EventBody::RunCreated { title, .. } => {
-                format!(
-                    "{} {}  {}",
-                    self.out.strong("ralph"),
-                    title,
-                    self.out.err(Tone::Muted, &format!("run {}", state.spec.run_id))
-                )
+                let id = format!("run {}", state.spec.run_id);
+                let title = self.broken(title, width(&id) + 8);
+                for (n, line) in title.iter().enumerate() {
+                    let head = if n == 0 { self.out.strong("ralph") } else { "     ".to_owned() };
+                    let id =
+                        if n + 1 == title.len() { self.out.err(Tone::Muted, &id) } else { String::new() };
+                    self.out.say(format!("{head} {line}  {id}"));
+                }
             }
             EventBody::IterationStarted { .. } => {
-                format!("{} {sentence}", self.out.err(Tone::Plain, self.out.sign(Sign::Now)))
+                self.say_step((Tone::Plain, Sign::Now), 0, &sentence, None);
             }
-            // The end is told by the summary.
-            EventBody::Finished { .. } | EventBody::NeedsHuman { .. } => return,
+            // The call itself was told, or it is no step.
+            EventBody::ActionFinished(done) if done.ok || !self.shows_session() => {}
+            // The end is told by the summary, and so is where the result is: a ref of the engine's own is no branch.
+            EventBody::Finished { .. } | EventBody::NeedsHuman { .. } => {}
+            EventBody::Published { branch, .. } if branch.starts_with("refs/") => {}
             _ => {
                 let sign = match tone {
                     Tone::Good => Sign::Good,
@@ -87,11 +164,11 @@ impl Observer for Terminal {
                     Tone::Attention => Sign::Wait,
                     Tone::Plain | Tone::Muted => Sign::Note,
                 };
-                let text = if tone == Tone::Muted { self.out.err(tone, &sentence) } else { sentence };
-                format!("  {} {text}", self.out.err(tone, self.out.sign(sign)))
+                let text_tone = (tone == Tone::Muted).then_some(tone);
+                self.say_step((tone, sign), STEP - 2, &sentence, text_tone);
+                self.say_details(event);
             }
-        };
-        self.out.say(line);
+        }
     }
 
     fn live(&mut self, state: &RunState, live: &LiveStatus<'_>) {
@@ -103,8 +180,9 @@ impl Observer for Terminal {
         };
         if !self.out.live {
             // Waits are long: without a live line they are still told now and then.
-            if self.out.verbose && state.wait.is_some() && live.elapsed >= self.last_wait_line + WAIT_LINE {
-                self.last_wait_line = live.elapsed;
+            if !self.out.quiet && state.wait.is_some() && live.elapsed >= self.next_wait_line {
+                self.wait_gap = (self.wait_gap * 2).min(WAIT_LINE.1);
+                self.next_wait_line = live.elapsed + self.wait_gap;
                 self.out.say(format!("  {} {now}", self.out.sign(Sign::Wait)));
             }
             return;
@@ -118,19 +196,34 @@ impl Observer for Terminal {
         } else {
             String::new()
         };
-        let tail = format!("  iteration {number}/{}{cost}", budgets.max_iterations);
-        let width = columns().saturating_sub(3 + tail.chars().count());
-        let mut now: String = now.chars().take(width).collect();
-        if now.chars().count() == width && width > 1 {
-            now.pop();
-            now.push('…');
-        }
+        // What is least wanted goes first where it is narrow: the sentence of the moment has most of the line.
+        let tails = [
+            format!("  iteration {number}/{}{cost}", budgets.max_iterations),
+            format!("  {number}/{}", budgets.max_iterations),
+        ];
+        let room = columns().saturating_sub(3);
+        let tail = tails.into_iter().find(|tail| width(tail) * 3 <= room).unwrap_or_default();
+        let now = fit_words(&now, room.saturating_sub(width(&tail)));
         self.out.redraw(&format!(
             "{} {now}{}",
             self.out.err(Tone::Plain, frames[self.frame]),
             self.out.err(Tone::Muted, &tail)
         ));
         self.drawn = true;
+    }
+
+    fn token(&mut self, text: &str) {
+        if self.shows_session() {
+            self.session.text(text);
+        }
+    }
+
+    fn shown(&mut self, state: &RunState, what: &LiveBody) {
+        if self.shows_session() {
+            for line in self.session.take(what) {
+                self.say_session(state, &line);
+            }
+        }
     }
 
     fn output(&mut self, _stream: Stream, _bytes: &[u8]) {}
@@ -150,25 +243,20 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> String {
     if let Some(wait) = &state.wait {
         return match wait.until {
             Some(until) => {
-                let left = Duration::try_from(until.duration_since(live.now)).unwrap_or_default();
-                format!(
-                    "{} · goes on in {} ({})",
-                    wait.reason,
-                    duration(Duration::from_secs(left.as_secs())),
-                    until.strftime("%H:%M:%S UTC")
-                )
+                // The time stands first, so that nothing cuts it off.
+                format!("waiting, goes on in {} · {}", left(until, live.now), wait.reason)
             }
-            None => format!("{} · `ralph resume` goes on", wait.reason),
+            None => format!("{} · `ralph resume {}` goes on", wait.reason, state.spec.run_id),
         };
     }
     match &state.iterations.current {
         Some(current) if current.stage == Stage::Working => {
             let mut text = format!("{} is working · {}", current.agent, clock(live.elapsed));
-            if let Some(silent) = live.silent.filter(|s| s.as_secs() >= 2) {
-                text.push_str(&format!(
-                    " · last output {} ago",
-                    duration(Duration::from_secs(silent.as_secs()))
-                ));
+            if let Some(silent) = live.silent {
+                text.push_str(&match silent >= live.elapsed {
+                    true => " · no output yet".to_owned(),
+                    false => format!(" · last output {} ago", age(silent)),
+                });
             }
             if !live.activity.is_empty() {
                 text.push_str(&format!(" · {}", live.activity));
@@ -176,7 +264,15 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> String {
             text
         }
         Some(_) => format!("checking {} · {}", live.activity, clock(live.elapsed)),
-        None => format!("final check: {} · {}", live.activity, clock(live.elapsed)),
+        None => {
+            let proving = state.result.proof.as_ref().is_some_and(|proof| proof.proof.is_none());
+            let what = match (proving, &state.baseline) {
+                (true, _) => "final check: ",
+                (false, None) => "checking the start: ",
+                (false, Some(_)) => "",
+            };
+            format!("{what}{} · {}", live.activity, clock(live.elapsed))
+        }
     }
 }
 

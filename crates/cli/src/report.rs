@@ -6,20 +6,24 @@ mod result_place;
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
 use crate::present::Terminal;
+use crate::run_text::failing_result;
 use crate::words::home_path;
-use ralph_app::{App, Notice, Reporter};
+use ralph_app::{App, FinishedRun, Notice, Reporter};
 use ralph_core::Observer;
 use ralph_domain::config::Isolation;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_domain::outcome::EndReason;
 use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration};
 use ralph_git::LeftOut;
+use ralph_protocol::view::CheckView;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Lines of a failing check in the summary.
+const SUMMARY_LINES: usize = 4;
 
 /// Shows runs on a terminal.
 pub struct Presenter<'a> {
@@ -63,7 +67,7 @@ impl Reporter for Presenter<'_> {
             )),
             Notice::Assumed { assumptions, settings, place } => {
                 assumed::lines(assumptions, settings, place).iter().for_each(|(name, words)| {
-                    out.say(format!("  {} {words}", out.err(Tone::Muted, &format!("{name:<9}"))))
+                    out.say_below(12, format!("  {} {words}", out.err(Tone::Muted, &format!("{name:<9}"))))
                 });
             }
             Notice::Switching { folder, from, to } => out.say(format!(
@@ -100,6 +104,25 @@ fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
             }
             Isolation::Auto | Isolation::None => {}
         }
+    }
+    let ignored = spec.settings.sandbox.ignored();
+    if !ignored.is_empty() {
+        let keys: Vec<String> = ignored.iter().map(|key| format!("`sandbox.{key}`")).collect();
+        let verb = if keys.len() == 1 { "does" } else { "do" };
+        out.say(format!(
+            "{} {} {verb} not count: the provider `{}` has no use for {}",
+            out.err(Tone::Attention, "note:"),
+            keys.join(", "),
+            provider.as_str(),
+            if keys.len() == 1 { "it" } else { "them" },
+        ));
+    }
+    let open = !provider.is_elsewhere() && spec.settings.isolation == Isolation::None;
+    if open && !spec.settings.allowed_hosts.is_empty() {
+        out.say(format!(
+            "{} `allowed_hosts` does not count: without a sandbox the network is open",
+            out.err(Tone::Attention, "note:"),
+        ));
     }
     let uncounted: Vec<&str> = spec
         .settings
@@ -152,21 +175,36 @@ fn print_left_out(left: &LeftOut, out: &Out) {
     }
 }
 
+/// Checks that do not pass at the end, in their own words.
+fn failing_checks(checks: &[CheckView], out: &Out) {
+    for check in checks {
+        let Some(result) = failing_result(check) else { continue };
+        let why = result.why.as_deref().unwrap_or("failed");
+        let place = if check.refused.is_some() { " in the final check" } else { "" };
+        out.say_below(12, format!("  {} {}{place}: {why}", out.err(Tone::Bad, "failing  "), check.name));
+        for line in result.evidence(SUMMARY_LINES) {
+            out.say_below(12, format!("            {}", out.err(Tone::Muted, &line)));
+        }
+    }
+}
+
 /// The end of a run, for people.
-pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out: &Out) {
+pub fn summary(finished: &FinishedRun, out: &Out) {
+    let FinishedRun { result, spec, .. } = finished;
+    let state = finished.state.as_ref();
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),
         EndReason::NeedsHuman | EndReason::Suspended => (Tone::Attention, Sign::Pause),
         _ => (Tone::Bad, Sign::Bad),
     };
-    out.say(format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
+    out.say_below(2, format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
     let time = duration(Duration::from_secs_f64(result.elapsed_seconds.max(0.0)));
     let cost = match result.cost_basis {
         CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
-        basis => format!("{} ({})", result.cost_usd, basis.as_str()),
+        basis => basis.words(result.cost_usd),
     };
     let row = |name: &str, value: &str| {
-        out.say(format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
+        out.say_below(12, format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
     };
     let compute = result.compute_usd.map(|cost| format!(" · compute ~{cost}")).unwrap_or_default();
     row(
@@ -177,6 +215,9 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
             count(result.iterations as usize, "iteration")
         ),
     );
+    if result.reason != EndReason::Completed {
+        failing_checks(&finished.checks(), out);
+    }
     let (name, words) = result_place::row(result, spec);
     row(name, &words);
     if let Some(url) = &result.pr_url {
@@ -214,8 +255,8 @@ pub fn summary(result: &RunResult, spec: &RunSpec, state: Option<&RunState>, out
         row("logs", &dir.join("iterations").display().to_string());
     }
     if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
-        out.say(format!("{} {hint}", out.err(Tone::Plain, "next:")));
+        out.say_below(6, format!("{} {hint}", out.err(Tone::Plain, "next:")));
     } else if let Some(next) = result_place::next(result, spec) {
-        out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
+        out.say_below(6, format!("{} {next}", out.err(Tone::Plain, "next:")));
     }
 }

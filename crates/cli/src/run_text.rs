@@ -8,13 +8,17 @@ use ralph_app::now;
 use ralph_domain::budget::BudgetKind;
 use ralph_domain::describe::Tone;
 use ralph_domain::event::CheckResult;
-use ralph_domain::money::Usd;
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::proof::ProofLevel;
+use ralph_domain::sanitize;
 use ralph_domain::text::{clock, count, duration};
+use ralph_protocol::view::CheckView;
 use std::path::Path;
 
 /// Changes to what decides that are shown.
 const HARNESS: usize = 5;
+/// Lines of a failing check that are shown.
+const EVIDENCE: usize = 5;
 /// Iterations shown.
 const CARDS: usize = 5;
 
@@ -85,15 +89,14 @@ fn criteria(facts: &RunReading, out: &Out) {
     let state = &facts.state;
     heading(out, "Criteria");
     let mut table = Table::new(2).indent(2);
-    for verifier in &state.spec.settings.verifiers {
-        let required = state.spec.settings.required_verifiers.contains(&verifier.name);
-        let (sign, tone, words) = match state.work.checks.get(&verifier.name) {
-            None => (Sign::Open, Tone::Muted, "not run yet".to_owned()),
-            Some(result) if result.passed => (Sign::Good, Tone::Good, check_words(facts, result)),
-            Some(result) => (Sign::Bad, Tone::Bad, check_words(facts, result)),
-        };
-        let name = format!("{}{}", verifier.name, if required { " (required)" } else { "" });
+    // What stands below each row: the words of a check that does not pass.
+    let mut below: Vec<Vec<String>> = Vec::new();
+    for check in &facts.view().checks {
+        let (sign, tone, words) = check_standing(facts, check);
+        let name = format!("{}{}", check.name, if check.required { " (required)" } else { "" });
         table.row([Cell::toned(tone, out.sign(sign)), name.into(), words.into()]);
+        let said = failing_result(check).map(|result| facts.evidence(result, EVIDENCE));
+        below.push(said.unwrap_or_default());
     }
     if let Some(proof) = &state.result.proof {
         let place = if proof.clean { "in a clean checkout" } else { "in place" };
@@ -121,20 +124,53 @@ fn criteria(facts: &RunReading, out: &Out) {
             ]);
         }
     }
-    table.lines(columns(), out).iter().for_each(|l| out.line(l));
+    for (n, lines) in table.wrapped(columns(), out).iter().enumerate() {
+        lines.iter().for_each(|line| out.line(line));
+        for said in below.get(n).into_iter().flatten() {
+            quoted(said, out);
+        }
+    }
 }
 
-/// `passed 6 s ago, 44 tests pass, current tree`.
-pub fn check_words(facts: &RunReading, result: &CheckResult) -> String {
-    let mut words = vec![match (&result.why, result.passed) {
-        (_, true) => "passed".to_owned(),
-        (Some(why), false) => why.clone(),
-        (None, false) => "failed".to_owned(),
-    }];
-    if let Some(at) = facts.written_at(Path::new(&result.log)) {
-        let comma = if result.passed { "" } else { "," };
-        words[0].push_str(&format!("{comma} {}", ago(at, facts.now)));
+/// A line of what a check printed.
+pub fn quoted(line: &str, out: &Out) {
+    let line = fit(&sanitize::line(line), columns().saturating_sub(6));
+    out.line(format!("      {}", out.out(Tone::Muted, &line)));
+}
+
+/// The result of a check that does not pass: in the final check, or the last one.
+pub fn failing_result(check: &CheckView) -> Option<&CheckResult> {
+    let refused = check.refused.as_ref().and_then(|refused| refused.result.as_ref());
+    refused.or(check.last.as_ref()).filter(|result| !result.passed)
+}
+
+/// How a check stands: what the final check did not accept has no tick, whatever it said in the workspace.
+pub fn check_standing(facts: &RunReading, check: &CheckView) -> (Sign, Tone, String) {
+    let refused = check.refused.as_ref();
+    match (refused.map(|refused| &refused.result), &check.last) {
+        (Some(Some(result)), _) => {
+            let words = format!("in the final check {}", check_words(facts, result));
+            (Sign::Bad, Tone::Bad, words)
+        }
+        (Some(None), Some(last)) if last.passed => {
+            let words = format!("{}; the final check did not accept it", check_words(facts, last));
+            (Sign::Open, Tone::Attention, words)
+        }
+        (_, None) => (Sign::Open, Tone::Muted, "not run yet".to_owned()),
+        (_, Some(last)) if last.passed => (Sign::Good, Tone::Good, check_words(facts, last)),
+        (_, Some(last)) => (Sign::Bad, Tone::Bad, check_words(facts, last)),
     }
+}
+
+/// `passed 6 s ago, 44 tests pass, current tree`; the age stands near the front, where nothing cuts it off.
+pub fn check_words(facts: &RunReading, result: &CheckResult) -> String {
+    let when = facts.written_at(Path::new(&result.log)).map(|at| format!(" {}", ago(at, facts.now)));
+    let mut first =
+        format!("{}{}", if result.passed { "passed" } else { "failed" }, when.unwrap_or_default());
+    if let Some(why) = result.why.as_deref().filter(|_| !result.passed) {
+        first.push_str(&format!(": {why}"));
+    }
+    let mut words = vec![first];
     words.extend(result.tests.map(|t| tests(t, None)));
     words.push(if facts.is_current(result) { "current tree" } else { "older tree" }.to_owned());
     words.join(", ")
@@ -152,7 +188,7 @@ fn agents(facts: &RunReading, out: &Out) {
         let (sign, tone, mut words) = if let Some(reason) = state.agents.dropped.get(name) {
             (Sign::Bad, Tone::Bad, format!("takes no further part: {reason}"))
         } else if let Some(rest) = rest {
-            let words = format!("in cooldown for {}: {}", left(rest.until, facts.now), rest.reason);
+            let words = format!("in cooldown, free in {}: {}", left(rest.until, facts.now), rest.reason);
             (Sign::Wait, Tone::Attention, words)
         } else if works {
             (Sign::Now, Tone::Plain, "at work".to_owned())
@@ -161,13 +197,16 @@ fn agents(facts: &RunReading, out: &Out) {
         };
         if let Some(used) = state.agents.by_agent.get(name) {
             words.push_str(&format!(" · {}", count(used.sessions as usize, "session")));
-            if used.cost > Usd::ZERO {
-                words.push_str(&format!(" · {}", used.cost));
+            match used.basis {
+                CostBasis::Unknown if used.cost == Usd::ZERO => words.push_str(" · cost unknown"),
+                CostBasis::Unknown => words.push_str(&format!(" · {}", used.basis.words(used.cost))),
+                _ if used.cost > Usd::ZERO => words.push_str(&format!(" · {}", used.cost)),
+                _ => {}
             }
         }
         table.row([Cell::toned(tone, out.sign(sign)), name.as_str().into(), words.into()]);
     }
-    table.lines(columns(), out).iter().for_each(|l| out.line(l));
+    table.wrapped(columns(), out).iter().flatten().for_each(|l| out.line(l));
 }
 
 fn budgets(facts: &RunReading, out: &Out) {
@@ -214,7 +253,7 @@ fn iterations(facts: &RunReading, out: &Out) {
     heading(out, "Last iterations");
     for at in (history.len().saturating_sub(CARDS)..history.len()).rev() {
         let before = at.checked_sub(1).and_then(|b| history.get(b));
-        card(out, &history[at], before);
+        card(out, &facts.state, &history[at], before);
     }
 }
 

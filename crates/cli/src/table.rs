@@ -80,11 +80,34 @@ impl Table {
         self.rows.iter().map(|row| self.line(row, &widths, out)).collect()
     }
 
+    /// The rows, each as the lines that it takes: the column `flex`, which must be the last one, is broken between words
+    /// instead of being cut.
+    pub fn wrapped(&self, columns: usize, out: &Out) -> Vec<Vec<String>> {
+        let width_of =
+            |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(|c| width(&c.text)).max();
+        let before: usize = (0..self.flex).map(|at| width_of(at).unwrap_or(0) + 2).sum();
+        let room = columns.saturating_sub(self.indent + before).max(2 * FLEX_MIN);
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let Some(last) = row.get(self.flex) else { continue };
+            let mut pieces = wrap(&last.text, room).into_iter();
+            let mut widths: Vec<usize> = (0..self.flex).map(|at| width_of(at).unwrap_or(0)).collect();
+            widths.push(usize::MAX / 2);
+            let mut first = row[..self.flex].to_vec();
+            first.push(Cell { text: pieces.next().unwrap_or_default(), ..last.clone() });
+            let mut lines = vec![self.line(&first, &widths, out)];
+            lines.extend(pieces.map(|piece| format!("{:1$}{piece}", "", self.indent + before)));
+            rows.push(lines);
+        }
+        rows
+    }
+
     fn line(&self, row: &[Cell], widths: &[usize], out: &Out) -> String {
         let mut line = " ".repeat(self.indent);
         for (at, cell) in row.iter().enumerate() {
             let text = fit(&cell.text, widths[at]);
-            let space = " ".repeat(widths[at] - width(&text));
+            let space = if cell.right || at + 1 < row.len() { widths[at] - width(&text) } else { 0 };
+            let space = " ".repeat(space);
             let painted = match cell.tone {
                 Some(tone) if !text.is_empty() => out.out(tone, &text),
                 _ => text,
@@ -107,7 +130,7 @@ impl Table {
 
 /// Columns that lines may take.
 pub fn columns() -> usize {
-    crate::terminal::columns().unwrap_or(NARROW).clamp(40, 200)
+    crate::terminal::columns().or_else(crate::output::stdout_columns).unwrap_or(NARROW).clamp(40, 200)
 }
 
 /// Columns that a text takes on a screen.
@@ -124,6 +147,21 @@ pub fn fit(text: &str, columns: usize) -> String {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let end = ends.take_while(|end| width(&text[..*end]) < columns).last().unwrap_or(0);
     format!("{}…", &text[..end])
+}
+
+/// The text cut to `columns` behind a whole word, with `…` where something is missing. A word that is longer than half of it
+/// is cut like any text.
+pub fn fit_words(text: &str, columns: usize) -> String {
+    let cut = fit(text, columns);
+    if cut.len() >= text.len() || width(text) <= columns {
+        return cut;
+    }
+    let kept = cut.trim_end_matches('…');
+    let whole = text[kept.len()..].starts_with(char::is_whitespace);
+    match kept.rfind(char::is_whitespace) {
+        Some(at) if !whole && width(&kept[..at]) * 2 >= columns => format!("{}…", kept[..at].trim_end()),
+        _ => format!("{}…", kept.trim_end()),
+    }
 }
 
 /// The end of a path cut to `columns`: its last folders tell it apart.
@@ -220,10 +258,24 @@ pub mod tests {
     }
 
     #[test]
+    fn a_last_column_that_is_too_long_goes_on_below_itself() {
+        let mut table = Table::new(1).indent(2);
+        table.row(["a".into(), "passed".into()]);
+        table.row(["bcd".into(), "failed 6 s ago: exit code 1, current tree".into()]);
+        let rows = table.wrapped(30, &plain());
+        assert_eq!(rows[0], ["  a    passed"]);
+        assert_eq!(rows[1], ["  bcd  failed 6 s ago: exit", "       code 1, current tree"]);
+    }
+
+    #[test]
     fn cuts_say_that_something_is_missing() {
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abcd", 4), "abcd");
         assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(fit_words("reading the tests of the router", 15), "reading the…");
+        assert_eq!(fit_words("reading tests", 8), "reading…");
+        assert_eq!(fit_words("a verylongwordthatdoesnotend", 12), "a verylongw…");
+        assert_eq!(fit_words("as it is", 8), "as it is");
         assert_eq!(fit_path("/home/me/work/repo", 8), "…rk/repo");
         assert_eq!(fit_path("/日本/語", 5), "…/語");
     }

@@ -1,5 +1,6 @@
 //! What `main` found out about the terminal and its user, for texts that fit it.
 
+use jiff::tz::TimeZone;
 use ralph_app::Environment;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,6 +8,7 @@ use std::sync::OnceLock;
 struct TerminalInfo {
     columns: Option<usize>,
     home: Option<PathBuf>,
+    zone: TimeZone,
 }
 
 static FACTS: OnceLock<TerminalInfo> = OnceLock::new();
@@ -16,7 +18,7 @@ pub fn learn(env: &Environment) {
     let vars = env.vars();
     let columns = vars.get("COLUMNS").and_then(|columns| columns.parse().ok());
     let home = vars.get("HOME").filter(|home| home.len() > 1).map(PathBuf::from);
-    let _ = FACTS.set(TerminalInfo { columns, home });
+    let _ = FACTS.set(TerminalInfo { columns, home, zone: env.zone() });
 }
 
 /// The width that the user asked for.
@@ -27,4 +29,9 @@ pub fn columns() -> Option<usize> {
 /// The user's home.
 pub fn home() -> Option<&'static Path> {
     FACTS.get()?.home.as_deref()
+}
+
+/// The zone in which the user reads times.
+pub fn zone() -> TimeZone {
+    FACTS.get().map_or(TimeZone::UTC, |facts| facts.zone.clone())
 }

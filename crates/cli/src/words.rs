@@ -2,8 +2,10 @@
 
 use crate::output::{Out, Sign};
 use crate::table::{columns, fit, flow};
-pub use ralph_app::phrases::{age, ago, left, since, utc};
+use jiff::Timestamp;
+pub use ralph_app::phrases::{age, ago, since};
 use ralph_domain::describe::Tone;
+use ralph_domain::describe::clock_time;
 use ralph_domain::event::Verdict;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::state::{IterationSummary, RunState};
@@ -54,6 +56,16 @@ pub fn short_count(number: u64) -> String {
         10_000..=999_999 => format!("{:.1}k", number as f64 / 1e3),
         _ => format!("{:.1}M", number as f64 / 1e6),
     }
+}
+
+/// `12 min (04:02)`: time left until an instant, as the user's clock shows it.
+pub fn left(until: Timestamp, now: Timestamp) -> String {
+    ralph_app::phrases::left(until, now, &crate::terminal::zone())
+}
+
+/// `04:02`, with the day where it is not today.
+pub fn local(at: Timestamp, now: Timestamp) -> String {
+    clock_time(at, now, Some(&crate::terminal::zone()))
 }
 
 /// `1.2 KiB`.
@@ -120,12 +132,30 @@ pub fn verdict_sign(verdict: Verdict) -> (Sign, Tone) {
     }
 }
 
+/// What became of an iteration whose own checks passed, where the run did not end with it.
+fn refusal(state: &RunState, it: &IterationSummary) -> Option<&'static str> {
+    let proof = state.result.proof.as_ref().filter(|proof| proof.proof.is_some());
+    match it.verdict {
+        Verdict::Candidate if it.iteration < state.iterations.count => {
+            Some("required checks passed, but it was not accepted")
+        }
+        Verdict::Candidate if proof.is_some_and(|proof| !proof.passed) => {
+            Some("required checks pass, the final check does not")
+        }
+        _ => None,
+    }
+}
+
 /// One iteration: number, agent, verdict, tests, change, cost, time; below it what the agent said.
-pub fn card(out: &Out, it: &IterationSummary, before: Option<&IterationSummary>) {
-    let (sign, tone) = verdict_sign(it.verdict);
+pub fn card(out: &Out, state: &RunState, it: &IterationSummary, before: Option<&IterationSummary>) {
+    let (mut sign, mut tone) = verdict_sign(it.verdict);
+    let mut verdict = it.verdict.words();
+    if let Some(words) = refusal(state, it) {
+        (sign, tone, verdict) = (Sign::Bad, Tone::Bad, words);
+    }
     let mut parts = vec![match it.end.reason() {
-        Some(_) => format!("{}: {}", it.verdict.words(), it.end.word()),
-        None => it.verdict.words().to_owned(),
+        Some(_) => format!("{verdict}: {}", it.end.word()),
+        None => verdict.to_owned(),
     }];
     parts.extend(it.tests.map(|t| tests(t, before.and_then(|b| b.tests))));
     parts.push(match it.files {

@@ -1,9 +1,14 @@
 //! A day with `ralph`, through the real binary: from one sentence to a change in the user's own checkout, and what is left of
 //! it cleaned up.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 #[path = "daily/first_run.rs"]
 mod first_run;
+#[path = "daily/seeing.rs"]
+mod seeing;
+#[path = "daily/small_things.rs"]
+mod small_things;
 #[path = "daily/taking_home.rs"]
 mod taking_home;
 #[path = "daily/tidying.rs"]

@@ -73,7 +73,7 @@ fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
         "{wait}"
     );
     assert!(repo.events_named("wait_ended")[0]["waited_ms"].as_u64().unwrap() > 1000);
-    assert!(done.stderr.contains("waiting: every agent is in cooldown"), "{}", done.stderr);
+    assert!(done.stderr.contains("): every agent is in cooldown"), "{}", done.stderr);
     let metrics: Value = serde_json::from_str(&repo.run_file("iterations/1/metrics.json")).unwrap();
     assert!(metrics["working_ms_total"].as_u64().unwrap() < 2000, "{metrics}");
     assert_eq!(metrics["loop_score"], 0.0);

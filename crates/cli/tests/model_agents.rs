@@ -90,6 +90,10 @@ fn json_actions_end_proven_on_every_wire_and_see_what_the_last_ones_came_to() {
         assert_eq!(started, ["run", "write", "patch", "run", "commit", "stop_success"], "{wire:?}");
         assert_eq!(repo.events_named("action_finished").len(), started.len());
         assert_eq!(repo.run_file("iterations/2/actions.jsonl").lines().count(), 5);
+        let followed = repo.ralph(&["logs", "-f"]).exits(0).stdout;
+        let calls = followed.lines().filter(|line| line.starts_with("            > ")).count();
+        assert_eq!(calls, started.len(), "one line for each action:\n{followed}");
+        assert!(!followed.contains("            {"), "data is nothing that was said:\n{followed}");
         // Money: the tokens are told, the price is the list's, and what the cache saved is on the receipt.
         let receipt: Value = serde_json::from_str(&repo.run_file("iterations/2/receipt.json")).unwrap();
         assert_eq!(receipt["tokens"]["cached"], 800, "{receipt}");
@@ -192,6 +196,9 @@ fn managed_tools_end_proven_on_every_wire_and_leave_nothing_running() {
         started.sort_by_key(|e| e["number"].as_u64());
         let tools: Vec<Value> = started.iter().map(|e| e["action"].clone()).collect();
         assert_eq!(tools, ["readFile", "exec", "startProcess", "writeFile", "writeFile", "done"], "{wire:?}");
+        let followed = repo.ralph(&["logs", "-f"]).exits(0).stdout;
+        let calls = followed.lines().filter(|line| line.starts_with("            > ")).count();
+        assert_eq!(calls, tools.len(), "one line for each call:\n{followed}");
         let failed: Vec<bool> =
             repo.events_named("action_finished").iter().map(|e| e["ok"] == false).collect();
         assert_eq!(failed.iter().filter(|f| **f).count(), 1, "only the refused one failed");

@@ -20,6 +20,11 @@ fn works_to_a_proven_end(cli: &'static str) {
     let run = done.json();
     assert_eq!(run["files_changed"], serde_json::json!(["hello.txt"]), "{run}");
     assert!(repo.read("hello.txt").ends_with("shell-ran\n"), "{:?}", repo.read("hello.txt"));
+    let read = repo.ralph(&["logs", "-o"]).exits(0).stdout;
+    assert!(read.lines().any(|line| line.starts_with("> ")), "no tool call in words:\n{read}");
+    assert!(!read.lines().any(|line| line.starts_with("{\"")), "data among the words:\n{read}");
+    let followed = repo.ralph(&["logs", "-f"]).exits(0).stdout;
+    assert!(followed.contains("            > "), "no line for a tool call:\n{followed}");
     let sessions = repo.events_named("session_ended");
     assert_eq!(sessions.len(), 1, "{sessions:?}");
     let usage = &sessions[0]["usage"];

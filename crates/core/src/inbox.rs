@@ -116,9 +116,10 @@ impl Context {
         match &letter.control {
             Control::Note { text } => self.append_once("notes.md", "# Notes", text, letter),
             Control::Guardrail { text } => {
+                let (trigger, instruction) = guardrail_parts(text);
                 let rule = format!(
-                    "### guardrail: {}\n- trigger: always\n- instruction: {text}\n- added_after: iteration {}\n- evidence: added by {}",
-                    ralph_domain::text::one_line(text, 60),
+                    "### guardrail: {}\n- trigger: {trigger}\n- instruction: {instruction}\n- added_after: iteration {}\n- evidence: added by {}",
+                    ralph_domain::text::one_line(instruction, 60),
                     self.state.iterations.count,
                     letter.from
                 );
@@ -173,5 +174,25 @@ impl Context {
         let spec = snapshot::write_spec(self.journal.places(), &spec)?;
         self.record(EventBody::SpecChanged { version, spec, task })?;
         Ok(())
+    }
+}
+/// When a guardrail counts, and what it says: `when a test hangs: end it` is how the doctor suggests one.
+fn guardrail_parts(text: &str) -> (&str, &str) {
+    let named = text.strip_prefix("when ").and_then(|rest| rest.split_once(": "));
+    named
+        .filter(|(trigger, rule)| !trigger.contains('\n') && !rule.trim().is_empty())
+        .unwrap_or(("always", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::guardrail_parts;
+
+    #[test]
+    fn a_guardrail_keeps_when_it_counts() {
+        assert_eq!(guardrail_parts("when a test hangs: end it first"), ("a test hangs", "end it first"));
+        for plain in ["never touch the schema", "when in doubt ask", "when :", "when a: "] {
+            assert_eq!(guardrail_parts(plain), ("always", plain));
+        }
     }
 }

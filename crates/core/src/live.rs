@@ -25,6 +25,7 @@ impl Context {
     /// Something that is whole at once, without secrets and in bounds.
     pub fn show(&mut self, body: &LiveBody) {
         self.live.note(self.position(), body);
+        self.observer.shown(&self.state, body);
     }
 
     /// Lets this much time pass, or less where somebody puts a letter into the inbox meanwhile.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use ralph_domain::event::Event;
 use ralph_domain::ports::Stream;
 use ralph_domain::state::RunState;
+use ralph_journal::live::LiveBody;
 use std::time::Duration;
 
 /// Watches a run as it happens: a terminal, a server, a test. A run may have several.
@@ -17,6 +18,10 @@ pub trait Observer: Send {
     /// A piece of a model's text as it comes, without secrets.
     fn token(&mut self, text: &str) {
         let _ = text;
+    }
+    /// Something that a session does, whole at once: a tool call, what came of it. Without secrets and in bounds.
+    fn shown(&mut self, state: &RunState, what: &LiveBody) {
+        let _ = (state, what);
     }
     /// The run is about to be suspended: whether the person in front of it wants to end it for good instead.
     fn ends_for_good(&mut self) -> bool {
@@ -63,6 +68,10 @@ impl Observers {
 
     pub fn token(&mut self, text: &str) {
         self.0.iter_mut().for_each(|one| one.token(text));
+    }
+
+    pub fn shown(&mut self, state: &RunState, what: &LiveBody) {
+        self.0.iter_mut().for_each(|one| one.shown(state, what));
     }
 
     /// Whether one of them wants to end the run for good that is about to be suspended.

@@ -6,6 +6,9 @@ use ralph_protocol::text::one_line;
 const SUBJECT_MAX: usize = 72;
 /// Characters of the text below it.
 const BODY_MAX: usize = 1000;
+/// Characters of a path, and paths that are listed.
+const PATH_MAX: usize = 48;
+const FILES_MAX: usize = 20;
 /// Fewer words than this say nothing about a change ("done", "did it").
 const WORDS_MIN: usize = 3;
 
@@ -33,6 +36,34 @@ impl ChangeText {
             String::new()
         };
         Some(Self { subject, body })
+    }
+
+    /// From the files alone, where nobody said anything about them: status (`A`, `M`, `D`, …) and path of each.
+    pub fn of_files(files: &[(char, &str)]) -> Self {
+        let all = |status: char| !files.is_empty() && files.iter().all(|(s, _)| *s == status);
+        let verb = match (all('A'), all('D')) {
+            (true, _) => "Add",
+            (_, true) => "Remove",
+            _ => "Update",
+        };
+        let path = |at: usize| files.get(at).map_or_else(String::new, |(_, path)| one_line(path, PATH_MAX));
+        let more = files.len().saturating_sub(1);
+        let noun = if more == 1 { "file" } else { "files" };
+        let subject = match files.len() {
+            0 => format!("{verb} files"),
+            1 => format!("{verb} {}", path(0)),
+            2 if path(0).chars().count() + path(1).chars().count() + 12 <= SUBJECT_MAX => {
+                format!("{verb} {} and {}", path(0), path(1))
+            }
+            _ => format!("{verb} {} and {more} more {noun}", path(0)),
+        };
+        let mut lines: Vec<String> =
+            (0..files.len().min(FILES_MAX)).map(|at| format!("- {}", path(at))).collect();
+        if files.len() > FILES_MAX {
+            lines.push(format!("- and {} more", files.len() - FILES_MAX));
+        }
+        let told = files.len() <= 1 || (files.len() == 2 && !subject.ends_with(noun));
+        Self { subject, body: if told { String::new() } else { lines.join("\n") } }
     }
 
     /// As a commit has it: the first line, an empty one, the text.
@@ -103,5 +134,25 @@ mod tests {
         for words in ["", "done", "did it", "<promise>COMPLETE</promise>", "Done. <promise>X", "--- ***"] {
             assert_eq!(ChangeText::of_words(words), None, "{words}");
         }
+    }
+
+    #[test]
+    fn files_alone_make_a_message_too() {
+        let message = |files: &[(char, &str)]| ChangeText::of_files(files).message();
+        assert_eq!(message(&[('M', "src/a.py")]), "Update src/a.py");
+        assert_eq!(message(&[('A', "a"), ('A', "b")]), "Add a and b");
+        assert_eq!(
+            message(&[('M', "src/a.py"), ('A', "src/b.py"), ('D', "c")]),
+            "Update src/a.py and 2 more files\n\n- src/a.py\n- src/b.py\n- c"
+        );
+        let long = "x".repeat(300);
+        let many: Vec<(char, &str)> = (0..40).map(|_| ('D', long.as_str())).collect();
+        let text = ChangeText::of_files(&many);
+        assert!(
+            text.subject.starts_with("Remove xxx") && text.subject.chars().count() <= 72,
+            "{}",
+            text.subject
+        );
+        assert!(text.body.ends_with("- and 20 more") && text.body.len() < 2000);
     }
 }

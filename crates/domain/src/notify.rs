@@ -1,5 +1,6 @@
 //! What people are told on each occasion: the words of notifications, in one place. Whoever sends them adds nothing.
 
+use crate::money::{CostBasis, Usd};
 use crate::ports::{Notification, Occasion};
 use crate::state::{OpenOccasion, RunState};
 use crate::text::{count, one_line};
@@ -14,11 +15,13 @@ const OWN_TESTS: &str = "Own tests pass";
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
     let run = &state.spec.run_id;
     let detail = sentence(&open.detail);
-    let so_far = format!(
-        "{} and {} so far.",
-        count(state.iterations.count as usize, "iteration"),
-        state.spending.totals.cost,
-    );
+    let totals = &state.spending.totals;
+    let cost = match totals.basis {
+        CostBasis::Unknown if totals.cost == Usd::ZERO && totals.sessions > 0 => "an unknown cost".to_owned(),
+        CostBasis::Unknown if totals.sessions > 0 => totals.basis.words(totals.cost),
+        _ => totals.cost.to_string(),
+    };
+    let so_far = format!("{} and {cost} so far.", count(state.iterations.count as usize, "iteration"));
     let (text, hint) = match open.occasion {
         Occasion::Start => {
             let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();

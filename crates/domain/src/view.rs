@@ -1,17 +1,19 @@
 //! A run as it stands, from its state and the moment it is looked at: one computation for every screen, page and program.
 
+use crate::describe::clock_time;
 use crate::event::CheckResult;
 use crate::outcome::EndReason;
 use crate::state::{RunState, Stage};
 use crate::status::Status;
 use crate::text::duration;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ralph_protocol::budget::BudgetKind;
-pub use ralph_protocol::view::RunView;
 use ralph_protocol::view::{
-    AgentStanding, AgentView, BudgetView, CheckView, CriterionView, CurrentView, FinishedView, IterationView,
-    NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
+    AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
+    IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
 };
+pub use ralph_protocol::view::{CheckView, RunView};
 use std::time::Duration;
 
 /// What a view needs beside the state: the time, and whether a process runs the run.
@@ -25,6 +27,8 @@ pub struct ViewContext {
     pub last_output: Option<Timestamp>,
     /// What the agent does, in a few words.
     pub activity: Option<String>,
+    /// The zone whose clock the reader looks at; UTC where absent.
+    pub zone: Option<TimeZone>,
 }
 
 /// The run as it stands.
@@ -95,7 +99,10 @@ fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
     }
     if let Some(wait) = &state.wait {
         return match (wait.until, &state.people.paused_by) {
-            (Some(until), _) => format!("waiting: {} · goes on in {}", wait.reason, left(until, now)),
+            (Some(until), _) => {
+                // The time stands first: it is what a glance looks for, and nothing cuts it off.
+                format!("waiting, goes on in {} · {}", left(until, now, moment.zone.as_ref()), wait.reason)
+            }
             (None, Some(who)) => format!("paused by {who} {}", ago(wait.since, now)),
             (None, None) => format!("waiting for {}: {}", age(since(wait.since, now)), wait.reason),
         };
@@ -199,10 +206,26 @@ fn checks(state: &RunState) -> Vec<CheckView> {
             command: verifier.command_line(),
             required: settings.required_verifiers.contains(&verifier.name),
             current_tree: last.is_some_and(is_current),
+            refused: refusal(state, verifier),
             last: last.cloned(),
         }
     };
     settings.verifiers.iter().map(view).collect()
+}
+
+/// What the final check says of a check that passed in the workspace, where it did not accept the tree as it is now.
+fn refusal(state: &RunState, verifier: &crate::config::VerifierConfig) -> Option<CheckRefusal> {
+    let (tree, failed) = state.result.disproved.as_ref()?;
+    if state.work.tree.as_ref() != Some(tree)
+        || !state.spec.settings.required_verifiers.contains(&verifier.name)
+    {
+        return None;
+    }
+    let refused = state.result.proof.iter().flat_map(|proof| &proof.refused);
+    match refused.into_iter().find(|result| result.name == verifier.name) {
+        Some(result) => Some(CheckRefusal { result: Some(result.clone()), reasons: Vec::new() }),
+        None => Some(CheckRefusal { result: None, reasons: failed.clone() }),
+    }
 }
 
 fn budgets(state: &RunState) -> Vec<BudgetView> {
@@ -331,9 +354,7 @@ fn ago(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// `12 min (04:02 UTC)`: time left until an instant, with the day where it is not today.
-fn left(until: Timestamp, now: Timestamp) -> String {
-    let day = |t: Timestamp| t.strftime("%Y-%m-%d").to_string();
-    let form = if day(until) == day(now) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
+fn left(until: Timestamp, now: Timestamp, zone: Option<&TimeZone>) -> String {
     let left = Duration::from_secs(since(now, until).as_secs());
-    format!("{} ({})", duration(left), until.strftime(form))
+    format!("{} ({})", duration(left), clock_time(until, now, zone))
 }

@@ -163,6 +163,8 @@ impl Run {
             tests: None,
             log: "l".into(),
             log_digest: Digest::of(b""),
+            failing: Vec::new(),
+            last_lines: Vec::new(),
         };
         let iteration = self.0.iterations.count + 1;
         self.event(EventBody::CheckFinished { iteration, result })
@@ -214,6 +216,7 @@ impl Run {
             level: None,
             watched: Default::default(),
             harness: Vec::new(),
+            refused: Vec::new(),
         })
     }
 

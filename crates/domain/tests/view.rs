@@ -89,6 +89,7 @@ fn a_run_at_work_says_who_works_and_what_was_heard() {
         driven: true,
         last_output: Some(at(58)),
         activity: Some("at src/a.rs".into()),
+        zone: None,
     };
     let shown = view(&state, &moment);
     assert_eq!(shown.now, "a is working for 1 min · last output 4 s ago · at src/a.rs");
@@ -123,6 +124,8 @@ fn a_check_is_shown_with_its_last_result_and_whether_it_still_holds() {
         tests: None,
         log: "l".into(),
         log_digest: Digest::of(b""),
+        failing: Vec::new(),
+        last_lines: Vec::new(),
     };
     fold(&mut state, 4, EventBody::CheckFinished { iteration: 1, result: result.clone() });
     let shown = seen(&state, 5, true);
@@ -142,7 +145,7 @@ fn a_rest_a_question_and_the_end_are_told() {
     fold(&mut state, 2, EventBody::WaitStarted { reason: "b rests".into(), until: Some(until) });
     let shown = seen(&state, 60, true);
     assert_eq!(shown.status, Status::Waiting);
-    assert_eq!(shown.now, "waiting: b rests · goes on in 11 min (22:25 UTC)");
+    assert_eq!(shown.now, "waiting, goes on in 11 min (22:25 UTC) · b rests");
     assert_eq!((shown.agents[1].standing, shown.agents[1].until), (AgentStanding::Resting, Some(until)));
     assert_eq!(seen(&state, 721, true).agents[1].standing, AgentStanding::Free, "the rest is over");
 

@@ -38,6 +38,19 @@ fn name_in(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
         return Some(rest.split(" - ").next().unwrap_or(rest));
     }
+    // unittest: `FAIL: test_b (test_a.Case.test_b)`, `ERROR: test_b (test_a.Case)`
+    if let Some(rest) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
+        let (name, place) = rest.strip_suffix(')')?.split_once(" (")?;
+        let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+        return (is_name(name) && is_name(place)).then(|| if place.ends_with(name) { place } else { rest });
+    }
+    // TAP: `not ok 3 - name`
+    if let Some(rest) = line.strip_prefix("not ok ") {
+        let name = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([' ', '-']);
+        let (name, note) = name.split_once(" # ").unwrap_or((name, ""));
+        let expected = note.starts_with("TODO") || note.starts_with("SKIP");
+        return (!name.is_empty() && !expected).then_some(name);
+    }
     // go: `--- FAIL: TestA (0.00s)`
     if let Some(rest) = line.strip_prefix("--- FAIL: ") {
         return rest.split(' ').next();
@@ -139,6 +152,12 @@ mod tests {
             (" FAIL  src/a.test.ts > sum > adds\n", &["src/a.test.ts > sum > adds"]),
             ("[ERROR]   CalcTest.adds:12 expected: <3> but was: <4>\n", &["CalcTest.adds"]),
             ("[ERROR] adds(CalcTest)  Time elapsed: 0.01 s  <<< FAILURE!\n", &["adds(CalcTest)"]),
+            (
+                "FAIL: test_x (test_calc.T.test_x)\nERROR: test_y (test_calc.T)\n",
+                &["test_calc.T.test_x", "test_y (test_calc.T)"],
+            ),
+            ("FAIL: could not open (a b)\n", &[]),
+            ("ok 1 - a\nnot ok 2 - adds two\nnot ok 3 - later # TODO\n", &["adds two"]),
             ("[ERROR] Failed to execute goal x:y\n", &[]),
         ];
         for (output, want) in cases {

@@ -12,10 +12,30 @@ use crate::record::{PlannedMove, RefPosition};
 use crate::snapshot::FileStates;
 use crate::work_tree::{WorkChanges, work_of};
 use crate::workspace::GitWorkspace;
+use ralph_domain::change_text::ChangeText;
 use ralph_domain::event::FileChange;
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::{Checkpoint, CheckpointRequest};
+use ralph_domain::sanitize;
 use std::collections::BTreeSet;
+
+/// What the files say of a change that nobody has put into words.
+fn change_words(before: &FileStates, now: &FileStates) -> String {
+    let changed: Vec<(char, String)> = differences(&before.entries, &now.entries)
+        .into_iter()
+        .filter(|change| !change.path.starts_with(b".ralph/"))
+        .map(|change| {
+            let status = match (change.old.is_some(), change.new.is_some()) {
+                (false, _) => 'A',
+                (_, false) => 'D',
+                _ => 'M',
+            };
+            (status, String::from_utf8_lossy(change.path).into_owned())
+        })
+        .collect();
+    let files: Vec<(char, &str)> = changed.iter().map(|(status, path)| (*status, path.as_str())).collect();
+    sanitize::block(&ChangeText::of_files(&files).message()).into_owned()
+}
 
 impl GitWorkspace {
     pub(crate) fn record_checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint> {
@@ -156,7 +176,11 @@ impl GitWorkspace {
             return Ok(checkpoint(now, None, Vec::new(), work, false));
         }
         let running = self.start_diff(&before, now, ready)?;
-        let message = message_with_trailers(request.message, &self.run, Some(request.iteration));
+        let words = match request.message.trim() {
+            "" => change_words(&before, now),
+            words => words.to_owned(),
+        };
+        let message = message_with_trailers(&words, &self.run, Some(request.iteration));
         let at = request.at.as_second();
         let body = commit_body(work_tree, &[oid(&parent)?], &self.options.identity, at, &message);
         let commit = self.objects.write("commit", &body)?.to_string();

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files, by their names in `.ralph/`.
-const NAMES: &[&str] = &["guardrails.md", "progress.md", "notes.md", "diagnostics.md", "errors.log"];
+const NAMES: &[&str] =
+    &["guardrails.md", "progress.md", "notes.md", "diagnostics.md", "errors.log", "DONE.md"];
 /// A larger one is none that a person reads.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 

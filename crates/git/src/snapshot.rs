@@ -219,6 +219,8 @@ impl Snapshot {
             // Its files may have been taken out of the ignore rules; they are not of the tree.
             new.files.retain(|path| !path.starts_with(b".ralph/"));
         }
+        // What only tools make is nobody's work; a file of theirs that the repo tracks is in the index and stays.
+        new.files.retain(|path| !is_tool_cache(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
         let mut left_out: BTreeSet<Vec<u8>> =
             self.left_out.iter().chain(&new.files).filter(|path| too_large(path)).cloned().collect();
@@ -276,6 +278,17 @@ impl Snapshot {
     pub(crate) fn top(&self) -> &Path {
         &self.watch.top
     }
+}
+
+/// Folders that checks and tools make beside the sources, and that are of use to nobody but them. A repo without ignore rules
+/// for them would otherwise get them with the work.
+const TOOL_CACHES: [&[u8]; 4] = [b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"];
+
+/// Whether a path lies in the cache of a tool.
+pub(crate) fn is_tool_cache(path: &[u8]) -> bool {
+    let mut parts: Vec<&[u8]> = path.split(|b| *b == b'/').collect();
+    parts.pop();
+    parts.iter().any(|part| TOOL_CACHES.contains(part))
 }
 
 /// The private index for this process: the newest that is there, under a name of its own. A git whose driver was killed may

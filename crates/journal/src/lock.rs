@@ -157,6 +157,13 @@ pub fn holder(path: &Path) -> Option<LockHolder> {
     }
 }
 
+/// Whether a process is held by a signal (Ctrl-Z, `kill -STOP`): it lives, and does nothing until somebody lets it go on.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program may hold anything, so the state is what follows its last parenthesis.
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 't']))
+}
+
 /// Whether a process of this id exists.
 pub fn is_alive(pid: u32) -> bool {
     let pid = nix::unistd::Pid::from_raw(pid as i32);

@@ -110,6 +110,15 @@ impl CostBasis {
             Self::Unknown => "unknown",
         }
     }
+
+    /// An amount known this way: `$1.34 (reported)`, `at least $1.34`, `unknown`. What is unknown is never a zero.
+    pub fn words(self, cost: Usd) -> String {
+        match self {
+            Self::Unknown if cost == Usd::ZERO => "unknown".to_owned(),
+            Self::Unknown => format!("at least {cost}"),
+            known => format!("{cost} ({})", known.as_str()),
+        }
+    }
 }
 
 /// Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
@@ -200,6 +209,15 @@ pub struct AgentTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_unknown_is_no_zero() {
+        let some = Usd::from_dollars(1.5);
+        assert_eq!(CostBasis::Unknown.words(Usd::ZERO), "unknown");
+        assert_eq!(CostBasis::Unknown.words(some), "at least $1.50");
+        assert_eq!(CostBasis::Estimated.words(some), "$1.50 (estimated)");
+        assert_eq!(CostBasis::Reported.words(Usd::ZERO), "$0 (reported)");
+    }
 
     #[test]
     fn sums_of_small_amounts_do_not_drift() {

@@ -176,6 +176,21 @@ pub struct CheckView {
     pub last: Option<CheckResult>,
     /// Whether that result is of the tree as it was recorded last.
     pub current_tree: bool,
+    /// What the final check said of that tree, where it did not accept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<CheckRefusal>,
+}
+
+/// Why a check that may have passed in the workspace does not count: the final check did not accept the tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckRefusal {
+    /// Its result in the final check, where it did not pass there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CheckResult>,
+    /// Why the final check did not accept the tree, where that was not this check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
 }
 
 /// How much of a budget is used.

@@ -10,12 +10,14 @@ mod ledger;
 mod opencode;
 mod parser;
 mod qwen;
+mod readable;
 mod stream;
 mod text;
 mod words;
 
 use self::ledger::Ledger;
 use self::parser::{Parser, ParserSink, ProcessClose};
+pub use self::readable::ReadableOutput;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::event::SessionEnd;

@@ -230,11 +230,23 @@ fn number(first: u32, at: usize) -> u32 {
     first + u32::try_from(at).unwrap_or(0) + 1
 }
 
+/// A call in one line for people.
+fn in_words(name: &str, what: &str) -> String {
+    match name {
+        "exec" => format!("running `{what}`"),
+        "readFile" => format!("reading {what}"),
+        "writeFile" | "editFile" => format!("editing {what}"),
+        "listFiles" => format!("listing {what}"),
+        "startProcess" => format!("starting {what}"),
+        _ => format!("{name} {what}").trim_end().to_owned(),
+    }
+}
+
 fn begin(resources: &SessionResources, call: Option<&ToolCall>, number: u32, sink: &mut dyn SessionSink) {
     let Some(call) = call else { return };
     let what = resources.redactor.text(&resources.toolbox.what(call)).into_owned();
     let line = format!("{} {what}", call.name);
-    sink.activity(&text::one_line(&line, 160));
+    sink.activity(&text::one_line(&in_words(&call.name, &what), 160));
     sink.output(Stream::Stdout, format!("\n> {}\n", line.trim_end()).as_bytes());
     sink.action_started(&ActionStart { number, action: call.name.clone(), what });
 }

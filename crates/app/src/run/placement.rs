@@ -8,6 +8,7 @@ use crate::handover;
 use crate::report::Reporter;
 use crate::request::PlaceRequest;
 use ralph_core::RunWriter;
+use ralph_domain::dialect::template::{Vars, settled};
 use ralph_domain::event::Placed;
 use ralph_domain::id::{Digest, RunId};
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
@@ -35,11 +36,18 @@ pub(crate) struct PlacementRequest {
 
 impl PlacementRequest {
     /// What a plan wishes for.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &Plan, run_id: &RunId) -> Self {
+        let task = &plan.task;
+        let known = Vars::new()
+            .with("run_id", run_id.as_str())
+            .with("task_id", task.id.as_deref().unwrap_or(run_id.as_str()))
+            .with("ticket_id", task.ticket.as_deref().or(task.id.as_deref()).unwrap_or(run_id.as_str()));
+        // No template stays in a name: what nobody knows goes.
+        let named = |branch: &Option<String>| branch.as_ref().map(|name| settled(name, &known));
         Self {
             place: plan.request.place.clone(),
-            branch: plan.request.branch.clone(),
-            task_branch: plan.chosen.branch.clone(),
+            branch: named(&plan.request.branch),
+            task_branch: named(&plan.chosen.branch).filter(|name| !name.is_empty()),
             base: plan.chosen.base.clone(),
             depth: plan.extent.depth,
             sparse: plan.extent.sparse.clone(),

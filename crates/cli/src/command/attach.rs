@@ -1,7 +1,7 @@
 //! `ralph attach`: a run that another process drives, as if it ran here.
 
 use crate::error::CommandError;
-use crate::follow::{FollowTimer, Printer};
+use crate::follow::{FollowTimer, Printer, SessionDetail};
 use crate::output::Out;
 use ralph_app::App;
 use ralph_domain::event::EventBody;
@@ -28,7 +28,7 @@ pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let entry = facts.entry;
     let mut stream = RunStream::open(&entry.run_dir(), StreamStart::Beginning)?;
     let mut over = false;
-    let mut printer = Printer::new(out.json);
+    let mut printer = Printer::new(out.json, SessionDetail::Lines);
     let mut watch = FollowTimer::new(app, &entry);
     loop {
         // Asked before the look: whatever the last driver wrote is seen then.

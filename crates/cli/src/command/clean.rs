@@ -20,6 +20,8 @@ use std::time::Duration;
 /// shows your history alone) and raw logs. Journal, receipts and proof stay: `ralph list`, `show` and `cost` still know every
 /// run; `ralph restore` and `ralph diff` no longer do. Never touched: branches, runs that are not finished, runs whose end
 /// nobody has looked at, and clones that alone hold their work.
+///
+/// On a terminal it asks first. Without one it asks nobody and removes: it says what, and only what is over goes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph clean --dry-run               what would go, of this folder's runs
@@ -68,7 +70,8 @@ pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     } else if go {
         problems.iter().for_each(|problem| out.warn(problem));
         let sign = out.err(Tone::Good, out.sign(Sign::Good));
-        out.say(format!("{sign} {} freed", size(plan.bytes())));
+        let runs = count(plan.remove.len(), "run");
+        out.say(format!("{sign} {} of {runs} removed", size(plan.bytes())));
     } else if wanted {
         out.say("nothing was removed");
     } else if args.dry_run && !plan.remove.is_empty() {

@@ -74,7 +74,12 @@ pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
             Cell::toned(Tone::Muted, tokens),
         ]);
     }
-    out.line(format!("{} in {}, the last {span}", costs.cost_usd, count(costs.runs, "run")));
+    let sum = match (costs.unknown_sessions, costs.cost_usd) {
+        (0, sum) => sum.to_string(),
+        (_, Usd::ZERO) => "an unknown amount".to_owned(),
+        (_, sum) => format!("at least {sum}"),
+    };
+    out.line(format!("{sum} in {}, the last {span}", count(costs.runs, "run")));
     table.lines(columns(), out).iter().for_each(|line| out.line(line));
     if costs.unknown_sessions > 0 {
         let sessions = count(usize::try_from(costs.unknown_sessions).unwrap_or(usize::MAX), "session");
@@ -84,8 +89,9 @@ pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
 }
 
 fn amount(row: &CostRow) -> String {
-    match row.cost_usd == Usd::ZERO && row.unknown_sessions > 0 {
-        true => "unknown".to_owned(),
-        false => row.cost_usd.to_string(),
+    match (row.unknown_sessions, row.cost_usd) {
+        (0, cost) => cost.to_string(),
+        (_, Usd::ZERO) => "unknown".to_owned(),
+        (_, cost) => format!("at least {cost}"),
     }
 }

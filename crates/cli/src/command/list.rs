@@ -107,6 +107,7 @@ fn cells(entry: &ListEntry, now: Timestamp, out: &Out) -> [Cell; 6] {
     };
     let cost = match (entry.cost_usd, entry.cost_basis) {
         (Some(Usd::ZERO), Some(CostBasis::Unknown)) => "unknown".to_owned(),
+        (Some(cost), Some(CostBasis::Unknown)) => format!("{cost}+"),
         (Some(cost), _) => cost.to_string(),
         (None, _) => "–".to_owned(),
     };

@@ -3,7 +3,7 @@
 mod output;
 
 use crate::error::CommandError;
-use crate::follow::{FollowTimer, Printer};
+use crate::follow::{FollowTimer, Printer, SessionDetail};
 use crate::output::Out;
 use ralph_app::App;
 use ralph_app::facts::RunReading;
@@ -11,6 +11,7 @@ use ralph_domain::describe::{Tone, describe};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::Seq;
 use ralph_journal::JournalError;
+use ralph_journal::live::LiveBody;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,18 +19,19 @@ use std::path::Path;
 /// Sentences shown unless told otherwise.
 const SENTENCES: usize = 200;
 
-/// What happened, one sentence per event. Times are UTC.
+/// What happened, one sentence per event; a check that fails with its last lines. Times are those of this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph logs -f                 follow the run of this folder until it is over
-  ralph logs -f --live          with what the agent says and does, whoever started the run
+  ralph logs -f                 follow the run of this folder until it is over, with each tool call
+  ralph logs -f --live          with everything that the agent says and checks print
   ralph logs k3f9 -n 20         the last 20 sentences
-  ralph logs -o --iteration 3   what the agent printed in iteration 3
+  ralph logs -o --iteration 3   what the agent said and did in iteration 3
+  ralph logs -o --raw           its output byte by byte, JSON and all
   ralph logs --events --from 40 raw events, from number 40 on")]
 pub struct LogsArgs {
     /// The run; the latest of this folder if left out.
     pub run: Option<String>,
-    /// Go on with what comes, until the run is over.
+    /// Go on with what comes, until the run is over; between the events one line per tool call.
     #[arg(short, long)]
     pub follow: bool,
     /// Also what the run shows while it works: agent text, tool calls, output of checks. The newest of it is kept.
@@ -38,10 +40,10 @@ pub struct LogsArgs {
     /// Only this iteration.
     #[arg(long, value_name = "N")]
     pub iteration: Option<u32>,
-    /// What the agent printed, without what would steer your terminal; of the latest iteration unless one is named.
+    /// What the agent said and did, read from its own output; of the latest iteration unless one is named.
     #[arg(short = 'o', long, conflicts_with_all = ["events", "from"])]
     pub agent_output: bool,
-    /// With `--agent-output`: byte by byte, escape sequences and all.
+    /// With `--agent-output`: as it was printed, byte by byte, escape sequences and all.
     #[arg(long, requires = "agent_output")]
     pub raw: bool,
     /// Raw events, one JSON object per line (also with `--json`).
@@ -65,7 +67,9 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         return output::print(app, &facts, wanted, out);
     }
     let raw = events || out.json;
-    let mut story = LogSelection::open(&facts, from, live, Filter { iteration, current: None, raw })?;
+    let detail = if live || raw { SessionDetail::Everything } else { SessionDetail::Lines };
+    let with_session = live || (follow && !raw);
+    let mut story = LogSelection::open(&facts, from, with_session, Filter { iteration, current: None, raw })?;
     let most = match last {
         Some(0) => usize::MAX,
         Some(n) => n,
@@ -73,18 +77,22 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         None => SENTENCES,
     };
     let mut shown: VecDeque<StreamItem> = VecDeque::new();
-    let mut earlier = 0;
+    let (mut lines, mut earlier) = (0, 0);
     while story.poll(&mut |item| {
+        lines += usize::from(is_line(&item, detail));
         shown.push_back(item);
-        if shown.len() > most {
-            shown.pop_front();
-            earlier += 1;
+        while lines > most
+            && let Some(gone) = shown.pop_front()
+        {
+            let line = usize::from(is_line(&gone, detail));
+            lines -= line;
+            earlier += line;
         }
     })? {}
     if earlier > 0 && last.is_none() {
         out.say(out.err(Tone::Muted, &format!("… {earlier} earlier lines (`-n 0` shows all)")));
     }
-    let mut printer = Printer::new(raw);
+    let mut printer = Printer::new(raw, detail);
     shown.iter().for_each(|item| printer.item(item, out));
     drop(shown);
     printer.end(out);
@@ -97,6 +105,16 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     printer.end(out);
     Ok(0)
+}
+
+/// Whether an item is printed as a line of its own, rather than being a piece of one.
+fn is_line(item: &StreamItem, detail: SessionDetail) -> bool {
+    match item {
+        StreamItem::Live(record) if detail == SessionDetail::Lines => {
+            matches!(record.body, LiveBody::ToolCall { .. } | LiveBody::Activity { .. })
+        }
+        _ => true,
+    }
 }
 
 /// The events of a run that were asked for.

@@ -1,5 +1,6 @@
 //! `ralph show`: a run with its spec, iterations and proof, or one iteration with its receipt and files.
 
+mod checks;
 mod iteration;
 mod proof;
 mod whole;
@@ -20,6 +21,7 @@ use std::path::Path;
   ralph show k3f9 3               its third iteration
   ralph show k3f9 3 --diff | less what that iteration changed
   ralph show --proof              what was proven, and how
+  ralph show --checks             every check: its command, last result, and what it printed last
   ralph show k3f9 --json          one JSON object")]
 pub struct ShowArgs {
     /// The run; the latest of this folder if left out.
@@ -41,20 +43,26 @@ pub struct ShowArgs {
     /// Print the proof of the run: every check of the final check, and changes to tests that need a look.
     #[arg(long, group = "artifact", conflicts_with = "iteration")]
     pub proof: bool,
+    /// Print every check: its command, how it stood at the start, its last result, and what it printed where it fails.
+    #[arg(long, group = "artifact", conflicts_with = "iteration")]
+    pub checks: bool,
     /// Print the file byte by byte, escape sequences and all: for `git apply`, or into a file.
-    #[arg(long, requires = "artifact", conflicts_with = "proof")]
+    #[arg(long, requires = "artifact", conflicts_with_all = ["proof", "checks"])]
     pub raw: bool,
 }
 
 /// Runs the command.
 pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let ShowArgs { run, iteration, diff, prompt, output, receipt, proof, raw } = args;
+    let ShowArgs { run, iteration, diff, prompt, output, receipt, proof, checks, raw } = args;
     let facts = app.facts(folder, run.as_deref())?;
     if !out.json {
         facts.mark_seen();
     }
     if proof {
         return self::proof::show(&facts, out);
+    }
+    if checks {
+        return Ok(self::checks::show(&facts, out));
     }
     let file =
         [(diff, "git_diff.patch"), (prompt, "prompt.md"), (output, "output.log"), (receipt, "receipt.json")];

@@ -65,6 +65,14 @@ fn key() -> &'static str {
     })
 }
 
+/// The text without marks.
+pub fn bare(text: &str) -> String {
+    let key = key();
+    let mut pieces = text.split(key);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.get(1..).unwrap_or_default())
+}
+
 /// The text with marks around it.
 pub fn inked(ink: Ink, text: &str) -> String {
     let key = key();

@@ -2,9 +2,9 @@
 
 use ralph_domain::change_text::ChangeText;
 use ralph_domain::decide::ending;
-use ralph_domain::dialect::template::{Vars, fill};
+use ralph_domain::dialect::template::{Vars, fill, settled};
 use ralph_domain::event::PrOccasion;
-use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::money::CostBasis;
 use ralph_domain::proof::{Proof, ProofLevel, evidence_markdown, plain};
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, one_line};
@@ -24,9 +24,11 @@ fn vars(state: &RunState) -> Vars {
     let task = &state.spec.task;
     let ticket = task.ticket.clone().or_else(|| handover.issue.map(|n| n.to_string()));
     let title = &task.title;
+    // A task without a ticket is known by its own id.
+    let known_as = task.id.as_deref().unwrap_or(state.spec.run_id.as_str());
     Vars::new()
-        .with("task_id", task.id.as_deref().unwrap_or(state.spec.run_id.as_str()))
-        .with("ticket_id", ticket.unwrap_or_default())
+        .with("task_id", known_as)
+        .with("ticket_id", ticket.unwrap_or_else(|| known_as.to_owned()))
         .with("task_summary", title)
         .with("summary", said(state).into_iter().next().unwrap_or_else(|| title.clone()))
         .with("diff_summary", format!("{} changed, +{} −{}", count(files, "file"), lines.0, lines.1))
@@ -44,7 +46,7 @@ fn vars(state: &RunState) -> Vars {
 fn cost(state: &RunState) -> String {
     let totals = &state.spending.totals;
     match totals.basis {
-        CostBasis::Unknown if totals.cost == Usd::ZERO => "unknown".to_owned(),
+        CostBasis::Unknown => totals.basis.words(totals.cost),
         _ => totals.cost.to_string(),
     }
 }
@@ -52,7 +54,8 @@ fn cost(state: &RunState) -> String {
 /// The title: the template, or the task in one line.
 pub fn title(state: &RunState) -> String {
     let template = state.spec.settings.handover.pr.title_template.as_deref();
-    let title = template.map_or_else(|| state.spec.task.title.clone(), |t| fill(t, &vars(state)));
+    let title = template.map_or_else(|| state.spec.task.title.clone(), |t| settled(t, &vars(state)));
+    let title = if title.trim().is_empty() { state.spec.task.title.clone() } else { title };
     one_line(&title, TITLE_MAX)
 }
 
@@ -193,11 +196,13 @@ fn so_far(state: &RunState) -> String {
     let time = duration(Duration::from_millis(state.spending.totals.working_ms));
     let score = state.iterations.history.back().map_or(0.0, |last| last.loop_score);
     text.push_str(&format!(
-        "- {}, {time} of work, {} tokens, {} ({}), loop score {score:.1}\n",
+        "- {}, {time} of work, {} tokens, {}, loop score {score:.1}\n",
         count(state.iterations.count as usize, "iteration"),
         state.spending.totals.tokens.total(),
-        state.spending.totals.cost,
-        state.spending.totals.basis.as_str(),
+        match state.spending.totals.basis.words(state.spending.totals.cost) {
+            words if words == "unknown" => "cost unknown".to_owned(),
+            words => words,
+        },
     ));
     text
 }

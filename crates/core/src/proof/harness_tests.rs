@@ -164,6 +164,8 @@ fn fewer_tests_or_none_are_no_pass_unless_tests_changed() {
         tests: executed.map(|passed| TestCounts { passed, failed: 0 }),
         log: String::new(),
         log_digest: Digest::of(b""),
+        failing: Vec::new(),
+        last_lines: Vec::new(),
     };
     let verifier = |line: &str| {
         VerifierConfig::command("tests".to_owned(), line.split(' ').map(str::to_owned).collect())

@@ -27,6 +27,8 @@ mod tests {
             tests: None,
             log: "proof/check.log".into(),
             log_digest: Digest::of(b""),
+            failing: Vec::new(),
+            last_lines: Vec::new(),
         }
     }
 

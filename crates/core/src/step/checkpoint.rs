@@ -32,9 +32,7 @@ impl Driver {
         }
         let mut message = text::commit_message(&self.ctx.state, iteration, agent.as_str())
             .map(|text| without_trailers(&text))
-            .unwrap_or_else(|| {
-                format!("ralph({agent}): iter {iteration} (run {})", self.ctx.state.spec.run_id)
-            });
+            .unwrap_or_default();
         if let Some(wanted) = wanted {
             message = match self.ctx.state.spec.settings.handover.commit_template {
                 Some(_) => format!("{message}\n\n{}", without_trailers(&wanted)),

@@ -175,6 +175,7 @@ impl Driver {
             level: found.level.filter(|_| passed),
             watched: found.watched,
             harness: found.harness.iter().take(TOLD_MAX).map(HarnessChange::line).collect(),
+            refused: found.results.iter().filter(|result| !result.passed).cloned().collect(),
         })?;
         self.ctx.flush()?;
         self.ctx.boundary("prove.after");

@@ -204,9 +204,11 @@ impl SessionSink for Recorder<'_> {
 
     fn action_started(&mut self, action: &ActionStart) {
         self.last_output = self.ctx.clock.elapsed();
-        (self.managed, self.doing) = (true, false);
+        self.managed = true;
         let what = one_line(&self.ctx.redactor.text(&action.what), 200);
-        self.ctx.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: what.clone() });
+        // The line for people that came just before says it best.
+        let line = if std::mem::take(&mut self.doing) { self.activity.clone() } else { what.clone() };
+        self.ctx.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: line });
         if action.number <= ACTION_EVENTS_MAX {
             let (iteration, number) = (self.iteration, action.number);
             let action = one_line(&action.action, 60);

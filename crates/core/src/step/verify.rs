@@ -11,7 +11,9 @@ use ralph_domain::id::TreeId;
 use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
 };
-use ralph_domain::text::{duration, tail, tail_lines};
+use ralph_domain::sanitize;
+use ralph_domain::text::{duration, head, tail, tail_lines};
+use ralph_evidence::failing::failing_tests;
 use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_journal::live::LiveStream;
@@ -23,6 +25,11 @@ use std::time::Duration;
 const OUTPUT_MAX: u64 = 4 * 1024 * 1024;
 /// Bytes of a check's output that are looked at for prompts, errors and signatures.
 pub(crate) const EXCERPT: usize = 8 * 1024;
+/// Bytes at the end of a check's output in which names of failing tests are looked for.
+const NAMES_MAX: u64 = 256 * 1024;
+/// Lines of the output that a result keeps, and bytes of each.
+const LINES_KEPT: usize = 12;
+const LINE_MAX: usize = 200;
 
 impl Driver {
     pub(crate) fn verify(&mut self, checks: &[String]) -> Result<(), DriveError> {
@@ -58,6 +65,14 @@ impl Driver {
         self.ctx.boundary("verify.after");
         Ok(())
     }
+}
+
+/// The last lines of an output that say something, each in bounds and safe to show.
+fn last_lines(output: &str) -> Vec<String> {
+    let says = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(says).collect();
+    let from = lines.len().saturating_sub(LINES_KEPT);
+    lines[from..].iter().map(|line| head(&sanitize::line(line), LINE_MAX).to_owned()).collect()
 }
 
 /// What became of a check.
@@ -121,16 +136,19 @@ pub(crate) fn run_check(
     if survivors > 0 {
         ctx.notice(format!("{}: {survivors} processes that it had left running were ended", verifier.name))?;
     }
+    let passed = why.is_none();
     let result = CheckResult {
         name: verifier.name.clone(),
         tree: tree.clone(),
-        passed: why.is_none(),
+        passed,
         why,
         exit_code: end.ok().and_then(ExecEnd::code),
         duration_ms: time.as_millis() as u64,
         tests,
         log: ctx.run.relative(log_path),
         log_digest: run.log.digest,
+        failing: if passed { Vec::new() } else { failing_tests(&read_tail(log_path, NAMES_MAX)) },
+        last_lines: if passed { Vec::new() } else { last_lines(&run.excerpt) },
     };
     Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
 }
@@ -186,6 +204,8 @@ fn run_builtin_check(
         tests: None,
         log: ctx.run.relative(log_path),
         log_digest,
+        failing: Vec::new(),
+        last_lines: Vec::new(),
     };
     // No program runs, so there is nothing to be seen.
     Ok(Some(Checked::Result(Box::new(result), text, Some(ExecTrace::default()))))

@@ -186,7 +186,7 @@ pub struct CheckpointRequest<'a> {
     pub iteration: u32,
     /// The agent who worked.
     pub agent: &'a AgentName,
-    /// Commit message without trailers.
+    /// Commit message without trailers; where it is empty, the changed files make one.
     pub message: &'a str,
     /// When.
     pub at: Timestamp,

@@ -136,11 +136,10 @@ fn effort(out: &mut String, proof: &Proof) {
     out.push_str("| Iterations | Agents | Tokens | Cost | loop_score |\n|---|---|---|---|---|\n");
     let _ = writeln!(
         out,
-        "| {} | {agents} | {} | {} ({}) | highest {:.2}, last {:.2}; {gutters} |\n",
+        "| {} | {agents} | {} | {} | highest {:.2}, last {:.2}; {gutters} |\n",
         proof.iterations,
         proof.tokens.total(),
-        plain(&proof.cost_usd.to_string(), 40),
-        proof.cost_basis.as_str(),
+        plain(&proof.cost_basis.words(proof.cost_usd), 60),
         score.max,
         score.last
     );

@@ -1,7 +1,7 @@
 //! The parts of a run's state.
 
 use crate::config::Role;
-use crate::event::{SessionEnd, Verdict};
+use crate::event::{CheckResult, SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, Digest, TreeId};
 use crate::money::{CostBasis, Tokens, Usage, Usd};
 use crate::outcome::{EndReason, HumanReason};
@@ -225,6 +225,9 @@ pub struct ProofFacts {
     /// What lowers the level, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
+    /// Checks that did not pass in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<CheckResult>,
 }
 
 /// Where the result is.

@@ -1,21 +1,23 @@
 //! Rests, waits, circling, help and people, in words.
 
-use super::Tone;
+use super::{Moment, Tone};
 use crate::control::Control;
 use crate::event::{Criticised, Diagnosed, EventBody, Rung};
 use crate::money::{Usage, Usd};
 use crate::text::{duration, one_line};
 use std::time::Duration;
 
-pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
+pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, String)> {
     let said = match body {
-        EventBody::CooldownSet { agent, until, reason } => (
-            Tone::Attention,
-            format!("{agent} is in cooldown until {} ({reason})", until.strftime("%H:%M:%S UTC")),
-        ),
+        EventBody::CooldownSet { agent, until, reason } => {
+            (Tone::Attention, format!("{agent} is in cooldown until {}: {reason}", moment.until(*until)))
+        }
         EventBody::CooldownCleared { agent } => (Tone::Plain, format!("{agent} may work again")),
         EventBody::AgentDropped { agent, reason } => {
             (Tone::Bad, format!("{agent} takes no further part: {reason}"))
+        }
+        EventBody::WaitStarted { reason, until: Some(until), .. } => {
+            (Tone::Attention, format!("waiting until {}: {reason}", moment.until(*until)))
         }
         EventBody::WaitStarted { reason, .. } => (Tone::Attention, format!("waiting: {reason}")),
         EventBody::WaitEnded { waited_ms } => {

@@ -1,11 +1,11 @@
 //! The final check and the way to the code host, in words.
 
-use super::Tone;
+use super::{Moment, Tone};
 use crate::event::{ChecksState, EventBody, PrOccasion, ReviewOutcome};
 use crate::level::ProofLevel;
 use crate::text::one_line;
 
-pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
+pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, String)> {
     let said = match body {
         EventBody::ProofStarted { commit, clean } => {
             let place = if *clean { "in a clean checkout" } else { "in place" };
@@ -44,7 +44,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         }
         EventBody::HandoverFailed(news) => {
             let next = match &news.retry_at {
-                Some(at) => format!("; next try at {}", at.strftime("%H:%M:%S UTC")),
+                Some(at) => format!("; next try at {}", moment.until(*at)),
                 None => String::new(),
             };
             (Tone::Attention, format!("handover: {}{next}", one_line(&news.reason, 300)))

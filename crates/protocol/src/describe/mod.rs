@@ -6,8 +6,12 @@ mod handover;
 mod session;
 mod work;
 
-use crate::event::{Event, EventBody};
+use crate::event::{CheckResult, Event, EventBody};
 use crate::outcome::EndReason;
+use crate::text::duration;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::time::Duration;
 
 /// How an event is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +28,17 @@ pub enum Tone {
     Bad,
 }
 
-/// An event in one sentence; `None` for those that only the engine needs.
+/// Lines of a check's output that stand below its sentence.
+const LINES_SHOWN: usize = 6;
+
+/// An event in one sentence; `None` for those that only the engine needs. Times of day are UTC and say so.
 pub fn describe(event: &Event) -> Option<(Tone, String)> {
+    describe_in(event, None)
+}
+
+/// The same with times of day as clocks of this zone show them.
+pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, String)> {
+    let moment = Moment { at: event.at, zone };
     let said = match &event.body {
         EventBody::RunCreated { .. }
         | EventBody::DriverStarted { .. }
@@ -65,7 +78,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         | EventBody::RefsMoved { .. }
         | EventBody::Tampered { .. }
         | EventBody::Restored { .. }
-        | EventBody::NeedsHuman { .. } => course::words(&event.body)?,
+        | EventBody::NeedsHuman { .. } => course::words(&event.body, &moment)?,
         EventBody::ProofStarted { .. }
         | EventBody::ProofFinished { .. }
         | EventBody::ProofVoided { .. }
@@ -76,7 +89,7 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         | EventBody::ReviewSeen(_)
         | EventBody::OverlapFound(_)
         | EventBody::Moved(_)
-        | EventBody::Published { .. } => handover::words(&event.body)?,
+        | EventBody::Published { .. } => handover::words(&event.body, &moment)?,
         EventBody::Suspended { by } => {
             (Tone::Attention, format!("suspended by {by}; `ralph resume` goes on"))
         }
@@ -95,4 +108,71 @@ pub fn describe(event: &Event) -> Option<(Tone, String)> {
         EventBody::Unknown => return None,
     };
     Some(said)
+}
+
+/// What stands below the sentence of an event: the words of checks that do not pass. Few lines; the logs have them all.
+pub fn details(event: &Event) -> Vec<String> {
+    let of = |results: &[&CheckResult]| {
+        let several = results.len() > 1;
+        let mut lines = Vec::new();
+        for result in results {
+            let evidence = result.evidence(LINES_SHOWN);
+            if several && !evidence.is_empty() {
+                lines.push(format!("{}:", result.name));
+            }
+            lines.extend(evidence);
+        }
+        lines
+    };
+    match &event.body {
+        EventBody::CheckFinished { result, .. } if !result.passed => of(&[result]),
+        EventBody::ProofFinished { refused, .. } => of(&refused.iter().collect::<Vec<_>>()),
+        EventBody::Prepared { checks: Some(checks), .. } => {
+            of(&checks.results.iter().filter(|result| !result.passed).collect::<Vec<_>>())
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// When an event was, and whose clock the reader looks at.
+struct Moment<'a> {
+    at: Timestamp,
+    zone: Option<&'a TimeZone>,
+}
+
+impl Moment<'_> {
+    /// `19:06 (in 12 min)`: a later instant, seen from the event.
+    fn until(&self, until: Timestamp) -> String {
+        let left = Duration::try_from(until.duration_since(self.at)).unwrap_or_default();
+        // Whole minutes from an hour on: nobody reads the seconds of a long wait.
+        let left = match left.as_secs() {
+            s @ 0..=3599 => Duration::from_secs(s),
+            s => Duration::from_secs(s / 60 * 60),
+        };
+        format!("{} (in {})", clock_time(until, self.at, self.zone), duration(left))
+    }
+}
+
+/// `19:06`, with the day where it is not that of `now`; in UTC, and saying so, where no zone is known.
+pub fn clock_time(at: Timestamp, now: Timestamp, zone: Option<&TimeZone>) -> String {
+    let (tz, mark) = zone.map_or((TimeZone::UTC, " UTC"), |zone| (zone.clone(), ""));
+    let (at, now) = (at.to_zoned(tz.clone()), now.to_zoned(tz));
+    let form = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    format!("{}{mark}", at.strftime(form))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_day_are_those_of_the_readers_clock_and_name_another_day() {
+        let [now, soon, tomorrow] = ["2026-11-15T22:50:00Z", "2026-11-15T22:59:30Z", "2026-11-16T04:02:00Z"]
+            .map(|text| text.parse::<Timestamp>().unwrap());
+        let berlin = TimeZone::posix("CET-1").unwrap();
+        let moment = |zone| Moment { at: now, zone };
+        assert_eq!(moment(None).until(soon), "22:59 UTC (in 9 min 30 s)");
+        assert_eq!(moment(Some(&berlin)).until(soon), "23:59 (in 9 min 30 s)");
+        assert_eq!(moment(Some(&berlin)).until(tomorrow), "2026-11-16 05:02 (in 5 h 12 min)");
+    }
 }

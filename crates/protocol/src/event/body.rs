@@ -11,10 +11,8 @@ use crate::level::{ProofLevel, Watching};
 use crate::outcome::{EndReason, HumanReason};
 use crate::signals::{Signals, StuckKind};
 use crate::stuck::{Evidence, StuckDetails};
-use crate::{
-    budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage, protected::ProtectedChange,
-    role::Role,
-};
+use crate::{budget::BudgetKind, control::Letter, lease::DriverLease};
+use crate::{money::Usage, protected::ProtectedChange, role::Role};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -393,6 +391,9 @@ pub enum EventBody {
         /// What lowers the level, one line each; `proof.json` has all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         harness: Vec<String>,
+        /// Checks that did not pass in it, with what they printed last.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<CheckResult>,
     },
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {

@@ -1,7 +1,7 @@
 //! No event is too large for the journal: texts are cut, lists end with how many more there are. What decides is kept
 //! whole or, where a list is cut, told in a way that decides the same.
 
-use super::{Ask, Baseline, EventBody, FileChange, RefMove, SessionEnd};
+use super::{Ask, Baseline, CheckResult, EventBody, FileChange, RefMove, SessionEnd};
 use crate::protected::ProtectedChange;
 use crate::text::head;
 
@@ -11,6 +11,11 @@ const LINE_MAX: usize = 4 * 1024;
 const TEXT_MAX: usize = 16 * 1024;
 /// Bytes of a list.
 const LIST_BYTES: usize = 60 * 1024;
+/// Lines of a check's output, and names of its failing tests; bytes of each.
+const CHECK_LINES: usize = 24;
+const CHECK_LINE: usize = 400;
+/// Checks of one event whose output is kept.
+const REFUSED_MAX: usize = 4;
 /// Entries of a list.
 const LIST_MAX: usize = 200;
 
@@ -23,8 +28,12 @@ impl EventBody {
             Self::RunCreated { title, .. } => line(title),
             Self::Prepared { baseline, checks, .. } => {
                 of_start(baseline);
-                for result in checks.iter_mut().flat_map(|checks| &mut checks.results) {
-                    result.why.iter_mut().for_each(line);
+                for results in checks.iter_mut().map(|checks| &mut checks.results) {
+                    results.iter_mut().for_each(of_check);
+                    // What they printed is kept of some: enough to see what is wrong at the start.
+                    for result in results.iter_mut().filter(|r| !r.passed).skip(REFUSED_MAX) {
+                        (result.failing, result.last_lines) = (Vec::new(), Vec::new());
+                    }
                 }
                 checks.iter_mut().for_each(|checks| checks.results.truncate(LIST_MAX));
             }
@@ -43,7 +52,7 @@ impl EventBody {
                 names(dirty_touched);
             }
             Self::HandedBack(handed) => names(&mut handed.conflicts),
-            Self::CheckFinished { result, .. } => result.why.iter_mut().for_each(line),
+            Self::CheckFinished { result, .. } => of_check(result),
             Self::ProtectedChanged { changes, left_out, .. } => {
                 changes.iter_mut().take(LIST_MAX).for_each(|change| line(&mut change.path));
                 *left_out += shorten(changes, |change: &ProtectedChange| weight(&change.path) + 40);
@@ -80,7 +89,9 @@ impl EventBody {
             }
             Self::Criticised(said) => text(&mut said.objections),
             Self::ControlRefused { id, reason, .. } => [id, reason].into_iter().for_each(line),
-            Self::ProofFinished { failed, hint, harness, .. } => {
+            Self::ProofFinished { failed, hint, harness, refused, .. } => {
+                refused.truncate(REFUSED_MAX);
+                refused.iter_mut().for_each(of_check);
                 names(failed);
                 names(harness);
                 hint.iter_mut().for_each(text);
@@ -154,6 +165,14 @@ impl EventBody {
         }
         line(message);
         [commit_message, findings].into_iter().flatten().for_each(text);
+    }
+}
+
+fn of_check(result: &mut CheckResult) {
+    result.why.iter_mut().for_each(line);
+    for list in [&mut result.failing, &mut result.last_lines] {
+        list.truncate(CHECK_LINES);
+        list.iter_mut().for_each(|line| cut(line, CHECK_LINE));
     }
 }
 

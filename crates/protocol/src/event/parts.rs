@@ -5,6 +5,9 @@ use crate::notification::Occasion;
 use crate::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
+/// Names of failing tests that are shown; more are counted.
+const NAMES_SHOWN: usize = 6;
+
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -65,6 +68,30 @@ pub struct CheckResult {
     pub log: String,
     /// Digest of the log.
     pub log_digest: Digest,
+    /// Names of tests that failed, where the runner is known and names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+    /// The last lines that it printed, where it did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
+}
+
+impl CheckResult {
+    /// `failing: test_a, test_b and 3 more`; `None` where no name is known.
+    pub fn failing_words(&self, most: usize) -> Option<String> {
+        let shown: Vec<&str> = self.failing.iter().take(most.max(1)).map(String::as_str).collect();
+        let more = match self.failing.len() - shown.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        (!shown.is_empty()).then(|| format!("failing: {}{more}", shown.join(", ")))
+    }
+
+    /// What a check that did not pass says for itself: the tests that failed, and the last lines of what it printed.
+    pub fn evidence(&self, lines: usize) -> Vec<String> {
+        let last = &self.last_lines[self.last_lines.len().saturating_sub(lines)..];
+        self.failing_words(NAMES_SHOWN).into_iter().chain(last.iter().cloned()).collect()
+    }
 }
 
 /// The judgement on an iteration.

@@ -123,6 +123,27 @@ impl SandboxConfig {
         Resources { vcpu: self.vcpu, memory_gib: self.memory_gib, disk_gib: self.disk_gib }
     }
 
+    /// Keys that are set and that the provider does nothing with. What the clouds cannot do they refuse themselves.
+    pub fn ignored(&self) -> Vec<&'static str> {
+        let set = [
+            ("image", self.image.is_some()),
+            ("snapshot", self.snapshot.is_some()),
+            ("vcpu", self.vcpu.is_some()),
+            ("memory_gib", self.memory_gib.is_some()),
+            ("disk_gib", self.disk_gib.is_some()),
+            ("volumes", !self.volumes.is_empty()),
+            ("keep", self.keep == Some(true)),
+            ("hourly_usd", self.hourly_usd.is_some()),
+        ];
+        let unused: &[&str] = match self.provider() {
+            ProviderName::Local => &set.map(|(key, _)| key),
+            ProviderName::Docker => &["snapshot", "disk_gib"],
+            ProviderName::Sbx => &["snapshot", "disk_gib", "volumes"],
+            ProviderName::Daytona | ProviderName::E2b | ProviderName::Vercel => &[],
+        };
+        set.into_iter().filter(|(key, is_set)| *is_set && unused.contains(key)).map(|(key, _)| key).collect()
+    }
+
     /// What cannot hold, in words.
     pub(super) fn fault(&self) -> Option<String> {
         let sizes = [("vcpu", self.vcpu), ("memory_gib", self.memory_gib), ("disk_gib", self.disk_gib)];
@@ -166,5 +187,17 @@ mod tests {
         assert!(refused(r#"{"sandbox":{"volumes":{"c":"c"}}}"#).contains("which is no full path"));
         assert_eq!(refused(r#"{"sandbox":{"provider":"dockr"}}"#), "unknown variant `dockr`");
         assert!(!ConfigFile::default().resolve().sandbox.provider().is_elsewhere());
+    }
+
+    #[test]
+    fn what_a_provider_has_no_use_for_is_named() {
+        let set = r#"{"sandbox":{"provider":"PROVIDER","image":"x","vcpu":2,"disk_gib":5,"keep":false}}"#;
+        let ignored = |provider: &str| {
+            ConfigFile::parse(&set.replace("PROVIDER", provider)).unwrap().resolve().sandbox.ignored()
+        };
+        assert_eq!(ignored("local"), ["image", "vcpu", "disk_gib"]);
+        assert_eq!(ignored("docker"), ["disk_gib"]);
+        assert_eq!(ignored("e2b"), [""; 0], "a cloud refuses what it cannot do");
+        assert_eq!(ConfigFile::default().resolve().sandbox.ignored(), [""; 0]);
     }
 }

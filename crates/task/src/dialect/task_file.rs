@@ -158,14 +158,12 @@ impl TaskFile {
 
     /// What templates can be filled with before the run starts.
     pub fn vars(&self) -> Vars {
-        let vars = Vars::new()
+        Vars::new()
             .with("task_id", &self.task_id)
             .with("task_summary", &self.summary)
-            .with("summary", &self.summary);
-        match &self.ticket_id {
-            Some(ticket) => vars.with("ticket_id", ticket),
-            None => vars,
-        }
+            .with("summary", &self.summary)
+            // A task without a ticket is known by its own id.
+            .with("ticket_id", self.ticket_id.as_ref().unwrap_or(&self.task_id))
     }
 
     /// The same with `vars` filled into goal, title, branch and pull request. Commands stay as they are written: the

@@ -68,6 +68,42 @@ pub fn fill(text: &str, vars: &Vars) -> String {
     out
 }
 
+/// Fills in what is known and takes out what is not, with the separator before it: for names of branches and titles, in which
+/// no template may be left.
+pub fn settled(text: &str, vars: &Vars) -> String {
+    const SEPARATORS: [char; 5] = ['-', '_', '/', '.', ' '];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '$']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let known = slot(rest);
+        let length = known.map(|(_, length)| length).or_else(|| unknown_slot(rest));
+        let value = known.and_then(|(name, _)| vars.get(name)).filter(|value| !value.is_empty());
+        match (length, value) {
+            (Some(_), Some(value)) => out.push_str(value),
+            (Some(_), None) => out.truncate(out.trim_end_matches(SEPARATORS).len()),
+            (None, _) => out.push_str(&rest[..1]),
+        }
+        rest = &rest[length.unwrap_or(1)..];
+    }
+    out.push_str(rest);
+    match out == text {
+        true => out,
+        false => out.trim_matches(SEPARATORS).to_owned(),
+    }
+}
+
+/// Bytes of `{{anything}}` at the start of `text`.
+fn unknown_slot(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("{{")?;
+    let end = inner.find("}}").filter(|end| *end <= NAME_MAX && !inner[..*end].contains(['{', '\n']))?;
+    Some(end + 4)
+}
+
+/// Bytes of a name between braces.
+const NAME_MAX: usize = 60;
+
 /// The names that a text still asks for, in order and once each.
 pub fn open_names(text: &str) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
@@ -162,5 +198,20 @@ mod tests {
             fill("$RALPH_ITERATION_COUNT {{", &Vars::new().with("iteration", "1")),
             "$RALPH_ITERATION_COUNT {{"
         );
+    }
+
+    #[test]
+    fn no_template_is_left_in_a_name() {
+        let vars = Vars::new().with("task_id", "fix-router").with("run_id", "r1").with("ticket_id", "");
+        for (text, want) in [
+            ("feature/ralph-{{ticket_id}}", "feature/ralph"),
+            ("{{task_id}}/{{nonsense}}-x", "fix-router-x"),
+            ("ralph/{{ run_id }}/{n}", "ralph/r1"),
+            ("{{ticket_id}}: Fix it", ": Fix it"),
+            ("plain/name-", "plain/name-"),
+            ("a {b} ${c}", "a {b} ${c}"),
+        ] {
+            assert_eq!(settled(text, &vars), want, "{text}");
+        }
     }
 }

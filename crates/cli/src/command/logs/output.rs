@@ -1,10 +1,12 @@
-//! What an agent printed: `output.log` of an iteration, as it stands or as it grows.
+//! What an agent printed: `output.log` of an iteration, as it stands or as it grows; read as people would, or byte by byte.
 
 use crate::error::CommandError;
 use crate::follow::FollowTimer;
 use crate::output::Out;
+use ralph_agents::cli::ReadableOutput;
 use ralph_app::facts::RunReading;
 use ralph_app::{App, repo_file};
+use ralph_domain::config::{AgentKind, OutputFormat};
 use ralph_domain::event::EventBody;
 use ralph_domain::sanitize::BlockStream;
 use ralph_domain::text::count;
@@ -30,21 +32,52 @@ pub struct OutputSelection {
 /// Prints pieces of an output.
 struct Pieces<'a> {
     out: &'a Out,
-    raw: bool,
+    /// Reads the agent's own format; absent where bytes were asked for.
+    reader: Option<ReadableOutput>,
     stream: BlockStream,
 }
 
-impl Pieces<'_> {
-    fn print(&mut self, piece: &[u8]) {
-        match self.raw {
-            true => self.out.raw(piece),
-            false => self.out.raw(self.stream.push(piece).as_bytes()),
+impl<'a> Pieces<'a> {
+    fn new(facts: &RunReading, number: u32, raw: bool, out: &'a Out) -> Self {
+        Self { out, reader: (!raw).then(|| reader(facts, number)), stream: BlockStream::default() }
+    }
+    /// What of a piece is to be printed.
+    fn read(&mut self, piece: &[u8]) -> Vec<u8> {
+        match &mut self.reader {
+            None => piece.to_vec(),
+            Some(reader) => self.stream.push(reader.push(piece).as_bytes()).into_bytes(),
         }
     }
-    /// What comes next belongs to something else.
-    fn end(&mut self) {
-        self.out.raw(self.stream.finish().as_bytes());
+    fn print(&mut self, piece: &[u8]) {
+        let text = self.read(piece);
+        self.out.raw(&text);
     }
+    /// The output ends here; what comes next belongs to something else.
+    fn rest(&mut self) -> Vec<u8> {
+        let Some(reader) = self.reader.take() else { return Vec::new() };
+        let last = self.stream.push(reader.finish().as_bytes());
+        (last + &self.stream.finish()).into_bytes()
+    }
+    fn end(&mut self) {
+        let rest = self.rest();
+        self.out.raw(&rest);
+    }
+}
+
+/// Reads the output of the agent that worked in this iteration.
+fn reader(facts: &RunReading, number: u32) -> ReadableOutput {
+    let state = &facts.state;
+    let receipt = || {
+        let text = std::fs::read(facts.entry.run_dir().iteration(number).join("receipt.json")).ok()?;
+        let receipt: serde_json::Value = serde_json::from_slice(&text).ok()?;
+        Some(receipt.get("agent")?.as_str()?.to_owned())
+    };
+    let current = state.iterations.current.as_ref().filter(|current| current.iteration == number);
+    let name = current.map(|current| current.agent.to_string()).or_else(receipt);
+    let agents = &state.spec.settings.agents;
+    let agent = agents.iter().find(|agent| name.as_deref() == Some(agent.name.as_str()));
+    let format = agent.filter(|agent| agent.kind == AgentKind::Cli).map(|agent| agent.output_format);
+    ReadableOutput::new(format.unwrap_or(OutputFormat::Text), state.spec.home())
 }
 
 /// Prints it.
@@ -56,15 +89,16 @@ pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) 
             return Err(no_output(facts, number));
         }
         let mut bytes = Vec::new();
-        copy(&path, start(&path, wanted.last)?, &mut |piece| bytes.extend_from_slice(piece))?;
         if out.json {
+            copy(&path, start(&path, wanted.last)?, &mut |piece| bytes.extend_from_slice(piece))?;
             let text = String::from_utf8_lossy(&bytes);
             out.value(&serde_json::json!({ "run_id": facts.entry.run_id, "iteration": number, "path": path, "output": text }));
-        } else if wanted.raw {
-            out.raw(&bytes);
-        } else {
-            out.text(&String::from_utf8_lossy(&bytes));
+            return Ok(0);
         }
+        let mut pieces = Pieces::new(facts, number, wanted.raw, out);
+        copy(&path, 0, &mut |piece| bytes.extend(pieces.read(piece)))?;
+        bytes.extend(pieces.rest());
+        out.raw(last_lines(&bytes, wanted.last));
         return Ok(0);
     }
     if out.json {
@@ -103,11 +137,17 @@ fn follow(
     let mut watch = FollowTimer::new(app, &facts.entry);
     let mut number = number;
     let mut path = log_of(facts, number);
-    let mut at = if repo_file::is_file(&path) { start(&path, wanted.last)? } else { 0 };
+    let mut pieces = Pieces::new(facts, number, wanted.raw, out);
+    // What is there is read from its beginning, so that the reader knows where it is; its last lines are printed.
+    let mut at = 0;
+    if repo_file::is_file(&path) && wanted.last.is_some_and(|n| n > 0) {
+        let mut there = Vec::new();
+        at = copy(&path, 0, &mut |piece| there.extend(pieces.read(piece)))?;
+        out.raw(last_lines(&there, wanted.last));
+    }
     let running = facts.state.iterations.current.as_ref().is_some_and(|c| c.iteration == number);
     let mut over = facts.state.result.finished.is_some()
         || (wanted.iteration.is_some() && number <= facts.iteration() && !running);
-    let mut pieces = Pieces { out, raw: wanted.raw, stream: BlockStream::default() };
     loop {
         at = copy_new(&path, at, &mut pieces)?;
         if over || watch.pause(out) {
@@ -130,6 +170,12 @@ fn follow(
             if next != number {
                 copy_new(&path, at, &mut pieces)?;
                 pieces.end();
+                pieces = Pieces::new(
+                    &RunReading::load(app.environment(), facts.entry.clone())?,
+                    next,
+                    wanted.raw,
+                    out,
+                );
                 out.say(format!("iteration {next}"));
             }
             // The session's log is made just after its event: give it a moment, so that an old one is not told again.
@@ -163,6 +209,14 @@ fn copy(path: &Path, from: u64, each: &mut dyn FnMut(&[u8])) -> Result<u64, Comm
     }
 }
 
+/// The last lines of a text; all of it where no number is given.
+fn last_lines(text: &[u8], last: Option<usize>) -> &[u8] {
+    let Some(last) = last.filter(|n| *n > 0) else { return text };
+    let body = text.strip_suffix(b"\n").unwrap_or(text);
+    let cuts = body.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    cuts.map(|(at, _)| at + 1).nth(last - 1).map_or(text, |at| &text[at..])
+}
+
 /// The byte where the last `last` lines begin.
 fn start(path: &Path, last: Option<usize>) -> Result<u64, CommandError> {
     let Some(last) = last.filter(|n| *n > 0) else { return Ok(0) };
@@ -188,6 +242,14 @@ fn start(path: &Path, last: Option<usize>) -> Result<u64, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_lines_of_a_text_are_found() {
+        assert_eq!(last_lines(b"a\nbb\nccc\n", Some(2)), b"bb\nccc\n");
+        assert_eq!(last_lines(b"a\nbb\nccc", Some(1)), b"ccc");
+        assert_eq!(last_lines(b"a\n", Some(4)), b"a\n");
+        assert_eq!(last_lines(b"a\nb\n", None), b"a\nb\n");
+    }
 
     #[test]
     fn the_last_lines_are_found_whatever_ends_the_file() {

@@ -4,7 +4,7 @@ use super::require_iteration;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns, wrap};
-use crate::words::{heading, row, short_count, size, tests, utc, verdict_sign};
+use crate::words::{ago, heading, local, row, short_count, size, tests, verdict_sign};
 use jiff::Timestamp;
 use ralph_app::facts::RunReading;
 use ralph_app::repo_file;
@@ -98,7 +98,7 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &RunTimeline, out: &O
         who.push_str(&format!(", try {}", receipt.attempt));
     }
     row(out, "agent", &who);
-    row(out, "started", &utc(receipt.started_at, now));
+    row(out, "started", &format!("{} ({})", local(receipt.started_at, now), ago(receipt.started_at, now)));
     row(out, "took", &duration(Duration::from_millis(receipt.session_ms)));
     if let Some(end) = &receipt.end {
         let mut words = end.word().to_owned();

@@ -4,7 +4,7 @@ use super::proof;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::run_text as view;
-use crate::words::{card, heading, home_path, row, size};
+use crate::words::{ago, card, heading, home_path, local, row, size};
 use ralph_app::facts::RunReading;
 use ralph_app::timeline::RunTimeline;
 use ralph_app::{repo_file, status};
@@ -40,7 +40,7 @@ pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), Co
             out.line(format!("  … {first} earlier ones (`--json` lists all)"));
         }
         for at in first..story.iterations.len() {
-            card(out, &story.iterations[at], at.checked_sub(1).map(|b| &story.iterations[b]));
+            card(out, &facts.state, &story.iterations[at], at.checked_sub(1).map(|b| &story.iterations[b]));
         }
     }
     if let Some(proof) = proof::read(&proof_path) {
@@ -56,7 +56,11 @@ fn task(facts: &RunReading, out: &Out) {
     let version =
         if spec.spec_version > 1 { format!(", version {}", spec.spec_version) } else { String::new() };
     row(out, "file", &format!("{} ({}{version})", spec.task.source, size(spec.task.text.len() as u64)));
-    row(out, "asked for", &spec.created_at.strftime("%Y-%m-%d %H:%M UTC").to_string());
+    row(
+        out,
+        "asked for",
+        &format!("{} ({})", local(spec.created_at, facts.now), ago(spec.created_at, facts.now)),
+    );
     row(out, "spec", &home_path(&facts.entry.run_dir().spec()));
 }
 

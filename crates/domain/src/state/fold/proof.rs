@@ -26,6 +26,7 @@ impl RunFacts {
             level: None,
             watched: Default::default(),
             harness: Vec::new(),
+            refused: Vec::new(),
         });
     }
 
@@ -42,6 +43,7 @@ impl RunFacts {
             level,
             watched,
             harness,
+            refused,
         } = body
         else {
             return;
@@ -67,6 +69,7 @@ impl RunFacts {
             level: *level,
             watched: *watched,
             harness: harness.clone(),
+            refused: refused.clone(),
         });
     }
 

@@ -1,0 +1,87 @@
+//! Lines for people broken between words, where a terminal would break them anywhere.
+
+use super::marks::bare;
+use ralph_domain::sanitize;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Narrower than this nothing is broken.
+const LEAST: usize = 16;
+
+/// The line as lines of at most `columns`; those after the first begin below the text behind its label. What stands between
+/// backticks is there to be copied and stays on one line; a word that is longer than a line is left to the terminal.
+pub fn folded(line: &str, columns: usize, hang: usize) -> Vec<String> {
+    if seen(line) <= columns || columns < hang + LEAST {
+        return vec![line.to_owned()];
+    }
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let pad = " ".repeat(hang.max(indent));
+    let mut lines = vec![" ".repeat(indent)];
+    let mut empty = true;
+    for word in words(&line[indent..]) {
+        let last = lines.last().map_or(0, |last| seen(last));
+        // A word that fits nowhere stays where it is.
+        if !empty && last + 1 + seen(&word) > columns && seen(&word) <= columns - pad.len() {
+            lines.push(pad.clone());
+            empty = true;
+        }
+        if let Some(last) = lines.last_mut() {
+            if !empty {
+                last.push(' ');
+            }
+            last.push_str(&word);
+        }
+        // Spaces that make columns are kept as empty words before the next one.
+        empty = false;
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Columns that a text takes once it is printed.
+fn seen(text: &str) -> usize {
+    sanitize::line(&bare(text)).width()
+}
+
+/// Words, and quoted commands as one; an odd number of backticks quotes nothing.
+fn words(text: &str) -> Vec<String> {
+    let odd = |word: &str| word.matches('`').count() % 2 == 1;
+    let paired = !odd(text);
+    let mut found: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in text.split(' ') {
+        match found.last_mut() {
+            Some(last) if open => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => found.push(word.to_owned()),
+        }
+        open ^= paired && odd(word);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::marks::{Ink, inked};
+
+    #[test]
+    fn lines_break_between_words_and_go_on_below_their_text() {
+        let line = "  check     python3 -m unittest discover (from test_calc.py)";
+        let want =
+            ["  check     python3 -m unittest", "            discover (from", "            test_calc.py)"];
+        assert_eq!(folded(line, 31, 12), want);
+        assert_eq!(
+            folded("next: `ralph diff 2026` shows it", 25, 6),
+            ["next: `ralph diff 2026`", "      shows it"]
+        );
+        assert_eq!(folded("short", 20, 0), ["short"]);
+    }
+
+    #[test]
+    fn styling_takes_no_room() {
+        let label = inked(Ink::Bold, "Proven after two");
+        let lines = folded(&format!("{label} iterations of work"), 27, 2);
+        assert_eq!(lines, [format!("{label} iterations"), "  of work".to_owned()]);
+    }
+}

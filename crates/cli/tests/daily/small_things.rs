@@ -1,0 +1,163 @@
+//! Small things that a day with `ralph` stumbles over.
+
+use super::{RALPH, calc, claude_says, path, program, ralph_in};
+use ralph_testkit::env::until;
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::json;
+use std::process::Stdio;
+
+/// The latest work commit of a run: its message, and the files of its tree.
+fn work(repo: &TestRepo<'_>, run: &str) -> (String, String) {
+    let name = format!("refs/ralph/{run}/work");
+    (repo.git(&["log", "-1", "--format=%B", &name]), repo.git(&["ls-tree", "-r", "--name-only", &name]))
+}
+
+#[test]
+fn a_silent_agent_gets_a_message_from_its_files_and_caches_stay_out() {
+    let env = TestEnv::new(RALPH);
+    let test = "import unittest, calc\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(calc.x, 2)\n";
+    let tracked = ("kept/__pycache__/of_the_repo.txt", "1\n");
+    let repo = TestRepo::new(&env, "repo", &[("calc.py", "x = 1\n"), ("test_calc.py", test), tracked]);
+    let edits = "mkdir -p .pytest_cache/v src/__pycache__; touch .pytest_cache/v/x src/__pycache__/a.pyc\necho 'x = 2' > calc.py; echo a > added.txt; echo 2 > kept/__pycache__/of_the_repo.txt";
+    program(&env, "claude", &format!("cat > /dev/null\n{edits}\n{}", claude_says("Done.")));
+    for isolation in ["none", "auto"] {
+        let args = ["run", "--new", "--json", "--isolation", isolation, "Make it two"];
+        let run = ralph_in(&env, &repo.dir, &args).exits(0).json();
+        let (message, files) = work(&repo, run["run_id"].as_str().unwrap());
+        assert!(
+            message.starts_with("Update added.txt and 2 more files\n\n- added.txt\n- calc.py\n"),
+            "{message}"
+        );
+        assert!(!files.contains(".pyc") && !files.contains(".pytest_cache"), "{files}");
+        assert_eq!(run["files_changed"], json!(["added.txt", "calc.py", "kept/__pycache__/of_the_repo.txt"]));
+        repo.ralph(&["restore", run["run_id"].as_str().unwrap(), "--yes"]).exits(0);
+    }
+}
+
+#[test]
+fn no_template_is_left_in_the_name_of_a_branch() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    program(
+        &env,
+        "claude",
+        &format!("cat > /dev/null\necho 'x = 2' > calc.py\n{}", claude_says("Set it to two now.")),
+    );
+    let task = json!({
+        "task": "Make calc.x two",
+        "acceptance_criteria": [{"type": "command_succeeds", "command": "python3 -m unittest discover"}],
+        "git": { "feature_branch": "feature/ralph-{{ticket_id}}-{{iteration}}", "pr_title": "[{{ticket_id}}] two" },
+    });
+    repo.write("ralph.json", &task.to_string());
+    let run =
+        ralph_in(&env, &repo.dir, &["run", "ralph.json", "--json", "--worktree", "--isolation", "none"])
+            .json();
+    let branch = run["branch"].as_str().unwrap_or_else(|| panic!("{run}"));
+    assert!(branch.starts_with("feature/ralph-") && !branch.contains(['{', '}']), "{branch}");
+    assert!(branch.len() > "feature/ralph-".len(), "the id of the task stands for the ticket: {branch}");
+}
+
+#[test]
+fn an_unknown_price_is_unknown_everywhere() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    let config = json!({"agents": [{"name": "mine", "command_argv": ["mine"]}]});
+    program(
+        &env,
+        "mine",
+        "cat > /dev/null\necho 'x = 2' > calc.py\nprintf 'Set it to two.\\n<promise>COMPLETE</promise>\\n'",
+    );
+    env.user_config(&config);
+    let run = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--agents", "mine", "Make it two"])
+        .exits(0);
+    let id = repo.ralph(&["list", "--json"]).json()[0]["run_id"].as_str().unwrap().to_owned();
+    let faces = [
+        run.stderr,
+        repo.ralph(&["status"]).exits(0).stdout,
+        repo.ralph(&["show"]).exits(0).stdout,
+        repo.ralph(&["show", &id, "1"]).exits(0).stdout,
+        repo.ralph(&["list"]).exits(0).stdout,
+        repo.ralph(&["cost"]).exits(0).stdout,
+    ];
+    for face in &faces {
+        assert!(face.contains("unknown"), "{face}");
+        assert!(!face.contains("$0"), "{face}");
+    }
+}
+
+#[test]
+fn what_the_provider_has_no_use_for_is_said_at_the_start() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    program(
+        &env,
+        "claude",
+        &format!("cat > /dev/null\necho 'x = 2' > calc.py\n{}", claude_says("Set it to two now.")),
+    );
+    env.user_config(&json!({"sandbox": {"image": "debian:12", "vcpu": 2}}));
+    let run = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "Make it two"]).exits(0);
+    let want = "note: `sandbox.image`, `sandbox.vcpu` do not count: the provider `local` has no use for them";
+    assert!(run.stderr.contains(want), "{}", run.stderr);
+}
+
+#[test]
+fn what_an_agent_leaves_as_its_last_word_survives_the_copy() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    let edits = "echo 'x = 2' > calc.py; echo 'All of it.' > .ralph/DONE.md";
+    program(&env, "claude", &format!("cat > /dev/null\n{edits}\n{}", claude_says("Set it to two now.")));
+    ralph_in(&env, &repo.dir, &["run", "Make it two"]).exits(0);
+    assert_eq!(std::fs::read_to_string(repo.dir.join(".ralph/DONE.md")).unwrap(), "All of it.\n");
+}
+
+#[test]
+fn a_run_whose_process_is_held_by_a_signal_is_not_said_to_go_on() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    program(&env, "claude", "cat > /dev/null\ntouch started\nexec sleep 300");
+    let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "Make it two"]);
+    let child =
+        command.env("PATH", path(&env)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the session", || repo.dir.join("started").exists().then_some(()));
+    let pid = child.id();
+    let signal = |name: &str| {
+        let done = std::process::Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+        assert!(done.success());
+    };
+    signal("-STOP");
+    until("the stop", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')).then_some(())
+    });
+    let resumed = repo.ralph(&["resume"]).exits(3);
+    let want = format!("does not go on: its process {pid} is held by a signal");
+    assert!(
+        resumed.stderr.contains(&want) && resumed.stderr.contains(&format!("kill -CONT {pid}")),
+        "{resumed:?}"
+    );
+    assert!(repo.ralph(&["status"]).stdout.contains("is held by a signal"));
+    let json = repo.ralph(&["resume", "--json"]).exits(3).json();
+    assert_eq!((&json["taken"], &json["stopped_pid"]), (&false.into(), &pid.into()), "{json}");
+    signal("-CONT");
+    let resumed = repo.ralph(&["resume"]).exits(0);
+    assert!(resumed.stderr.contains("goes on"), "{resumed:?}");
+    repo.ralph(&["cancel"]).exits(0);
+    TestEnv::wait(child);
+}
+
+#[test]
+fn cleaning_up_without_a_terminal_says_what_went() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    program(
+        &env,
+        "claude",
+        &format!("cat > /dev/null\necho 'x = 2' > calc.py\n{}", claude_says("Set it to two now.")),
+    );
+    let args = ["run", "--json", "--worktree", "--isolation", "none", "Make it two"];
+    let run = ralph_in(&env, &repo.dir, &args).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    repo.ralph(&["show", &run]).exits(0);
+    let cleaned = repo.ralph(&["clean", "--older-than", "0d"]).exits(0);
+    assert!(cleaned.stdout.contains(&run) && cleaned.stdout.contains("files "), "{cleaned:?}");
+    assert!(cleaned.stderr.contains("of 1 run removed"), "{cleaned:?}");
+}
