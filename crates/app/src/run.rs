@@ -2,6 +2,7 @@
 
 mod asked;
 mod issue;
+pub(crate) mod memory;
 mod options;
 mod place;
 pub(crate) mod placement;
@@ -15,8 +16,7 @@ use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
 use crate::{
-    find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings,
-    state_files, wiring,
+    find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings, wiring,
 };
 pub(crate) use asked::asked;
 use jiff::Timestamp;
@@ -235,7 +235,7 @@ pub(crate) fn start(
         report.notice(&Notice::CopyingTree);
     }
     let Plan { request, env, home, .. } = &plan;
-    plan.origin.exclude_ralph_dir()?;
+    place::exclude_state(&plan.origin, &spec)?;
     let placement_request = PlacementRequest::of(&plan);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
     let begun = || -> Result<ReadyRun, AppError> {
@@ -373,43 +373,6 @@ impl FinishedRun {
 /// Whether a run is over for good: no larger budget lets it go on.
 fn has_ended(state: &RunState) -> bool {
     state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
-}
-
-/// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
-/// old one is kept with its run.
-fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
-    let dir = RalphDir::of(spec.home());
-    if let Some(last) = latest_of(home, spec.home(), Some(&spec.run_id)) {
-        let record = last.run_dir();
-        // Its process may have been killed before it could do so. One that a larger budget lets go on keeps it.
-        if let Ok(last) = snapshot::read_spec(&record)
-            && handed_state(home, &last).is_some_and(|state| has_ended(&state))
-        {
-            remove_agent_copy(env.vars(), home, &last);
-        }
-        keep_progress(&dir, &last, &env.redactor(&last.origin));
-    }
-    state_files::write_missing(&dir)?;
-    Ok(())
-}
-
-/// Puts the progress of the last run of a folder to its record, and where people look for it.
-fn keep_progress(dir: &RalphDir, last: &Registration, redactor: &Redactor) {
-    // A larger one is none that a person reads.
-    const PROGRESS_MAX: u64 = 8 * 1024 * 1024;
-    let Some(progress) = dir.read("progress.md", PROGRESS_MAX) else { return };
-    // An agent wrote it: no secret of the user's comes into the record.
-    let progress = redactor.bytes(&progress);
-    let kept = last.run_dir().path().join("progress.md");
-    if ralph_journal::artifacts::write_atomic(&kept, &progress).is_err() {
-        return;
-    }
-    let shown = dir.run(&last.run_id);
-    let is_copy = std::fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_dir());
-    if is_copy && shown.path() != last.run_dir().path() {
-        let _ = dir.write(&format!("runs/{}/progress.md", last.run_id), &progress);
-    }
-    let _ = dir.remove("progress.md");
 }
 
 /// The latest run that works, or worked, in this folder itself, but for one that is just being made.

@@ -75,7 +75,9 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     let big = "a line of text that repeats\n".repeat(100_000);
     let files = PromptFiles {
         context: Vec::new(),
+        changed_context: Vec::new(),
         tree: String::new(),
+        story: String::new(),
         results: String::new(),
         guardrails: big.clone(),
         progress: big.clone(),

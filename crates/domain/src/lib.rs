@@ -12,6 +12,7 @@ pub mod budget_warning;
 pub mod change_text;
 pub mod claim;
 pub mod decide;
+pub mod guardrail;
 pub mod handover;
 pub mod model;
 pub mod notify;

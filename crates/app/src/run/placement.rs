@@ -1,7 +1,7 @@
 //! From a run that exists to one that has its place. The journal is there first, so a process that is killed in between leaves a
 //! run that `resume` places, or `cancel` takes away again.
 
-use super::{Plan, fresh_state_files, place};
+use super::{Plan, memory, place};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::handover;
@@ -99,9 +99,9 @@ pub(crate) fn make(
     (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
     let repo =
         if spec.place == WorkspaceKind::InPlace { origin } else { Repo::discover(env.vars(), spec.home())? };
-    repo.exclude_ralph_dir()?;
+    place::exclude_state(&repo, &spec)?;
     handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref(), report)?;
-    fresh_state_files(env, home, &spec)?;
+    memory::begin(env, home, &spec)?;
     writer.placed(Placed {
         workspace: spec.workspace.clone(),
         branch: spec.branch.clone(),

@@ -35,6 +35,7 @@ impl Driver {
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
         self.take_in()?;
+        self.ctx.sync_guardrails();
         self.show();
         let agent = self
             .agents
@@ -116,6 +117,7 @@ impl Driver {
         }
         self.end_session(iteration, &promise, report)?;
         self.ctx.check_files(&watch)?;
+        self.ctx.sync_guardrails();
         self.ctx.boundary("work.after");
         Ok(())
     }
