@@ -74,9 +74,8 @@ fn named<'a>(rules: &'a [Rule], name: &str) -> Result<&'a Rule, AppError> {
 fn tell_runs(home: &StateHome, top: &Path, gone: &[Rule]) -> Result<(), AppError> {
     for entry in find::runs_of(home, top) {
         let record = entry.run_dir();
-        let over = snapshot::load(&record).map_or(true, |state| {
-            state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
-        });
+        let over = snapshot::load(&record)
+            .map_or(true, |state| state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget()));
         if over {
             continue;
         }

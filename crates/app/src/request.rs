@@ -38,6 +38,10 @@ pub struct RunRequest {
     pub notify: Vec<NotifyRequest>,
     /// The user allows this run whatever the repo asks for.
     pub yes: bool,
+    /// The folder that the user was in, where `folder` is a checkout that was made for the run.
+    pub asked_in: Option<PathBuf>,
+    /// The task file that named the repo of that checkout.
+    pub named_by: Option<String>,
 }
 
 impl RunRequest {

@@ -6,6 +6,7 @@ pub(crate) mod memory;
 mod options;
 mod place;
 pub(crate) mod placement;
+mod source;
 pub(crate) mod task;
 mod unfinished;
 
@@ -37,6 +38,7 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{shown, snapshot};
+pub(crate) use source::settle;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,6 +92,7 @@ pub(crate) fn prepare(
     request: &RunRequest,
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
+    let request = &settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top);
     let home = env.state_home()?;
@@ -246,6 +249,7 @@ pub(crate) fn start(
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
+        show_where_asked(env, home, request, &spec.run_id);
         let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
@@ -261,6 +265,19 @@ pub(crate) fn start(
         placement::forget(env, home, &spec);
         place::switch_back(&plan.origin, &spec);
     })
+}
+
+/// Lets the run be found from the folder that it was asked for in, where that is another one than its repo's.
+fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, run: &RunId) {
+    let Some(folder) = &request.asked_in else { return };
+    let top = find::top(folder);
+    if let Ok(repo) = Repo::discover(env.vars(), &top) {
+        let _ = repo.exclude_ralph_dir();
+    }
+    let dir = RalphDir::of(&top);
+    if std::fs::create_dir_all(dir.path()).is_ok() {
+        shown::link(&dir, run, &home.record(run));
+    }
 }
 
 /// The frozen definition of a run, with the place and the branch that it wishes for.

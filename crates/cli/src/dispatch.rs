@@ -3,8 +3,8 @@
 use crate::args::{Cli, Command};
 use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, convert, cost, demo, deploy, diagnose,
-    diff, doctor, guardrail, home, init, lint, list, logs, man, models, notify, open, probe, restore, resume, run,
-    sandbox, schema, show, status, trust,
+    diff, doctor, guardrail, home, init, lint, list, logs, man, models, notify, open, probe, restore, resume,
+    run, sandbox, schema, show, status, trust,
 };
 use crate::error::CommandError;
 use crate::output::Out;

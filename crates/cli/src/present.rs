@@ -52,7 +52,9 @@ impl Observer for Terminal {
         if matches!(event.body, EventBody::WaitStarted { .. }) {
             self.last_wait_line = Duration::ZERO;
         }
-        if !self.shows_steps() {
+        // What a person must know before money is spent is told in any case.
+        let warns = matches!(&event.body, EventBody::Notice { message } if message.starts_with("warning: "));
+        if !self.shows_steps() && (!warns || self.out.quiet) {
             return;
         }
         let Some((tone, sentence)) = describe(event) else { return };

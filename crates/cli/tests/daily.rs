@@ -4,6 +4,10 @@
 
 #[path = "daily/first_run.rs"]
 mod first_run;
+#[path = "daily/memory.rs"]
+mod memory;
+#[path = "daily/plans.rs"]
+mod plans;
 #[path = "daily/taking_home.rs"]
 mod taking_home;
 #[path = "daily/tidying.rs"]

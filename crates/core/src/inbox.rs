@@ -158,7 +158,11 @@ impl Context {
             return Ok(());
         }
         let text = self.redactor.text(text);
-        notes.push_str(&format!("{}{}\n{marker}\n", if notes.is_empty() { "" } else { "\n" }, text.trim_end()));
+        notes.push_str(&format!(
+            "{}{}\n{marker}\n",
+            if notes.is_empty() { "" } else { "\n" },
+            text.trim_end()
+        ));
         artifacts::write_atomic(&path, notes.as_bytes())?;
         Ok(())
     }

@@ -148,7 +148,7 @@ fn the_stable_parts_end_where_the_text_says_so() {
     assert!(prompt.text.starts_with("The tools are these.\n\n# How you work"));
     assert!(prompt.text[..never].contains("Move the router"));
     assert!(prompt.text[never..slowly].starts_with("\n# Guardrails"));
-    assert!(prompt.text[slowly..].starts_with("\n# Recent errors"));
+    assert!(prompt.text[slowly..].starts_with("\n# Progress so far"));
     assert_eq!(prompt.stable[0], ordinary(AgentKind::Tools, "The tools are these.", 9).stable[0]);
 }
 

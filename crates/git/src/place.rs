@@ -72,6 +72,16 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &E
     rediscover(vars, into)
 }
 
+/// Brings a short clone up to what its source has now. What git does not know in it stays.
+pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> {
+    let source = Source::new(from);
+    let wanted = base.map_or_else(|| "HEAD".to_owned(), |base| format!("refs/heads/{base}"));
+    let args = ["fetch", "-q", "--depth", "1", "--no-tags", "origin", &wanted];
+    source.with_secret(repo.git().call(args)).run()?;
+    repo.git().call(["reset", "-q", "--hard", "FETCH_HEAD"]).run()?;
+    Ok(())
+}
+
 /// The run's branch in a fresh clone that nobody else knows of yet.
 fn begin_branch(made: &Repo, branch: &str, base: Option<&str>) -> Result<()> {
     let start = match base {

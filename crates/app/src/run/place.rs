@@ -156,7 +156,7 @@ fn not_made(error: impl Into<AppError>) -> AppError {
 }
 
 /// A relative path is meant from where the program was started.
-fn from_here(env: &Environment, from: &str) -> String {
+pub(super) fn from_here(env: &Environment, from: &str) -> String {
     match env.cwd() {
         Some(cwd) if !handover::is_elsewhere(from) => cwd.join(from).display().to_string(),
         _ => from.to_owned(),

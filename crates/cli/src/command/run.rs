@@ -159,7 +159,7 @@ fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
             .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
     }
-    let request = args.request(folder, what::task(args, folder)?);
+    let request = app.settle(&args.request(folder, what::task(args, folder)?))?;
     consent::settle(&request, app, out)?;
     let run = app.spawn(&request)?;
     if out.json {
@@ -210,6 +210,8 @@ impl RunArgs {
             publish: self.publish,
             notify: self.notify.clone(),
             yes: self.yes,
+            asked_in: None,
+            named_by: None,
         }
     }
 

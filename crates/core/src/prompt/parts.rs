@@ -1,7 +1,7 @@
 //! The parts of a prompt that change with every session: what has changed, how the checks went, where the run stands.
 
-use super::{CHECK_MAX, Place};
 use super::files::PromptFiles;
+use super::{CHECK_MAX, Place};
 use ralph_domain::dialect::Dialect;
 use ralph_domain::dialect::template::open_names;
 use ralph_domain::state::RunState;

@@ -2,9 +2,9 @@
 
 use super::PART_MAX;
 use crate::plan_progress;
+use ralph_domain::dialect::Dialect;
 use ralph_domain::dialect::plan_order::{self, Due};
 use ralph_domain::dialect::prd_tasks::{self, Story};
-use ralph_domain::dialect::Dialect;
 use ralph_domain::state::RunState;
 use ralph_domain::text::{head, one_line, tail};
 use ralph_safe_fs::{Links, SafeDir};
@@ -42,7 +42,11 @@ pub(super) fn next_story(state: &RunState) -> String {
             let _ = writeln!(
                 out,
                 "Every open story waits for another one that does not pass: {}. Take the one that can be done first.",
-                ids.iter().take(20).map(|id| format!("`{}`", one_line(id, 64))).collect::<Vec<_>>().join(", ")
+                ids.iter()
+                    .take(20)
+                    .map(|id| format!("`{}`", one_line(id, 64)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             );
         }
         Due::Nothing => out.push_str("Every story passes. Look whether the checks do.\n"),

@@ -70,9 +70,7 @@ impl Driver {
         whole.extend_from_slice(&self.ctx.redactor.bytes(&patch));
         artifacts::write(&path, &whole)?;
         let outside = if again { Vec::new() } else { self.outside_working_dir(&checkpoint.files) };
-        let sum = |of: fn(&FileChange) -> Option<u64>| {
-            checkpoint.files.iter().filter_map(of).sum()
-        };
+        let sum = |of: fn(&FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();
         let (added, removed) = (sum(|f| f.added), sum(|f| f.removed));
         let files_total = checkpoint.files.len();
         let mut files = checkpoint.files;
@@ -92,7 +90,10 @@ impl Driver {
             let names: Vec<String> = outside.iter().take(5).map(|name| format!("`{name}`")).collect();
             let more = if outside.len() > names.len() { ", …" } else { "" };
             let told = format!("edits outside `{folder}`: {}{more}", names.join(", "));
-            self.ctx.error_entry(&format!("iteration {iteration}: {told}"), "the task is about that folder alone");
+            self.ctx.error_entry(
+                &format!("iteration {iteration}: {told}"),
+                "the task is about that folder alone",
+            );
             self.ctx.notice(told)?;
         }
         let changes = self.take_claims(iteration, checkpoint.protected)?;

@@ -37,6 +37,9 @@ impl Driver {
         self.take_in()?;
         self.ctx.sync_guardrails();
         self.show();
+        if !self.set_up_workspace()? {
+            return Ok(());
+        }
         let agent = self
             .agents
             .iter()
