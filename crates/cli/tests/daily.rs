@@ -4,6 +4,8 @@
 
 #[path = "daily/first_run.rs"]
 mod first_run;
+#[path = "daily/from_nothing.rs"]
+mod from_nothing;
 #[path = "daily/memory.rs"]
 mod memory;
 #[path = "daily/plans.rs"]

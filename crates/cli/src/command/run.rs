@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::parse::{BudgetArgs, isolation, publish};
 use ralph_app::{App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify};
-use ralph_domain::config::{Isolation, ProviderName};
+use ralph_domain::config::{Isolation, ProviderName, Share};
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
 
@@ -119,6 +119,10 @@ pub struct RunArgs {
     /// A variable of yours that commands may see; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
+    /// What of your own settings sandboxed agent CLIs get beside their login: instructions (your CLAUDE.md or AGENTS.md), skills,
+    /// mcp.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = Share::parse)]
+    pub share: Vec<Share>,
     /// Allow this run whatever the repo asks for that only you can allow (`ralph trust` shows it).
     #[arg(short, long)]
     pub yes: bool,
@@ -229,6 +233,7 @@ impl RunArgs {
             protect: self.protect.clone(),
             allow_host: self.allow_host.clone(),
             pass_env: self.pass_env.clone(),
+            share: self.share.clone(),
         }
     }
 }
