@@ -202,7 +202,8 @@ pub fn of_run(
     if spec.settings.allow_agent_commits {
         isolation.git = GitAccess::Commit;
     }
-    isolation.workspace_at = workspace_at(spec);
+    // A checkout that was made for the run is nobody's own place.
+    isolation.workspace_at = workspace_at(spec).filter(|at| !at.starts_with(home.path()));
     isolation.objects = repo.objects;
     isolation.identity = repo.identity;
     isolation.programs = known_programs(env, &spec.origin, &spec.settings);

@@ -274,9 +274,15 @@ impl Context {
     }
 }
 
+/// A log of the record that is longer is put away.
+const RECORD_LOG_MAX: u64 = 4 * 1024 * 1024;
+
 /// Adds to a file of the record, which only this process writes.
 fn append(path: &std::path::Path, text: &str) -> Result<(), DriveError> {
     use std::io::Write as _;
+    if std::fs::metadata(path).is_ok_and(|meta| meta.len() > RECORD_LOG_MAX) {
+        let _ = std::fs::rename(path, path.with_extension("log.1"));
+    }
     let written = std::fs::OpenOptions::new()
         .create(true)
         .append(true)

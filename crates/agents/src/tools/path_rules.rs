@@ -60,7 +60,7 @@ impl PathRules<'_> {
         let path = Path::new(given);
         let inside = match path.is_absolute() {
             true => path.strip_prefix(self.root).ok().map(Path::to_owned),
-            false if self.cwd.as_os_str().is_empty() => None,
+            false if self.cwd.as_os_str().is_empty() || path.starts_with(".ralph") => None,
             // The memory of the run lies at the top, wherever a session is kept to.
             false => {
                 let settled = settled(self.cwd, path);
@@ -145,6 +145,7 @@ mod tests {
         assert!(below.file("../a.txt", PathAccess::Read).unwrap_err().contains("leads out of the workspace"));
         let progress = below.file("../.ralph/progress.md", PathAccess::Write).unwrap();
         assert_eq!(progress, Path::new(".ralph/progress.md"));
+        assert_eq!(below.file(".ralph/progress.md", PathAccess::Write).unwrap(), progress);
         assert!(below.file("../.ralph/config.json", PathAccess::Write).is_err());
         assert!(below.file("../../.ralph/progress.md", PathAccess::Write).is_err());
     }

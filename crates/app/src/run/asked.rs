@@ -9,7 +9,6 @@ use crate::{find, models, settings};
 
 /// Everything that a run would ask for which only the user can allow. What is wrong with its task is told when it is started.
 pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, AppError> {
-    let request = &super::settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top);
     let open = env.granting_everything();

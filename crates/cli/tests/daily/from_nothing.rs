@@ -41,6 +41,12 @@ fn a_task_that_names_a_repo_is_run_in_a_clone_of_it_from_a_plain_folder() {
     // The folder knows its run.
     let status = ralph_in(&env, &folder, &["status", "--json"]).exits(0).json();
     assert_eq!(status["run_id"], done["run_id"]);
+    // Sandboxed, too.
+    let sandboxed = ralph_in(&env, &folder, &["run", "--publish", "none", "--new", "--json"]);
+    match sandboxed.code {
+        Some(4) => ralph_testkit::skip("no sandbox here"),
+        _ => assert_eq!(sandboxed.exits(0).json()["success"], true),
+    }
     // A second run sees what the repo has by then.
     let source = env.path("upstream");
     std::fs::write(source.join("later.txt"), "later\n").unwrap();
@@ -87,7 +93,8 @@ fn a_clone_brings_its_own_task_and_configuration_and_what_it_asks_for_waits_for_
     let run = ["run", "--clone", &url, "--isolation", "none", "--json"];
     let refused = ralph_in(&env, &folder, &run).exits(3);
     assert!(refused.stderr.contains("evil.example.org"), "{}", refused.stderr);
-    let done = ralph_in(&env, &folder, &[&run[..], &["--yes"]].concat()).exits(0).json();
+    ralph_in(&env, &folder, &["trust", "--clone", &url, "--yes"]).exits(0);
+    let done = ralph_in(&env, &folder, &run).exits(0).json();
     let record = env.path("state/ralph/runs").join(done["run_id"].as_str().unwrap());
     let spec: Value = serde_json::from_slice(&std::fs::read(record.join("spec.json")).unwrap()).unwrap();
     assert_eq!(spec["task"]["title"], "Write part.txt");

@@ -5,7 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
-use ralph_domain::ports::Surroundings;
+use ralph_domain::ports::{SandboxError, Surroundings};
 use ralph_domain::spec::WorkspaceKind;
 use ralph_domain::text::{count, duration};
 use ralph_journal::artifacts;
@@ -34,7 +34,11 @@ impl Driver {
         // The sandbox is lent to the commands, which need the rest of the driver, too.
         let sandbox = self.sandbox.new_connection()?;
         match self.run_setup(&*sandbox, &[], &logs, &mut || {})? {
-            SetupEnd::Stopped => Ok(false),
+            SetupEnd::Stopped if self.ctx.ends_now() => Ok(false),
+            SetupEnd::Stopped => {
+                Err(SandboxError::Broken("whoever watches over its commands died during the setup".into())
+                    .into())
+            }
             SetupEnd::Failed { command, log } => {
                 let path = self.ctx.run.path().join(&log);
                 let output = self.ctx.shown_elsewhere(read_tail(&path, TOLD_MAX).trim());
