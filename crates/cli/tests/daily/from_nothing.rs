@@ -72,7 +72,7 @@ fn boxes_of_a_task_from_elsewhere_are_ticked() {
     let url = remote(&env, &[("readme.txt", "hello\n")]);
     let folder = plain_folder(&env);
     let task = format!(
-        "---\ntask_id: t-1\nrepo_url: {url}\ntest_command: test -f part.txt\nmax_iterations: 3\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n# Task: A file\n\n## Success criteria\n- [ ] M1.1 it is there\n  - verify: `test -f part.txt`\n- [ ] M1.2 it is good\n"
+        "---\ntask_id: t-1\nrepo_url: {url}\ntest_command: test -f part.txt\nverify_commands:\n  - test -f part.txt\nmax_iterations: 3\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n# Task: A file\n\n## Success criteria\n- [ ] M1.1 it is there\n  - verify: `test -f part.txt`\n- [ ] M1.2 it is good\n"
     );
     std::fs::write(folder.join("ralph_task.md"), task).unwrap();
     let done = ralph_in(&env, &folder, &["run", "--isolation", "none", "--publish", "none", "--json"])
@@ -215,16 +215,12 @@ fn the_doctor_knows_every_dialect_and_names_everything_that_is_missing() {
         assert_eq!(missing("verifier"), name == "PROMPT.md", "{name}: the task's own checks count");
     }
     let all = json!({"task": "Make a", "acceptance_criteria": [{"type": "file_exists", "path": "a"}],
-        "git": {"create_pr": true}, "sandbox_provider": "daytona"});
+        "git": {"create_pr": true}});
     let repo = TestRepo::new(&env, "all", &[("ralph.json", &all.to_string())]);
     repo.config(&json!({"agents": [{"name": "one", "command_argv": ["no-such-agent"]},
         {"name": "two", "kind": "actions", "profile": "default-cheap"}], "agent_priority": ["one", "ghost", "spook"],
         "publish": "pr", "sandbox": {"provider": "daytona"},
         "verifiers": [{"name": "tests", "command_argv": ["no-such-check"]}]}));
-    repo.write(
-        "ralph.json",
-        &json!({"task": "Make a", "acceptance_criteria": [{"type": "file_exists", "path": "a"}]}).to_string(),
-    );
     let done = ralph_in(&env, &repo.dir, &["doctor", "--json"]).exits(4);
     let checks = done.json();
     let missing: Vec<String> = checks["checks"]
@@ -292,7 +288,11 @@ fn the_users_own_settings_reach_a_sandboxed_agent_only_where_they_are_shared() {
     let look = "cat > /dev/null\n{ cat ~/.claude/CLAUDE.md; cat ~/.claude/skills/review/SKILL.md; grep -o docs ~/.claude.json; grep -o dark ~/.claude.json; } > seen.txt 2>/dev/null\necho x > part.txt";
     program(&env, "claude", &format!("{look}\n{says}"));
     repo.config(&json!({"verifiers": [{"name": "tests", "command_argv": ["test", "-f", "part.txt"]}]}));
-    let run = |more: &[&str]| ralph_in(&env, &repo.dir, &[&["run", "--new"][..], more].concat());
+    let run = |more: &[&str]| {
+        let _ = std::fs::remove_file(repo.dir.join("part.txt"));
+        let _ = std::fs::remove_file(repo.dir.join("seen.txt"));
+        ralph_in(&env, &repo.dir, &[&["run", "--new"][..], more].concat())
+    };
     let done = run(&[]);
     if done.code == Some(4) {
         return ralph_testkit::skip("no sandbox here");

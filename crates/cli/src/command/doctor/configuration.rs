@@ -82,7 +82,8 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
     let mut checks = Vec::new();
     let settings = file.resolve();
     let path = env.path();
-    for verifier in &settings.verifiers {
+    // A check of a file starts no program.
+    for verifier in settings.verifiers.iter().filter(|verifier| !verifier.command_argv.is_empty()) {
         let program = verifier.command_argv.first().map_or("", String::as_str);
         let name = format!("verifier {}", verifier.name);
         checks.push(match locate(program, top, &path) {
