@@ -43,10 +43,10 @@ pub fn rules(text: &str) -> Vec<Rule> {
     for line in text.split_inclusive('\n').chain(std::iter::once("")) {
         let heading = line.starts_with(HEADING);
         introduced |= heading;
-        if line.trim().is_empty() || heading {
-            if let Some(from) = begin.take() {
-                found.extend(rule(text, from..at));
-            }
+        if (line.trim().is_empty() || heading)
+            && let Some(from) = begin.take()
+        {
+            found.extend(rule(text, from..at));
         }
         if introduced && begin.is_none() && !line.trim().is_empty() {
             begin = Some(at);

@@ -10,7 +10,7 @@ use ralph_domain::dialect::adopt::adopt;
 use ralph_domain::dialect::{Dialect, ModelChoice, TaskFile};
 use ralph_domain::lint::template_words;
 use ralph_domain::spec::Task;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the task of a folder says.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ fn missing(message: String) -> DoctorCheck {
 
 fn one(
     env: &Environment,
-    place: &PathBuf,
+    place: &Path,
     dialect: Dialect,
     checks: &mut Vec<DoctorCheck>,
 ) -> Option<FoundTask> {
