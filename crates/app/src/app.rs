@@ -57,6 +57,12 @@ impl App {
         &self.env
     }
 
+    /// The request as it is run: where it is about another repo than the folder's (one that its task names, or of a clone), in a
+    /// checkout of that.
+    pub fn settle(&self, request: &RunRequest) -> Result<RunRequest, AppError> {
+        run::settle(&self.env, request)
+    }
+
     /// Settles everything about a run that can be settled before anything is made, and refuses what cannot work.
     pub fn prepare(&self, request: &RunRequest, report: &dyn Reporter) -> Result<Plan, AppError> {
         run::prepare(&self.env, request, report)

@@ -5,7 +5,7 @@ use crate::environment::{AskedVariable, Environment};
 use crate::error::AppError;
 use crate::model_access;
 use crate::models::{LoadedModels, REPO_FILES};
-use crate::request::{NotifyRequest, RunRequest, TaskInput};
+use crate::request::{NotifyRequest, PlaceRequest, RunRequest, TaskInput};
 use crate::screen::agent_files;
 use crate::settings::{self, LoadedSettings};
 use crate::trust::store::{StoreError, TrustStore};
@@ -179,6 +179,7 @@ impl Gathering<'_> {
             let (open, mut settings) = (self.env.granting_everything(), task.settings.clone());
             asks.extend(settings::screened(&open, self.top, &self.loaded.user, task.source, &mut settings));
         }
+        asks.extend(self.pushed_to());
         let own = self.programs(&agents, &mut asks);
         asks.extend(self.image(&agents));
         for name in agents.iter().filter_map(known) {
@@ -195,6 +196,15 @@ impl Gathering<'_> {
         sources.extend(self.task.iter().map(|task| task.source.to_owned()));
         sources.extend(asks.iter().map(|ask| ask.source.clone()));
         Ok(Asked { store, asks, sources, own, variables })
+    }
+
+    /// The repo that a task has named, where results are pushed to it.
+    fn pushed_to(&self) -> Option<Ask> {
+        let source = self.request.named_by.as_deref()?;
+        let PlaceRequest::Clone { from, .. } = &self.request.place else { return None };
+        let url = ralph_git::place::shown(from);
+        let text = format!("results to be pushed to {}", quoted(&url));
+        self.publishes().then(|| Ask::new(AskKind::Push, source, "repo_url", &url, text))
     }
 
     /// The agents that take part.

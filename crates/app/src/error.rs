@@ -154,6 +154,7 @@ impl From<DriveError> for AppError {
             DriveError::Sandbox(error) => error.into(),
             DriveError::Workspace(error) => error.into(),
             DriveError::Wiring(message) => Self::environment(message),
+            error @ DriveError::Setup { .. } => Self::environment(error.to_string()),
         }
     }
 }

@@ -68,11 +68,16 @@ impl SandboxNeeds {
 
 /// Looks up what the agents of a run need.
 pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
+    needs_of(env, &spec.origin, &spec.settings)
+}
+
+/// The same for the agents of these settings, in the repo at `top`.
+fn needs_of(env: &Environment, top: &Path, settings: &Settings) -> SandboxNeeds {
     let mut needs = SandboxNeeds::default();
-    let programs = settings::programs(env, &spec.origin);
-    let grants = env.grants(&spec.origin);
-    let elsewhere = spec.settings.sandbox.provider().is_elsewhere();
-    for agent in spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
+    let programs = settings::programs(env, top);
+    let grants = env.grants(top);
+    let elsewhere = settings.sandbox.provider().is_elsewhere();
+    for agent in settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli) {
         needs.endpoints.extend(agent.env.values().filter_map(|value| endpoint(value)));
         let Some(name) = presets::preset_of(&agent.command_argv) else { continue };
         let started = match elsewhere {
@@ -80,9 +85,10 @@ pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
             false => programs.known(&agent.command_argv).map(|found| found.path.display().to_string()),
         };
         let Some(started) = started else { continue };
-        let servers = agent_files(&spec.origin, name).into_iter().filter(|(_, ask)| grants.allow(ask));
+        let servers = agent_files(top, name).into_iter().filter(|(_, ask)| grants.allow(ask));
         needs.endpoints.extend(servers.filter_map(|(url, _)| endpoint(&url)));
-        needs.auth.extend(isolation::auth_files(name));
+        let home = env.vars().home().unwrap_or(Path::new("/nonexistent"));
+        needs.auth.extend(isolation::files_of(name, home, &settings.share));
         let keys = isolation::key_variables(name);
         let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         needs.endpoints.extend(keys.iter().filter_map(|key| endpoint(&env.vars().get(key)?)));
@@ -94,7 +100,7 @@ pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
         }
         needs.keys.insert(started, names);
     }
-    for host in &spec.settings.allowed_hosts {
+    for host in &settings.allowed_hosts {
         match allowed(host) {
             Ok(AllowedHost::Rule(rule)) => needs.allow.push(rule),
             Ok(AllowedHost::Server(server)) => needs.endpoints.push(server),
@@ -143,8 +149,11 @@ pub fn check(settings: &Settings) -> Result<(), AppError> {
 
 /// Who can be reached by commands of a run, with refusals told to the engine.
 pub fn policy(env: &Environment, spec: &RunSpec, refusals: &Refusals) -> EgressPolicy {
-    let needs = needs(env, spec);
-    let mut rules = defaults::rules(&spec.workspace);
+    policy_of(needs(env, spec), &spec.workspace, refusals)
+}
+
+fn policy_of(needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) -> EgressPolicy {
+    let mut rules = defaults::rules(workspace);
     rules.extend(needs.allow);
     let mut policy = EgressPolicy::new(rules, needs.endpoints);
     let refusals = refusals.clone();
@@ -193,11 +202,12 @@ pub fn of_run(
     if spec.settings.allow_agent_commits {
         isolation.git = GitAccess::Commit;
     }
-    isolation.workspace_at = workspace_at(spec);
+    // A checkout that was made for the run is nobody's own place.
+    isolation.workspace_at = workspace_at(spec).filter(|at| !at.starts_with(home.path()));
     isolation.objects = repo.objects;
     isolation.identity = repo.identity;
-    isolation.programs = known_programs(env, spec);
-    isolation.read_only = named_programs(spec, isolation.workspace_at.as_deref());
+    isolation.programs = known_programs(env, &spec.origin, &spec.settings);
+    isolation.read_only = named_programs(&spec.settings, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
     let needs = needs(env, spec);
     isolation.auth = needs.auth;
@@ -225,11 +235,34 @@ pub fn for_trying(
     choose(&isolation::detect(env.vars()), Isolation::Auto, isolation)
 }
 
+/// The sandbox in which the agents of these settings would work in the repo at `top`, over another folder, for trying them:
+/// with their logins and keys, and the hosts that they may reach. `folder` is for what it needs itself.
+pub fn for_agents(
+    env: &Environment,
+    top: &Path,
+    folder: PathBuf,
+    settings: &Settings,
+    refusals: &Refusals,
+) -> Result<LocalIsolation, AppError> {
+    if settings.isolation == Isolation::None {
+        return Ok(LocalIsolation::None);
+    }
+    let mut isolation = IsolationSpec::new(folder);
+    isolation.hidden = vec![env.state_home()?.path().to_owned()];
+    isolation.programs = known_programs(env, top, settings);
+    isolation.read_only = named_programs(settings, None);
+    let needs = needs_of(env, top, settings);
+    (isolation.auth, isolation.keys) = (needs.auth.clone(), needs.keys.clone());
+    isolation.pass_env.clone_from(&settings.pass_env);
+    isolation.egress = Some(policy_of(needs, top, refusals));
+    choose(&isolation::detect(env.vars()), settings.isolation, isolation)
+}
+
 /// Programs of agents and verifiers that are named by their place, wherever that is. One in the user's repo is the agent's
 /// own where its tree stands in that place.
-fn named_programs(spec: &RunSpec, workspace_at: Option<&Path>) -> Vec<PathBuf> {
-    let agents = spec.settings.agents.iter().filter_map(|agent| agent.command_argv.first());
-    let verifiers = spec.settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
+fn named_programs(settings: &Settings, workspace_at: Option<&Path>) -> Vec<PathBuf> {
+    let agents = settings.agents.iter().filter_map(|agent| agent.command_argv.first());
+    let verifiers = settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
     let own = |path: &Path| workspace_at.is_some_and(|at| path.starts_with(at));
     let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
     let files = absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten();
@@ -237,9 +270,9 @@ fn named_programs(spec: &RunSpec, workspace_at: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// Programs of known agents, which are given keys.
-fn known_programs(env: &Environment, spec: &RunSpec) -> Vec<PathBuf> {
-    let here = settings::programs(env, &spec.origin);
-    let known = spec.settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
+fn known_programs(env: &Environment, top: &Path, settings: &Settings) -> Vec<PathBuf> {
+    let here = settings::programs(env, top);
+    let known = settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
     known.flat_map(|found| programs::needed_files(&found.path)).collect()
 }
 

@@ -17,6 +17,7 @@ mod environment;
 mod error;
 pub mod facts;
 pub mod find;
+pub mod guardrails;
 pub mod handover;
 pub mod isolation;
 pub mod lint;

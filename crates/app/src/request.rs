@@ -1,6 +1,6 @@
 //! What somebody wants run: a plain value that any face can make, keep and hand to another process.
 
-use ralph_domain::config::{Isolation, NotifyConfig, ProviderName};
+use ralph_domain::config::{Isolation, NotifyConfig, ProviderName, Share};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
 use ralph_domain::money::Usd;
@@ -38,6 +38,10 @@ pub struct RunRequest {
     pub notify: Vec<NotifyRequest>,
     /// The user allows this run whatever the repo asks for.
     pub yes: bool,
+    /// The folder that the user was in, where `folder` is a checkout that was made for the run.
+    pub asked_in: Option<PathBuf>,
+    /// The task file that named the repo of that checkout.
+    pub named_by: Option<String>,
 }
 
 impl RunRequest {
@@ -133,6 +137,8 @@ pub struct Overrides {
     pub allow_host: Vec<String>,
     /// Variables of the user that commands may see.
     pub pass_env: Vec<String>,
+    /// What of the user's own settings sandboxed agent CLIs get beside their login.
+    pub share: Vec<Share>,
 }
 
 impl Overrides {

@@ -6,8 +6,8 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
-use crate::run::ReadyRun;
 use crate::run::placement::{self, PlacementRequest};
+use crate::run::{ReadyRun, memory};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_core::clock::SystemClock;
@@ -264,6 +264,7 @@ pub(crate) fn resume_run(
     }
     ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Resume)?;
     wiring::register(&home, &spec)?;
+    memory::go_on(&env, &home, &spec);
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;

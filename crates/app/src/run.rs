@@ -3,9 +3,11 @@
 mod asked;
 mod checks;
 mod issue;
+pub(crate) mod memory;
 mod options;
 mod place;
 pub(crate) mod placement;
+mod source;
 pub(crate) mod task;
 mod unfinished;
 
@@ -16,8 +18,7 @@ use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
 use crate::{
-    find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings,
-    state_files, wiring,
+    find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings, wiring,
 };
 pub(crate) use asked::asked;
 use jiff::Timestamp;
@@ -38,6 +39,7 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{shown, snapshot};
+pub(crate) use source::settle;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,6 +93,7 @@ pub(crate) fn prepare(
     request: &RunRequest,
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
+    let request = &settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top)?;
     let home = env.state_home()?;
@@ -236,7 +239,7 @@ pub(crate) fn start(
         report.notice(&Notice::CopyingTree);
     }
     let Plan { request, env, home, .. } = &plan;
-    plan.origin.exclude_ralph_dir()?;
+    place::exclude_state(&plan.origin, &spec)?;
     let placement_request = PlacementRequest::of(&plan, &spec.run_id);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
     let begun = || -> Result<ReadyRun, AppError> {
@@ -247,6 +250,7 @@ pub(crate) fn start(
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
+        show_where_asked(env, home, request, &spec.run_id);
         let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
@@ -262,6 +266,19 @@ pub(crate) fn start(
         placement::forget(env, home, &spec);
         place::switch_back(&plan.origin, &spec);
     })
+}
+
+/// Lets the run be found from the folder that it was asked for in, where that is another one than its repo's.
+fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, run: &RunId) {
+    let Some(folder) = &request.asked_in else { return };
+    let top = find::top(folder);
+    if let Ok(repo) = Repo::discover(env.vars(), &top) {
+        let _ = repo.exclude_ralph_dir();
+    }
+    let dir = RalphDir::of(&top);
+    if std::fs::create_dir_all(dir.path()).is_ok() {
+        shown::link(&dir, run, &home.record(run));
+    }
 }
 
 /// The frozen definition of a run, with the place and the branch that it wishes for.
@@ -374,43 +391,6 @@ impl FinishedRun {
 /// Whether a run is over for good: no larger budget lets it go on.
 fn has_ended(state: &RunState) -> bool {
     state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
-}
-
-/// The state files that are missing, from their templates. Guardrails live on across runs; progress starts anew, and the
-/// old one is kept with its run.
-fn fresh_state_files(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
-    let dir = RalphDir::of(spec.home());
-    if let Some(last) = latest_of(home, spec.home(), Some(&spec.run_id)) {
-        let record = last.run_dir();
-        // Its process may have been killed before it could do so. One that a larger budget lets go on keeps it.
-        if let Ok(last) = snapshot::read_spec(&record)
-            && handed_state(home, &last).is_some_and(|state| has_ended(&state))
-        {
-            remove_agent_copy(env.vars(), home, &last);
-        }
-        keep_progress(&dir, &last, &env.redactor(&last.origin));
-    }
-    state_files::write_missing(&dir)?;
-    Ok(())
-}
-
-/// Puts the progress of the last run of a folder to its record, and where people look for it.
-fn keep_progress(dir: &RalphDir, last: &Registration, redactor: &Redactor) {
-    // A larger one is none that a person reads.
-    const PROGRESS_MAX: u64 = 8 * 1024 * 1024;
-    let Some(progress) = dir.read("progress.md", PROGRESS_MAX) else { return };
-    // An agent wrote it: no secret of the user's comes into the record.
-    let progress = redactor.bytes(&progress);
-    let kept = last.run_dir().path().join("progress.md");
-    if ralph_journal::artifacts::write_atomic(&kept, &progress).is_err() {
-        return;
-    }
-    let shown = dir.run(&last.run_id);
-    let is_copy = std::fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_dir());
-    if is_copy && shown.path() != last.run_dir().path() {
-        let _ = dir.write(&format!("runs/{}/progress.md", last.run_id), &progress);
-    }
-    let _ = dir.remove("progress.md");
 }
 
 /// The latest run that works, or worked, in this folder itself, but for one that is just being made.

@@ -8,7 +8,7 @@ use crate::request::RunRequest;
 use crate::settings::LoadedSettings;
 use ralph_agents::presets;
 use ralph_core::Refusals;
-use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig};
+use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig, Share};
 use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
     StopCause, Stream,
@@ -115,7 +115,7 @@ pub fn of_run(
             let found = names.into_iter().filter_map(|name| Some((name.clone(), vars.get(name)?)));
             found.filter(|(name, value)| !is_engine_secret(name, value)).collect()
         }),
-        logins: logins(env, config.provider(), needs.keys),
+        logins: logins(env, config.provider(), needs.keys, spec.settings.share.clone()),
         identity: isolation::identity(repo),
         ignored: ignored_by(repo),
         record: Some(home.record(&spec.run_id).path().to_owned()),
@@ -135,21 +135,28 @@ pub fn of_run(
 }
 
 /// The files that agents log in with. A machine in a cloud gets them only where no key of the agent's is in the environment.
-fn logins(env: &Environment, provider: ProviderName, keys: BTreeMap<String, Vec<String>>) -> Logins {
+fn logins(
+    env: &Environment,
+    provider: ProviderName,
+    keys: BTreeMap<String, Vec<String>>,
+    share: Vec<Share>,
+) -> Logins {
     let here = matches!(provider, ProviderName::Docker | ProviderName::Sbx);
     let vars = env.vars().clone();
     let has_key = move |keys: &[String]| {
         let secret = |key: &&String| is_secret_name(key);
         keys.iter().filter(secret).any(|key| vars.get_os(key).is_some())
     };
+    let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let below = home.clone();
     Logins {
-        home: env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default(),
+        home,
         // Only what is started exactly as the agent is: another program of the same name gets none.
         files: Arc::new(move |argv| {
             let own = argv.first().and_then(|program| keys.get(program));
             match (own, presets::preset_of(argv)) {
                 (Some(keys), Some(name)) if here || !has_key(keys) => {
-                    ralph_sandbox::isolation::auth_files(name)
+                    ralph_sandbox::isolation::files_of(name, &below, &share)
                 }
                 _ => Vec::new(),
             }

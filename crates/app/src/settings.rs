@@ -49,6 +49,13 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")
         .hint("move `notify` to your own `~/.config/ralph/config.json`, or give `--notify`"));
     }
+    if repo.share.is_some() {
+        return Err(AppError::usage(format!(
+            "`{}` says what of your own settings agents get, but only you can say that",
+            repo_path.display()
+        ))
+        .hint("move `share` to your own `~/.config/ralph/config.json`, or give `--share`"));
+    }
     let asks = screened(env, top, &user, &source_of(top, &repo_path), &mut repo);
     Ok(LoadedSettings {
         asks,

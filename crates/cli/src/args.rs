@@ -90,8 +90,8 @@ pub enum Command {
     Approve(command::control::RunOnly),
     /// Add a fact to every following prompt.
     Note(command::control::TextArgs),
-    /// Add a lasting rule, kept across runs.
-    Guardrail(command::control::TextArgs),
+    /// Add, list and remove the lasting rules of this repo.
+    Guardrail(command::guardrail::GuardrailArgs),
     /// Give a hint to the next session.
     Nudge(command::control::TextArgs),
     /// Show where a run stands.

@@ -3,8 +3,8 @@
 use crate::args::{Cli, Command};
 use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, convert, cost, demo, deploy, diagnose,
-    diff, doctor, home, init, lint, list, logs, man, models, notify, open, probe, restore, resume, run,
-    sandbox, schema, show, status, trust,
+    diff, doctor, guardrail, home, init, lint, list, logs, man, models, notify, open, probe, restore, resume,
+    run, sandbox, schema, show, status, trust,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -31,7 +31,11 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Approve(args) => control::approve(&args, app, &folder, out),
         Command::Note(args) => control::text(args, |text| Control::Note { text }, app, &folder, out),
         Command::Guardrail(args) => {
-            control::text(args, |text| Control::Guardrail { text }, app, &folder, out)
+            let send = |text, run| {
+                let letter = control::TextArgs { text, run };
+                control::text(letter, |text| Control::Guardrail { text }, app, &folder, out)
+            };
+            guardrail::run(args, send, app, &folder, out)
         }
         Command::Nudge(args) => control::text(args, |text| Control::Nudge { text }, app, &folder, out),
         Command::Status(args) => status::run(args, app, &folder, out),

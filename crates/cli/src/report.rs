@@ -7,7 +7,7 @@ use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
 use crate::present::Terminal;
 use crate::run_text::failing_result;
-use crate::words::home_path;
+use crate::words::{home_path, short_count};
 use ralph_app::{App, FinishedRun, Notice, Reporter};
 use ralph_core::Observer;
 use ralph_domain::config::Isolation;
@@ -217,6 +217,16 @@ pub fn summary(finished: &FinishedRun, out: &Out) {
     );
     if result.reason != EndReason::Completed {
         failing_checks(&finished.checks(), out);
+    }
+    if result.tokens.cached > 0 {
+        let saved = result.saved_usd.map(|saved| format!(", saved {saved}")).unwrap_or_default();
+        let all = result
+            .tokens
+            .input
+            .saturating_add(result.tokens.cached)
+            .saturating_add(result.tokens.cache_write);
+        let (cached, all) = (short_count(result.tokens.cached), short_count(all));
+        row("cache", &format!("{cached} of {all} tokens of prompts read from the provider's cache{saved}"));
     }
     let (name, words) = result_place::row(result, spec);
     row(name, &words);

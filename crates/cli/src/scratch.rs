@@ -2,6 +2,8 @@
 
 use crate::error::CommandError;
 use ralph_app::{Environment, isolation};
+use ralph_core::Refusals;
+use ralph_domain::config::Settings;
 use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::path::{Path, PathBuf};
 
@@ -47,17 +49,18 @@ impl Scratch {
         Ok(Self { sandbox, _folders: vec![folder] })
     }
 
-    /// The same for commands of the repo at `top`, which are sandboxed; `programs` can be started in it.
-    pub fn isolated(
+    /// The same, sandboxed as the agents of these settings would be in a run in the repo at `top`.
+    pub fn for_agents(
         env: &Environment,
         purpose: &str,
         top: &Path,
-        programs: Vec<PathBuf>,
+        settings: &Settings,
+        refusals: &Refusals,
     ) -> Result<Self, CommandError> {
         let (folder, own) =
             (TempFolder::new(env, purpose)?, TempFolder::new(env, &format!("{purpose}-own"))?);
         let mut options = options(env, purpose);
-        options.isolation = isolation::for_trying(env, top, own.0.clone(), programs)?;
+        options.isolation = isolation::for_agents(env, top, own.0.clone(), settings, refusals)?;
         let sandbox = LocalSandbox::start(&folder.0, options)?;
         Ok(Self { sandbox, _folders: vec![folder, own] })
     }

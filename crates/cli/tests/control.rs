@@ -318,21 +318,32 @@ fn skip_and_cooldown_leave_an_agent_out() {
 }
 
 #[test]
-fn a_model_reaches_the_next_sessions() {
+fn a_model_holds_for_the_next_session_and_with_always_for_all_that_follow() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
-    stage.repo.ralph(&["model", "big-1"]).exits(0);
-    stage.repo.ralph(&["model", "small-2", "--agent", "one"]).exits(0);
-    stage.go(&[1]);
-    stage.at(2, 1);
-    stage.repo.ralph(&["model", "--default", "--agent", "one"]).exits(0);
-    stage.repo.ralph(&["model", "--default"]).exits(0);
-    stage.go(&[2, 3]);
+    stage.repo.ralph(&["model", "big-1", "--agent", "two"]).exits(0);
+    stage.go(&[1, 2, 3]);
     ended(child, 0);
     let model = |n: u32| std::fs::read_to_string(env.path(&format!("model{n}"))).unwrap();
     assert_eq!([model(1), model(2), model(3)], ["\n", "big-1\n", "\n"]);
     assert_eq!(stage.repo.events_named("iteration_started")[1]["model"], "big-1");
+}
+
+#[test]
+fn a_model_that_is_chosen_for_good_holds_until_it_is_taken_back() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    stage.repo.ralph(&["model", "--always"]).exits(2);
+    stage.repo.ralph(&["model", "big-1", "--always"]).exits(0);
+    stage.repo.ralph(&["model", "small-2", "--agent", "two"]).exits(0);
+    stage.go(&[1, 2]);
+    stage.at(3, 1);
+    stage.go(&[3]);
+    ended(child, 0);
+    let model = |n: u32| std::fs::read_to_string(env.path(&format!("model{n}"))).unwrap();
+    assert_eq!([model(1), model(2), model(3)], ["\n", "small-2\n", "big-1\n"]);
 }
 
 #[test]
@@ -349,7 +360,8 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
     assert!(all.iter().all(|text| !stage.prompt(1).contains(text)));
     assert!(all.iter().all(|text| stage.prompt(2).contains(text)), "{}", stage.prompt(2));
     assert!(all.iter().all(|text| stage.prompt(3).contains(text)), "{}", stage.prompt(3));
-    assert!(stage.repo.read(".ralph/notes.md").contains(all[0]));
+    assert!(stage.repo.run_file("notes.md").contains(all[0]), "a note belongs to its run");
+    assert!(!stage.repo.read(".ralph/notes.md").contains(all[0]));
     let guardrails = stage.repo.read(".ralph/guardrails.md");
     for part in ["trigger:", "instruction: never edit generated files", "added_after:", "evidence:"] {
         assert!(guardrails.contains(part), "{part} in {guardrails}");
@@ -359,7 +371,7 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
         std::fs::remove_file(stage.repo.dir.join(format!("step{n}.txt"))).unwrap();
     }
     stage.repo.ralph(RUN).exits(0);
-    assert!(stage.prompt(1).contains(all[1]));
+    assert!(stage.prompt(1).contains(all[1]) && !stage.prompt(1).contains(all[0]), "{}", stage.prompt(1));
 }
 
 /// FAULT (open, `domain/src/state/fold.rs`): `iteration_ended` forgets every nudge, also one that came after the prompt of that

@@ -5,6 +5,12 @@
 
 #[path = "daily/first_run.rs"]
 mod first_run;
+#[path = "daily/from_nothing.rs"]
+mod from_nothing;
+#[path = "daily/memory.rs"]
+mod memory;
+#[path = "daily/plans.rs"]
+mod plans;
 #[path = "daily/seeing.rs"]
 mod seeing;
 #[path = "daily/small_things.rs"]

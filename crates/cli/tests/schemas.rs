@@ -493,7 +493,7 @@ fn examples_and_what_init_writes_are_valid() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("Cargo.toml", "")]);
     for flag in ["--task", "--json-task", "--plan", "--prompt"] {
-        repo.ralph(&["init", flag, "--profile", "codex"]).exits(0);
+        repo.ralph(&["init", flag, "--profile", "codex", "--force"]).exits(0);
     }
     let json = |path: &str| serde_json::from_str(&repo.read(path)).unwrap();
     valid(&schema("ralph"), &json("ralph.json"));

@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::error::DriveError;
 use crate::file_stamp::FileStamp;
+use crate::guardrails::GUARDRAILS;
 use ralph_domain::event::EventBody;
 use ralph_journal::layout::RalphDir;
 use ralph_journal::{JournalError, artifacts};
@@ -12,7 +13,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The files, by their names in `.ralph/`.
-const NAMES: [&str; 3] = ["guardrails.md", "errors.log", "activity.log"];
+const NAMES: [&str; 3] = [GUARDRAILS, "errors.log", "activity.log"];
 
 /// Bytes of a file that are watched and kept.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
@@ -56,14 +57,24 @@ impl Context {
             if length == 0 || still_begins_with(&self.dir, name, &copy, length) {
                 continue;
             }
+            let kept = std::fs::read(&copy).map_err(|e| JournalError::file("read", &copy, e))?;
+            // What a person has taken out is gone, whoever else wrote there.
+            let left = match *name {
+                GUARDRAILS => self.without_removed_guardrails(&String::from_utf8_lossy(&kept)),
+                _ => None,
+            };
+            if let Some(left) = &left
+                && self.dir.read_text(name, FILE_MAX).starts_with(left.trim_end())
+            {
+                continue;
+            }
             let mut what = format!("`.ralph/{name}`, which may only grow");
             if let Some(edited) = self.dir.read(name, FILE_MAX) {
                 let aside = self.run.path().join(format!("{name}.edited"));
                 artifacts::write_atomic(&aside, &edited)?;
                 what.push_str(&format!("; what was written over it is kept as `{}`", aside.display()));
             }
-            let kept = std::fs::read(&copy).map_err(|e| JournalError::file("read", &copy, e))?;
-            self.dir.write(name, &kept)?;
+            self.dir.write(name, left.as_ref().map_or(kept.as_slice(), |left| left.as_bytes()))?;
             self.record(EventBody::Restored { what })?;
         }
         Ok(())
@@ -78,7 +89,9 @@ fn catch_up(dir: &RalphDir, name: &str, copy: &Path) -> std::io::Result<u64> {
     };
     let length = file.metadata()?.len().min(FILE_MAX);
     let known = std::fs::metadata(copy).map_or(0, |m| m.len());
-    let another = length < known || (known > 0 && !still_begins_with(dir, name, copy, known.min(256)));
+    // Logs are long and only ever rotated; the rules are short, and a person may edit them between two sessions.
+    let compared = if name == GUARDRAILS { known } else { known.min(256) };
+    let another = length < known || (known > 0 && !still_begins_with(dir, name, copy, compared));
     let from = if another { 0 } else { known };
     if another || length > known {
         file.seek(SeekFrom::Start(from))?;

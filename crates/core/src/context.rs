@@ -198,6 +198,7 @@ impl Context {
             self.activity.clear();
         }
         if !self.errors.is_empty() {
+            append(&self.run.errors(), &self.errors)?;
             self.dir.append("errors.log", &self.errors)?;
             self.errors.clear();
         }
@@ -271,4 +272,21 @@ impl Context {
             .map_err(|e| ralph_journal::JournalError::file("make the folder", &path, e))?;
         Ok(path)
     }
+}
+
+/// A log of the record that is longer is put away.
+const RECORD_LOG_MAX: u64 = 4 * 1024 * 1024;
+
+/// Adds to a file of the record, which only this process writes.
+fn append(path: &std::path::Path, text: &str) -> Result<(), DriveError> {
+    use std::io::Write as _;
+    if std::fs::metadata(path).is_ok_and(|meta| meta.len() > RECORD_LOG_MAX) {
+        let _ = std::fs::rename(path, path.with_extension("log.1"));
+    }
+    let written = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    Ok(written.map_err(|e| ralph_journal::JournalError::file("append to", path, e))?)
 }

@@ -16,6 +16,16 @@ pub enum DriveError {
     /// Git.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// A setup command failed in the workspace.
+    #[error("the setup `{command}` failed; its log: {log}{}", last_lines(.output))]
+    Setup {
+        /// The command.
+        command: String,
+        /// Where its output is.
+        log: String,
+        /// The end of its output.
+        output: String,
+    },
     /// The pieces do not fit together.
     #[error("{0}")]
     Wiring(String),
@@ -36,6 +46,13 @@ impl DriveError {
                 (ErrorCode::SandboxInitFailed, Some("`ralph doctor` shows what this machine can do".into()))
             }
             Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
+            Self::Setup { .. } => (
+                ErrorCode::SandboxInitFailed,
+                Some(
+                    "correct `setup_commands`, or give the machine what they need, then `ralph resume`"
+                        .into(),
+                ),
+            ),
             Self::Wiring(_) => (ErrorCode::InvalidInput, None),
         };
         let hint = hint.or_else(|| {
@@ -52,4 +69,10 @@ impl DriveError {
             iteration,
         }
     }
+}
+
+/// The last lines of an output, below what it is about.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(5)..].iter().map(|line| format!("\n    {line}")).collect()
 }

@@ -2,18 +2,17 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
+use crate::guardrails::{GUARDRAILS, MEMORY_MAX};
 use ralph_domain::control::{Control, Letter};
 use ralph_domain::dialect::adopt::edited;
 use ralph_domain::dialect::{Dialect, TaskTexts};
 use ralph_domain::event::EventBody;
+use ralph_domain::guardrail;
 use ralph_domain::id::Digest;
 use ralph_domain::lint::{LintFacts, lint};
 use ralph_domain::ports::StopCause;
 use ralph_domain::state::Stage;
-use ralph_journal::{inbox, snapshot};
-
-/// Bytes of notes and guardrails that are looked through.
-const MEMORY_MAX: u64 = 16 * 1024 * 1024;
+use ralph_journal::{artifacts, inbox, snapshot};
 
 impl Context {
     /// Takes what has come. Returns what it means for a session that runs now.
@@ -114,16 +113,12 @@ impl Context {
     /// Effects outside the state. Each can be repeated, so that a crash between journal and effect loses nothing.
     fn carry_out(&mut self, letter: &Letter) -> Result<(), DriveError> {
         match &letter.control {
-            Control::Note { text } => self.append_once("notes.md", "# Notes", text, letter),
+            Control::Note { text } => self.note(text, letter),
             Control::Guardrail { text } => {
-                let (trigger, instruction) = guardrail_parts(text);
-                let rule = format!(
-                    "### guardrail: {}\n- trigger: {trigger}\n- instruction: {instruction}\n- added_after: iteration {}\n- evidence: added by {}",
-                    ralph_domain::text::one_line(instruction, 60),
-                    self.state.iterations.count,
-                    letter.from
-                );
-                self.append_once("guardrails.md", "# Guardrails", &rule, letter)
+                let rule = guardrail::written(text, self.state.iterations.count, &letter.from);
+                self.add_guardrail(&rule, letter)?;
+                self.sync_guardrails();
+                Ok(())
             }
             Control::Cooldown { .. } => self.save_cooldowns(),
             Control::Edit { .. } => self.new_spec_version(),
@@ -142,21 +137,33 @@ impl Context {
         Ok(())
     }
 
-    fn append_once(
-        &mut self,
-        file: &str,
-        title: &str,
-        text: &str,
-        letter: &Letter,
-    ) -> Result<(), DriveError> {
+    fn add_guardrail(&mut self, rule: &str, letter: &Letter) -> Result<(), DriveError> {
         let marker = format!("<!-- {} {} -->", letter.id, letter.from);
-        let before = self.dir.read_text(file, MEMORY_MAX);
+        let before = self.dir.read_text(GUARDRAILS, MEMORY_MAX);
         if before.contains(&marker) {
             return Ok(());
         }
-        let head = if before.is_empty() { format!("{title}\n") } else { String::new() };
+        let head = if before.is_empty() { "# Guardrails\n" } else { "" };
+        let text = self.redactor.text(rule);
+        self.dir.append(GUARDRAILS, &format!("{head}\n{}\n{marker}\n", text.trim_end()))?;
+        Ok(())
+    }
+
+    /// A note belongs to this run: it stands in its record, where no session can change it and no other run reads it.
+    fn note(&mut self, text: &str, letter: &Letter) -> Result<(), DriveError> {
+        let marker = format!("<!-- {} {} -->", letter.id, letter.from);
+        let path = self.run.notes();
+        let mut notes = std::fs::read_to_string(&path).unwrap_or_default();
+        if notes.contains(&marker) {
+            return Ok(());
+        }
         let text = self.redactor.text(text);
-        self.dir.append(file, &format!("{head}\n{}\n{marker}\n", text.trim_end()))?;
+        notes.push_str(&format!(
+            "{}{}\n{marker}\n",
+            if notes.is_empty() { "" } else { "\n" },
+            text.trim_end()
+        ));
+        artifacts::write_atomic(&path, notes.as_bytes())?;
         Ok(())
     }
 
@@ -174,25 +181,5 @@ impl Context {
         let spec = snapshot::write_spec(self.journal.places(), &spec)?;
         self.record(EventBody::SpecChanged { version, spec, task })?;
         Ok(())
-    }
-}
-/// When a guardrail counts, and what it says: `when a test hangs: end it` is how the doctor suggests one.
-fn guardrail_parts(text: &str) -> (&str, &str) {
-    let named = text.strip_prefix("when ").and_then(|rest| rest.split_once(": "));
-    named
-        .filter(|(trigger, rule)| !trigger.contains('\n') && !rule.trim().is_empty())
-        .unwrap_or(("always", text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::guardrail_parts;
-
-    #[test]
-    fn a_guardrail_keeps_when_it_counts() {
-        assert_eq!(guardrail_parts("when a test hangs: end it first"), ("a test hangs", "end it first"));
-        for plain in ["never touch the schema", "when in doubt ask", "when :", "when a: "] {
-            assert_eq!(guardrail_parts(plain), ("always", plain));
-        }
     }
 }

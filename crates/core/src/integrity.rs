@@ -5,6 +5,7 @@ use crate::append_only::AppendOnlyFiles;
 use crate::context::Context;
 use crate::error::DriveError;
 use crate::file_stamp::FileStamp;
+use crate::plan_progress;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::Digest;
 use ralph_journal::artifacts;
@@ -17,6 +18,8 @@ pub(crate) struct WatchedRunFiles {
     spec: Option<FileStamp>,
     config: Option<FileStamp>,
     grown: AppendOnlyFiles,
+    /// The progress of a plan.
+    progress: Option<String>,
 }
 
 impl Context {
@@ -26,6 +29,7 @@ impl Context {
             spec: FileStamp::of(&self.run.spec()),
             config: FileStamp::of(&self.dir.config()),
             grown: self.copy_append_only(),
+            progress: plan_progress::read(&self.state),
         }
     }
 
@@ -42,6 +46,7 @@ impl Context {
             }
         }
         self.check_append_only(&watch.grown)?;
+        self.check_plan_progress(watch.progress.as_deref())?;
         self.check_spec(watch)?;
         self.check_config(watch)
     }

@@ -26,6 +26,12 @@ impl Refusals {
         }
     }
 
+    /// The hosts that wait, with their ports.
+    pub fn hosts(&self) -> Vec<(String, u16)> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.keys().cloned().collect()
+    }
+
     /// Takes what waits.
     pub(crate) fn take(&self) -> PendingRefusals {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

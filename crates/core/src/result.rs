@@ -1,6 +1,7 @@
 //! The end of a run as one object, with the typed error that belongs to it.
 
 use crate::driver_parts::Driver;
+use ralph_domain::money::Usd;
 use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 use ralph_domain::state::RunState;
 
@@ -46,6 +47,7 @@ impl Driver {
             compute_usd: state.spending.compute.known_cost(),
             sandboxes: state.spending.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
             tokens: state.spending.totals.tokens,
+            saved_usd: Some(state.spending.totals.saved).filter(|saved| *saved > Usd::ZERO),
             elapsed_seconds: state.elapsed().as_secs_f64(),
             summary,
             level: state.result.proof.as_ref().and_then(|proof| proof.level),

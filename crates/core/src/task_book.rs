@@ -162,7 +162,7 @@ mod tests {
             set(&["US-1"])
         );
         let shrunk = review(&task, &PLAN.replace("[\"x\"]", "[]")).unwrap_err();
-        assert_eq!(shrunk, ["an acceptance criterion of `US-1` is gone: x"]);
+        assert_eq!(shrunk, ["`acceptanceCriteria` of `US-1`: one is gone: x"]);
     }
 
     #[test]

@@ -75,7 +75,9 @@ fn whatever_grows_is_cut_with_the_path_of_the_whole() {
     let big = "a line of text that repeats\n".repeat(100_000);
     let files = PromptFiles {
         context: Vec::new(),
+        changed_context: Vec::new(),
         tree: String::new(),
+        story: String::new(),
         results: String::new(),
         guardrails: big.clone(),
         progress: big.clone(),
@@ -146,7 +148,7 @@ fn the_stable_parts_end_where_the_text_says_so() {
     assert!(prompt.text.starts_with("The tools are these.\n\n# How you work"));
     assert!(prompt.text[..never].contains("Move the router"));
     assert!(prompt.text[never..slowly].starts_with("\n# Guardrails"));
-    assert!(prompt.text[slowly..].starts_with("\n# Recent errors"));
+    assert!(prompt.text[slowly..].starts_with("\n# Progress so far"));
     assert_eq!(prompt.stable[0], ordinary(AgentKind::Tools, "The tools are these.", 9).stable[0]);
 }
 

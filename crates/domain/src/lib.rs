@@ -13,6 +13,7 @@ pub mod change_text;
 pub mod claim;
 pub mod decide;
 mod end_summary;
+pub mod guardrail;
 pub mod handover;
 pub mod model;
 pub mod notify;

@@ -588,11 +588,11 @@ fn a_fetch_is_told_and_needs_nobody() {
 #[test]
 fn models_are_chosen_per_agent_or_for_all() {
     let mut run = Run::prepared();
-    run.control(Control::Model { model: Some("big".into()), agent: None });
-    run.control(Control::Model { model: Some("small".into()), agent: Some("b".into()) });
+    run.control(Control::Model { model: Some("big".into()), agent: None, always: true });
+    run.control(Control::Model { model: Some("small".into()), agent: Some("b".into()), always: true });
     assert_eq!(run.0.model_for(&"a".into()).as_deref(), Some("big"));
     assert_eq!(run.0.model_for(&"b".into()).as_deref(), Some("small"));
-    run.control(Control::Model { model: None, agent: None });
+    run.control(Control::Model { model: None, agent: None, always: true });
     assert_eq!(run.0.model_for(&"a".into()), None);
 }
 

@@ -212,7 +212,7 @@ pub(crate) fn exists(top: &Path, path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::FileTimes;
+    use std::fs::{File, FileTimes};
 
     #[test]
     fn builds_come_over_and_secrets_stay() {

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// Setting in a clone that names where ralph cloned it from.
 const MARK: &str = "ralph.clonedFrom";
 
+/// What a short clone was last brought up to.
+const FETCHED: &str = "refs/ralph/fetched";
+
 pub use crate::branch::{
     create_branch, create_branch_in_place, create_exactly, free_branch_name, remove_branch, restore_branch,
     switch_in_place,
@@ -70,6 +73,17 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &E
     begin_branch(&made, branch, extent.base.as_deref())?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the clone to", into, e))?;
     rediscover(vars, into)
+}
+
+/// Brings a short clone up to what its source has now. What git does not know in it stays.
+pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> {
+    let source = Source::new(from);
+    let wanted = base.map_or_else(|| "HEAD".to_owned(), |base| format!("refs/heads/{base}"));
+    let wanted = format!("+{wanted}:{FETCHED}");
+    let args = ["fetch", "-q", "--depth", "1", "--no-tags", "origin", &wanted];
+    source.with_secret(repo.git().call(args)).run()?;
+    repo.git().call(["reset", "-q", "--hard", FETCHED]).run()?;
+    Ok(())
 }
 
 /// The run's branch in a fresh clone that nobody else knows of yet.

@@ -191,21 +191,34 @@ impl Repo {
 
     /// Keeps `.ralph/` out of the user's commits and status through `info/exclude`. Repeating it changes nothing.
     pub fn exclude_ralph_dir(&self) -> Result<()> {
-        const LINE: &str = "/.ralph/";
+        self.exclude("/.ralph/")
+    }
+
+    /// Keeps a `.ralph/` in a folder of the repo out of commits, too: a session that is kept to it may write one there.
+    pub fn exclude_ralph_dir_in(&self, folder: &str) -> Result<()> {
+        let folder = folder.trim_matches('/');
+        // Characters that mean something in a pattern name no folder that a task is kept to.
+        if folder.is_empty() || folder.contains(['*', '?', '[', '\\', '\n', '!', '#']) {
+            return Ok(());
+        }
+        self.exclude(&format!("/{folder}/.ralph/"))
+    }
+
+    fn exclude(&self, pattern: &str) -> Result<()> {
         let path = self.common_dir.join("info/exclude");
         let old = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Error::file("read", &path, e)),
         };
-        if old.split(|b| *b == b'\n').any(|line| line.trim_ascii_end() == LINE.as_bytes()) {
+        if old.split(|b| *b == b'\n').any(|line| line.trim_ascii_end() == pattern.as_bytes()) {
             return Ok(());
         }
         let mut new = old;
         if !new.is_empty() && !new.ends_with(b"\n") {
             new.push(b'\n');
         }
-        new.extend_from_slice(LINE.as_bytes());
+        new.extend_from_slice(pattern.as_bytes());
         new.push(b'\n');
         crate::store::write_atomically(&path, &new)
     }

@@ -128,6 +128,18 @@ impl RunDir {
     pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox.jsonl")
     }
+    /// What people noted for this run.
+    pub fn notes(&self) -> PathBuf {
+        self.0.join("notes.md")
+    }
+    /// What went wrong in this run, as its prompts quote it.
+    pub fn errors(&self) -> PathBuf {
+        self.0.join("errors.log")
+    }
+    /// Guardrails that a person has removed while the run is not over, by digest, one per line.
+    pub fn removed_guardrails(&self) -> PathBuf {
+        self.0.join("guardrails.removed")
+    }
     /// The evidence.
     pub fn proof(&self) -> PathBuf {
         self.0.join("proof.json")

@@ -41,6 +41,9 @@ pub enum Control {
         /// For one agent only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentName>,
+        /// For every following iteration, not only the next one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        always: bool,
     },
     /// New text of the task; becomes the next version of the spec.
     Edit {

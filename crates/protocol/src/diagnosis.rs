@@ -165,6 +165,7 @@ impl Report {
             controls.push(Control::Model {
                 model: Some(wish.model.clone()),
                 agent: wish.agent.as_deref().map(AgentName::from),
+                always: true,
             });
         }
         controls

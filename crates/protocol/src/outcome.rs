@@ -206,6 +206,9 @@ pub struct RunResult {
     pub sandboxes: Vec<String>,
     /// Tokens.
     pub tokens: Tokens,
+    /// What reading from prompt caches saved, where prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_usd: Option<Usd>,
     /// Wall time since the start, waits included.
     pub elapsed_seconds: f64,
     /// In one sentence.
@@ -241,6 +244,7 @@ impl RunResult {
             compute_usd: None,
             sandboxes: Vec::new(),
             tokens: Tokens::default(),
+            saved_usd: None,
             elapsed_seconds: 0.0,
             summary: error.message.clone(),
             level: None,

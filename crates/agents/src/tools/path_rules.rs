@@ -3,7 +3,7 @@
 
 use crate::session::confine::{self, FileOperation};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,12 @@ impl PathRules<'_> {
         let path = Path::new(given);
         let inside = match path.is_absolute() {
             true => path.strip_prefix(self.root).ok().map(Path::to_owned),
-            false if self.cwd.as_os_str().is_empty() => None,
-            false => Some(self.cwd.join(path)),
+            false if self.cwd.as_os_str().is_empty() || path.starts_with(".ralph") => None,
+            // The memory of the run lies at the top, wherever a session is kept to.
+            false => {
+                let settled = settled(self.cwd, path);
+                Some(if settled.starts_with(".ralph") { settled } else { self.cwd.join(path) })
+            }
         };
         match inside {
             Some(inside) => Cow::Owned(inside.to_string_lossy().into_owned()),
@@ -78,6 +82,20 @@ impl PathRules<'_> {
         let real = existing.canonicalize().ok()?.join(rest);
         real.strip_prefix(&root).ok().map(Path::to_owned)
     }
+}
+
+/// A path that begins in a folder of the workspace, by its words alone. What leads above the workspace keeps its `..`, and is
+/// refused for it.
+fn settled(folder: &Path, path: &Path) -> PathBuf {
+    let mut out = folder.to_owned();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if out.file_name().is_some() => drop(out.pop()),
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -125,5 +143,10 @@ mod tests {
         assert_eq!(below.file("a.txt", PathAccess::Read).unwrap(), Path::new("web/a.txt"));
         assert_eq!(below.folder(None).unwrap(), Path::new("web"));
         assert!(below.file("../a.txt", PathAccess::Read).unwrap_err().contains("leads out of the workspace"));
+        let progress = below.file("../.ralph/progress.md", PathAccess::Write).unwrap();
+        assert_eq!(progress, Path::new(".ralph/progress.md"));
+        assert_eq!(below.file(".ralph/progress.md", PathAccess::Write).unwrap(), progress);
+        assert!(below.file("../.ralph/config.json", PathAccess::Write).is_err());
+        assert!(below.file("../../.ralph/progress.md", PathAccess::Write).is_err());
     }
 }

@@ -247,6 +247,7 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     };
     settings.allowed_hosts = own.allowed_hosts.unwrap_or_default();
     settings.pass_env = own.pass_env.unwrap_or_default();
+    settings.share = own.share.unwrap_or_default();
     settings.handover.publish = own.publish.unwrap_or(settings.handover.publish);
     settings.handover.remote = own.remote.unwrap_or_else(|| Handover::default().remote);
     let choice = ModelChoice {

@@ -73,6 +73,7 @@ pub fn resolve(
         publish: request.publish,
         allowed_hosts: added(&file.allowed_hosts, &wanted.allow_host),
         pass_env: added(&file.pass_env, &wanted.pass_env),
+        share: (!wanted.share.is_empty()).then(|| wanted.share.clone()),
         ..ConfigFile::default()
     };
     if wanted.max_iterations == Some(0) {

@@ -137,8 +137,17 @@ fn beside_or_copied(
     if spec.handed_to.is_none() {
         return Ok(RunWorkspace::new(made.top, Some(branch)));
     }
-    made.exclude_ralph_dir()?;
+    exclude_state(&made, spec)?;
     copied(home, &made, spec, Some(branch))
+}
+
+/// Keeps the state of a run out of commits, wherever its sessions may write it.
+pub(super) fn exclude_state(repo: &Repo, spec: &RunSpec) -> Result<(), AppError> {
+    repo.exclude_ralph_dir()?;
+    if let Some(folder) = &spec.task.working_dir {
+        repo.exclude_ralph_dir_in(folder)?;
+    }
+    Ok(())
 }
 
 /// The clone, worktree or copy that a run was to work in could not be made.
@@ -147,7 +156,7 @@ fn not_made(error: impl Into<AppError>) -> AppError {
 }
 
 /// A relative path is meant from where the program was started.
-fn from_here(env: &Environment, from: &str) -> String {
+pub(super) fn from_here(env: &Environment, from: &str) -> String {
     match env.cwd() {
         Some(cwd) if !handover::is_elsewhere(from) => cwd.join(from).display().to_string(),
         _ => from.to_owned(),

@@ -1,7 +1,7 @@
 //! From a run that exists to one that has its place. The journal is there first, so a process that is killed in between leaves a
 //! run that `resume` places, or `cancel` takes away again.
 
-use super::{Plan, fresh_state_files, place};
+use super::{Plan, memory, place};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::handover;
@@ -18,6 +18,9 @@ use ralph_journal::{artifacts, shown};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a task file.
+const TASK_MAX: u64 = 16 * 1024 * 1024;
 
 /// The workspace that a run asks for; a file in its record until that is made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -107,9 +110,10 @@ pub(crate) fn make(
     (spec.workspace, spec.branch) = (placed.workspace, placed.branch);
     let repo =
         if spec.place == WorkspaceKind::InPlace { origin } else { Repo::discover(env.vars(), spec.home())? };
-    repo.exclude_ralph_dir()?;
+    place::exclude_state(&repo, &spec)?;
     handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref(), report)?;
-    fresh_state_files(env, home, &spec)?;
+    memory::begin(env, home, &spec)?;
+    bring_task(&spec)?;
     writer.placed(Placed {
         workspace: spec.workspace.clone(),
         branch: spec.branch.clone(),
@@ -119,6 +123,20 @@ pub(crate) fn make(
     let _ = fs::remove_file(file(home, &spec.run_id));
     watcher.boundary("place.after");
     Ok(placed.left_out)
+}
+
+/// A task that is kept below `.ralph/` of the user's folder is brought to the workspace: its boxes are ticked there.
+fn bring_task(spec: &RunSpec) -> Result<(), AppError> {
+    let Some(name) = spec.task.source.strip_prefix(".ralph/") else { return Ok(()) };
+    let from = RalphDir::of(&spec.origin);
+    let (Some(text), true) = (from.read(name, TASK_MAX), spec.task.raw.is_some()) else { return Ok(()) };
+    for folder in [spec.home(), &spec.workspace] {
+        let dir = RalphDir::of(folder);
+        if dir.read(name, 1).is_none() {
+            dir.write(name, &text)?;
+        }
+    }
+    Ok(())
 }
 
 /// The configuration that a repo brings into a worktree or clone, as it is before any agent works there.

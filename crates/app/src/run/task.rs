@@ -28,6 +28,8 @@ pub struct ChosenTask {
     pub base: Option<String>,
     /// The model profiles that the task asks for.
     pub model: ModelChoice,
+    /// The repo that the task names.
+    pub repo_url: Option<String>,
 }
 
 impl ChosenTask {
@@ -119,7 +121,7 @@ fn read_chosen(
 /// A task that says nothing but what is to be done.
 pub fn plain(task: Task) -> ChosenTask {
     let settings = ConfigFile::default();
-    ChosenTask { task, settings, branch: None, base: None, model: ModelChoice::default() }
+    ChosenTask { task, settings, branch: None, base: None, model: ModelChoice::default(), repo_url: None }
 }
 
 /// Keeps a text below `.ralph/` of the repo at `top` as a task file, and returns its name there.
@@ -131,7 +133,7 @@ pub fn keep_text(top: &Path, text: &str) -> Result<PathBuf, AppError> {
 }
 
 /// The one task file of a folder.
-fn find(folder: &Path) -> Result<PathBuf, AppError> {
+pub(super) fn find(folder: &Path) -> Result<PathBuf, AppError> {
     let names: Vec<&str> = task_source::candidates(folder).into_iter().map(Dialect::main_file).collect();
     match names.as_slice() {
         [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
@@ -168,7 +170,7 @@ fn refused(found: &[Diagnostic]) -> AppError {
 
 fn chosen(file: TaskFile, text: &str) -> ChosenTask {
     let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
-    let model = file.model.clone();
+    let (model, repo_url) = (file.model.clone(), file.git.repo_url.clone());
     let (task, settings) = adopt(file, text);
-    ChosenTask { task, settings, branch, base, model }
+    ChosenTask { task, settings, branch, base, model, repo_url }
 }

@@ -58,10 +58,11 @@ pub struct CooldownArgs {
     pub clear: bool,
 }
 
-/// Choose the model for the next iteration.
+/// Choose the model for the next iteration; with `--always`, for all that follow.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph model claude-opus-5-5 --agent claude
+  ralph model claude-opus-5-5 --always   until another one is chosen
   ralph model --default                  back to the configured one")]
 pub struct ModelArgs {
     /// The model.
@@ -73,8 +74,11 @@ pub struct ModelArgs {
     /// For this agent only.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Not only for the next iteration.
+    #[arg(long)]
+    pub always: bool,
     /// Back to the configured model.
-    #[arg(long, conflicts_with = "model")]
+    #[arg(long, conflicts_with_all = ["model", "always"])]
     pub default: bool,
 }
 
@@ -205,7 +209,7 @@ pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
     known(app, &entry, agent.as_ref())?;
-    send(app, &entry, Control::Model { model: args.model, agent }, out)
+    send(app, &entry, Control::Model { model: args.model, agent, always: args.always }, out)
 }
 
 /// Changes the task.

@@ -5,6 +5,7 @@ mod code_host;
 mod configuration;
 mod machine;
 mod repo;
+mod task;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
@@ -106,16 +107,20 @@ fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let env = with_dotenv.as_ref().unwrap_or(app.environment());
     let scratch = Scratch::new(env, "doctor");
     let mut checks = machine::checks(env, folder, scratch.as_ref().err());
-    checks.extend(repo::checks(env, folder));
     let (config_checks, file) = configuration::files(env, &top);
-    checks.extend(code_host::checks(env, folder, &file));
-    checks.extend(agents::checks(env, &top, &file));
+    let (task_checks, task) = task::checks(env, folder, &top);
+    let task = task.unwrap_or_default();
+    checks.extend(repo::checks(env, folder, task.repo_url.as_deref()));
+    let file = file.with_task(task.settings);
+    checks.extend(code_host::checks(env, folder, &file, task.repo_url.as_deref()));
+    checks.extend(agents::checks(env, &top, &file, &task.models));
     checks.extend(config_checks);
     checks.extend(with_dotenv.as_ref().err().map(|error| {
         let check = DoctorCheck::missing(Area::Configuration, ".env", &error.message);
         check.why("a run does not start before").fix(error.hint.clone().unwrap_or_default())
     }));
-    checks.extend(configuration::checks(env, &top, folder, file));
+    checks.extend(configuration::checks(env, &top, file));
+    checks.extend(task_checks);
     checks.extend(configuration::trust(app, folder));
     checks
 }

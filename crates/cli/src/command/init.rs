@@ -129,6 +129,13 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     let profile = args.profile;
     let path = RalphDir::of(&top).config();
+    if path.is_dir() {
+        return Err(CommandError::usage(format!(
+            "`{}` is a folder, where a file of that name is to be",
+            path.display()
+        ))
+        .hint("move it away, then try again"));
+    }
     if path.symlink_metadata().is_ok() && !args.force {
         return Err(CommandError::usage(format!(
             "`{}` is there already and was left as it is",

@@ -14,6 +14,7 @@ pub mod deploy;
 pub mod diagnose;
 pub mod diff;
 pub mod doctor;
+pub mod guardrail;
 pub mod home;
 pub mod init;
 pub mod lint;

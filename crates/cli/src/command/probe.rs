@@ -1,50 +1,55 @@
 //! `ralph probe`: one tiny question to each agent, to see that it is installed, logged in and answers.
 
 mod model;
+mod words;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
+use crate::parse::isolation;
 use crate::scratch::Scratch;
 use crate::signals;
 use crate::table::{columns, wrap};
 use ralph_agents::presets;
 use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
+use ralph_app::settings::LoadedSettings;
 use ralph_app::{App, Environment, find, models, settings};
-use ralph_core::CancelFlag;
+use ralph_core::Refusals;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
+use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, Settings};
 use ralph_domain::describe::Tone;
-use ralph_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
+use ralph_domain::ports::Clock as _;
 use ralph_domain::redact::Redactor;
 use ralph_domain::text::duration;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
+use words::Sink;
 
-/// Runs each configured agent (or, without a configuration, each that is installed) once, in an empty folder. This is
-/// a real session and may cost a little.
+/// Runs each configured agent (or, without a configuration, each that is installed) once, in an empty folder, sandboxed as in a
+/// run. This is a real session and may cost a little.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph probe
   ralph probe --agent claude --timeout 60
-  ralph probe --json      one JSON array")]
+  ralph probe --isolation none    with all your rights, to see whether the sandbox is what keeps it from working
+  ralph probe --json              one JSON array")]
 pub struct ProbeArgs {
     /// Only this agent; may be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, alias = "modal", value_name = "NAME")]
     pub agent: Vec<String>,
     /// Longest wait for each agent, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
+    /// How strongly the agent is isolated from the rest of the machine.
+    #[arg(long, value_name = "HOW", value_parser = isolation)]
+    pub isolation: Option<Isolation>,
 }
 
 /// Runs the command.
 pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let ProbeArgs { agent: names, timeout } = args;
-    let timeout = Duration::from_secs(timeout);
+    let timeout = Duration::from_secs(args.timeout);
     let top = find::top(folder);
     let env = &app.environment().with_dotenv(&top)?;
-    let mut agents = chosen(&names, configured(env, &top)?)?;
+    let mut agents = chosen(&args.agent, configured(env, &top)?)?;
     // A known agent is started by its place, which is outside the repo unless that was allowed.
     let (programs, grants) = (settings::programs(env, &top), env.grants(&top));
     agents.retain_mut(|agent| match programs.known(&agent.command_argv) {
@@ -70,28 +75,30 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     }
     let redactor = env.redactor(&top);
     let cancel = signals::install();
-    let scratch = Scratch::new(env, "probe")?;
-    let user = settings::load(env, &top)?.user;
+    let loaded = settings::load(env, &top)?;
+    let own = args.isolation.or(loaded.user_isolation).unwrap_or_default();
     let mut reports = Vec::new();
     for agent in &agents {
         if cancel.get().is_some() {
             break;
         }
         out.say(format!("asking {} …", agent.name));
-        let mut sink = Sink { cancel: &cancel, out };
         let now = SystemClock::default().now();
         let mut report = match agent.kind.calls_model() {
             true => model::ask(env, agent, &models::load(env, &top)?, timeout, &cancel, now),
-            // A command that only the repo names is sandboxed here as it would be in a run.
-            false if is_of_repo(agent, &user) => {
-                let program = agent.command_argv.first().map(PathBuf::from).filter(|path| path.is_absolute());
-                let isolated = Scratch::isolated(env, "probe-repo", &top, program.into_iter().collect())?;
-                probe(agent, &isolated.sandbox, timeout, now, &mut sink)
+            false => {
+                let settings = alone(&loaded, agent, own);
+                let refusals = Refusals::default();
+                let scratch = Scratch::for_agents(env, "probe", &top, &settings, &refusals)?;
+                let mut sink = Sink::new(agent, &cancel, &redactor, out);
+                let mut report = probe(agent, &scratch.sandbox, timeout, now, &mut sink);
+                sink.add_to(&mut report);
+                mend(&mut report, settings.isolation);
+                tell_refused(&mut report, &refusals);
+                report
             }
-            false => probe(agent, &scratch.sandbox, timeout, now, &mut sink),
         };
         clean(&mut report, &redactor);
-        mend(&mut report);
         if !out.json {
             print(&report, out);
         }
@@ -106,10 +113,31 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     Ok(if reports.iter().any(|r| r.ok) { 0 } else { 4 })
 }
 
-/// Whether an agent is a command that the repo names, and not one of the user's or a known agent's.
-fn is_of_repo(agent: &AgentConfig, user: &ConfigFile) -> bool {
-    let own = user.agents.iter().flatten().any(|own| own == agent);
-    agent.kind == AgentKind::Cli && !own && presets::preset_of(&agent.command_argv).is_none()
+/// The settings of a run with this agent alone.
+fn alone(loaded: &LoadedSettings, agent: &AgentConfig, isolation: Isolation) -> Settings {
+    let file = ConfigFile {
+        agents: Some(vec![agent.clone()]),
+        agent_priority: None,
+        verifiers: None,
+        required_verifiers: None,
+        sandbox: None,
+        isolation: Some(isolation),
+        ..loaded.file.clone()
+    };
+    file.resolve()
+}
+
+/// Hosts that the sandbox refused: perhaps the reason why it does not work.
+fn tell_refused(report: &mut ProbeReport, refusals: &Refusals) {
+    let hosts: Vec<String> = refusals.hosts().into_iter().map(|(host, _)| format!("`{host}`")).collect();
+    if report.ok || hosts.is_empty() {
+        return;
+    }
+    let hosts = hosts[..hosts.len().min(5)].join(", ");
+    let hint = report.hint.take().unwrap_or_default();
+    report.hint = Some(format!(
+        "it tried to reach {hosts}, which the sandbox refuses: `--allow-host` or `allowed_hosts` of your own config lets it; {hint}"
+    ));
 }
 
 /// The agents that a run here would have.
@@ -145,13 +173,23 @@ fn clean(report: &mut ProbeReport, redactor: &Redactor) {
 }
 
 /// Hints for what is seen often and that the agent's own words do not explain.
-fn mend(report: &mut ProbeReport) {
+fn mend(report: &mut ProbeReport, isolation: Isolation) {
     let said = report.message.to_lowercase();
+    let name = &report.name;
+    let asks_login = said.contains("http")
+        || ["login", "log in", "sign in", "authenticate"].iter().any(|w| said.contains(w));
+    let login = presets::login_hint(name.as_str()).unwrap_or("log in by hand, outside the sandbox");
+    let sandboxed = match isolation {
+        Isolation::None => "",
+        _ => "; `ralph probe --isolation none` shows whether it is the sandbox",
+    };
     let hint = match report.status {
         ProbeStatus::Ok => return,
+        ProbeStatus::Timeout if asks_login => format!(
+            "it waits for a login: {login}; then `ralph probe --agent {name}` again, or `ralph run --agents …` leaves it out{sandboxed}"
+        ),
         ProbeStatus::Timeout => format!(
-            "run `{0}` by hand: it may wait for a login, or in silence for a provider that is at its limit; `--timeout 900` waits longer, `ralph run --agents …` leaves it out",
-            report.name
+            "run `{name}` by hand: it may wait for a login, or in silence for a provider that is at its limit; `--timeout 900` waits longer, `ralph run --agents …` leaves it out{sandboxed}"
         ),
         _ if ["keychain", "keytar", "libsecret"].iter().any(|w| said.contains(w)) => {
             "the system's keychain cannot be reached from here: use a key instead, for example GEMINI_API_KEY"
@@ -191,28 +229,6 @@ fn print(report: &ProbeReport, out: &Out) {
     }
 }
 
-struct Sink<'a> {
-    cancel: &'a Arc<CancelFlag>,
-    out: &'a Out,
-}
-
-impl SessionSink for Sink<'_> {
-    fn output(&mut self, _stream: Stream, _bytes: &[u8]) {}
-    fn activity(&mut self, line: &str) {
-        if self.out.verbose {
-            self.out.say(format!("  {}", self.out.err(Tone::Muted, line)));
-        }
-    }
-    fn action(&mut self, _json_line: &str) {}
-    fn poll(&mut self) -> ControlFlow<StopCause> {
-        if self.cancel.get().is_some() {
-            ControlFlow::Break(StopCause::Cancelled)
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,13 +259,16 @@ mod tests {
                 message,
                 hint,
             };
-            mend(&mut report);
+            mend(&mut report, Isolation::None);
             report.hint.unwrap()
         };
         assert!(hint(ProbeStatus::NotFound, "env: 'node': No such file or directory").contains("Node.js"));
         assert!(hint(ProbeStatus::Failed, "Keychain initialization failed").contains("GEMINI_API_KEY"));
         assert!(hint(ProbeStatus::Timeout, "no answer within 5 min").contains("--timeout"));
         assert_eq!(hint(ProbeStatus::Failed, "exit code 1"), "as before");
+        let login =
+            hint(ProbeStatus::Timeout, "no answer within 5 s; it printed: open https://example.org/login");
+        assert!(login.contains("waits for a login") && login.contains("leaves it out"), "{login}");
     }
 
     #[test]

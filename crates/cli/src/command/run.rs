@@ -11,7 +11,7 @@ use crate::parse::{BudgetArgs, isolation, publish};
 use ralph_app::{
     App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify, repo_file,
 };
-use ralph_domain::config::{Isolation, ProviderName};
+use ralph_domain::config::{Isolation, ProviderName, Share};
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
 
@@ -121,6 +121,10 @@ pub struct RunArgs {
     /// A variable of yours that commands may see; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
+    /// What of your own settings sandboxed agent CLIs get beside their login: instructions (your CLAUDE.md or AGENTS.md), skills,
+    /// mcp.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = Share::parse)]
+    pub share: Vec<Share>,
     /// Allow this run whatever the repo asks for that only you can allow (`ralph trust` shows it).
     #[arg(short, long)]
     pub yes: bool,
@@ -161,7 +165,7 @@ fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
             .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
     }
-    let request = args.request(folder, what::task(args, folder)?);
+    let request = app.settle(&args.request(folder, what::task(args, folder)?))?;
     consent::settle(&request, app, out)?;
     let run = app.spawn(&request)?;
     if out.json {
@@ -212,6 +216,8 @@ impl RunArgs {
             publish: self.publish,
             notify: self.notify.clone(),
             yes: self.yes,
+            asked_in: None,
+            named_by: None,
         }
     }
 
@@ -229,6 +235,7 @@ impl RunArgs {
             protect: self.protect.clone(),
             allow_host: self.allow_host.clone(),
             pass_env: self.pass_env.clone(),
+            share: self.share.clone(),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use ralph_app::consent::Difference;
 use ralph_app::trust::Ask;
-use ralph_app::{App, Asked, RunRequest, TaskInput};
+use ralph_app::{App, Asked, PlaceRequest, RunRequest, TaskInput};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
 use serde_json::{Value, json};
@@ -29,6 +29,9 @@ pub struct TrustArgs {
     /// Only show what is asked for.
     #[arg(long)]
     pub show: bool,
+    /// What the repo at this address asks for, as `ralph run --clone` would work on it.
+    #[arg(long, value_name = "URL|PATH", conflicts_with = "revoke")]
+    pub clone: Option<String>,
     /// Forget everything that was allowed to this repo.
     #[arg(long, conflicts_with_all = ["show", "file"])]
     pub revoke: bool,
@@ -40,7 +43,12 @@ pub struct TrustArgs {
 /// Runs the command.
 pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let task = args.file.map_or(TaskInput::Found, TaskInput::File);
-    let request = RunRequest { task, ..RunRequest::in_folder(folder) };
+    let place = args.clone.map_or(PlaceRequest::InPlace, |from| PlaceRequest::Clone {
+        from,
+        depth: None,
+        sparse: Vec::new(),
+    });
+    let request = app.settle(&RunRequest { task, place, ..RunRequest::in_folder(folder) })?;
     let asked = app.asked(&request)?;
     if args.revoke {
         return revoke(&asked, out);

@@ -145,6 +145,6 @@ fn the_tools_that_try_agents_start_nothing_of_the_repo() {
     place.ralph(&["probe", "--agent", "claude", "--json"]);
     assert!(!place.env.path("evil.txt").exists());
     place.ralph(&["trust"]).exits(0);
-    place.ralph(&["probe", "--agent", "claude", "--json"]);
+    place.ralph(&["probe", "--agent", "claude", "--isolation", "none", "--json"]);
     assert!(place.env.path("evil.txt").exists(), "once it is allowed, it is tried");
 }

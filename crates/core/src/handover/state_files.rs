@@ -35,6 +35,8 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
     };
     add(format!("{run}/spec.json"), read(&ctx.run.spec()), REST_MAX);
     add(format!("{run}/proof.json"), read(&ctx.run.proof()), REST_MAX);
+    add(format!("{run}/notes.md"), read(&ctx.run.notes()), REST_MAX);
+    add(format!("{run}/errors.log"), Some(errors_end(&ctx.run.errors())).filter(|b| !b.is_empty()), LOG_MAX);
     for version in 1..ctx.state.spec.spec_version {
         let name = format!("spec.v{version}.json");
         add(format!("{run}/{name}"), read(&ctx.run.path().join(&name)), REST_MAX);
@@ -57,6 +59,10 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
         }
     }
     Ok(files)
+}
+
+fn errors_end(path: &Path) -> Vec<u8> {
+    whole_lines(crate::log_tail::read_tail(path, LOG_MAX as u64))
 }
 
 /// The end of a log from a line's beginning on: half a secret is none that anybody knows.

@@ -7,7 +7,7 @@ use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{CHECK_MAX, PART_MAX};
+use super::{CHECK_MAX, PART_MAX, plan};
 
 const CONTEXT_MAX: usize = 50 * 1024;
 const TREE_MAX: usize = 200;
@@ -20,17 +20,22 @@ const ERRORS_GRID: u64 = 8 * 1024;
 /// What the prompt takes from files, read once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptFiles {
-    /// Files that the task wants shown, and the list of files of its working folder.
+    /// Files that the task wants shown and that are as they were.
     pub context: Vec<(String, String)>,
-    /// Names of the workspace's files, for sessions that cannot look around.
+    /// Those of them that the run has changed.
+    pub changed_context: Vec<(String, String)>,
+    /// Names of the files of the workspace or of the task's working folder, for sessions that cannot look around or are kept to
+    /// that folder.
     pub tree: String,
+    /// The story of a plan that is due, with its criteria; or why there is none.
+    pub story: String,
     /// `.ralph/guardrails.md`.
     pub guardrails: String,
-    /// `.ralph/progress.md`.
+    /// `.ralph/progress.md`, or the `progress.txt` of a plan.
     pub progress: String,
-    /// `.ralph/notes.md`.
+    /// `.ralph/notes.md`, and what people noted for this run.
     pub notes: String,
-    /// The end of `.ralph/errors.log`.
+    /// The end of what went wrong in this run.
     pub errors: String,
     /// What the last session's actions came to, where it was one of kind `actions`: such a session sees no output itself.
     pub results: String,
@@ -52,22 +57,21 @@ impl PromptFiles {
                 (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
             })
             .collect();
+        let (context, changed_context) = context(state);
+        let mut names = Vec::new();
+        if let Ok(top) = SafeDir::open(&state.spec.workspace) {
+            let folder = state.spec.task.working_dir.as_deref().unwrap_or(".");
+            tree(&top, Path::new(folder), "", &mut names);
+        }
         Self {
-            context: context(state),
-            tree: match state.spec.task.working_dir {
-                Some(_) => String::new(),
-                None => {
-                    let mut names = Vec::new();
-                    if let Ok(top) = SafeDir::open(&state.spec.workspace) {
-                        tree(&top, Path::new("."), "", &mut names);
-                    }
-                    names.join("\n")
-                }
-            },
+            context,
+            changed_context,
+            tree: names.join("\n"),
+            story: plan::next_story(state),
             guardrails: text("guardrails.md"),
-            progress: text("progress.md"),
-            notes: text("notes.md"),
-            errors: recent_errors(dir),
+            progress: plan::progress(state).unwrap_or_else(|| text("progress.md")),
+            notes: notes(&text("notes.md"), run),
+            errors: recent_errors(dir, run),
             results: state
                 .iterations
                 .history
@@ -111,28 +115,32 @@ fn results(run: &RunDir, iteration: u32) -> String {
     out
 }
 
-/// Context files, together below 50 kB, and what is in the working folder.
-fn context(state: &RunState) -> Vec<(String, String)> {
+/// Notes of the repo without the words of the template, and those for this run.
+fn notes(of_repo: &str, run: &RunDir) -> String {
+    let of_run = crate::log_tail::read_tail(&run.notes(), PART_MAX as u64);
+    [of_repo.trim_end(), of_run.trim_end()].join("\n\n").trim_end().to_owned()
+}
+
+/// Context files, together below 50 kB: those that are as they were, and those that the run has changed.
+type ContextFiles = Vec<(String, String)>;
+
+fn context(state: &RunState) -> (ContextFiles, ContextFiles) {
     let task = &state.spec.task;
-    let Ok(top) = SafeDir::open(&state.spec.workspace) else { return Vec::new() };
+    let Ok(top) = SafeDir::open(&state.spec.workspace) else { return Default::default() };
     let mut left = CONTEXT_MAX;
-    let mut shown = Vec::new();
+    let (mut shown, mut changed) = (Vec::new(), Vec::new());
     for name in &task.context_files {
         let text = top.read_text(name, Links::Inside, left as u64).unwrap_or_default();
         left = left.saturating_sub(text.len());
         let text =
             if left == 0 { format!("{text}\n\n[cut here; the whole text is in `{name}`]") } else { text };
-        shown.push((name.clone(), text));
+        let list = if state.work.touched.contains(name) { &mut changed } else { &mut shown };
+        list.push((name.clone(), text));
         if left == 0 {
             break;
         }
     }
-    if let Some(folder) = &task.working_dir {
-        let mut names = Vec::new();
-        tree(&top, Path::new(folder), "", &mut names);
-        shown.push((format!("{folder}/"), names.join("\n")));
-    }
-    shown
+    (shown, changed)
 }
 
 /// Names of files below a folder of the workspace, sorted, folders before what is in them; bounded. Links are named, not
@@ -156,9 +164,11 @@ fn tree(folder: &SafeDir, path: &Path, below: &str, names: &mut Vec<String>) {
 }
 
 /// The last 8 to 16 kB of the errors (about 200 lines), from the start of an entry.
-fn recent_errors(dir: &RalphDir) -> String {
+fn recent_errors(dir: &RalphDir, run: &RunDir) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    let Ok(mut file) = dir.open_file("errors.log") else { return String::new() };
+    // A run of an older version has them in `.ralph/` alone.
+    let file = std::fs::File::open(run.errors()).or_else(|_| dir.open_file("errors.log"));
+    let Ok(mut file) = file else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());
     let from = match length / ERRORS_GRID {
         0 | 1 => 0,
@@ -176,5 +186,5 @@ fn recent_errors(dir: &RalphDir) -> String {
         return text;
     }
     let whole = text.split_once('\n').map_or(text.as_str(), |(_, rest)| rest);
-    format!("[the beginning is cut; the whole text is in `.ralph/errors.log`]\n\n{whole}")
+    format!("[the beginning is cut]\n\n{whole}")
 }

@@ -3,6 +3,7 @@
 
 mod files;
 mod parts;
+mod plan;
 
 pub use files::PromptFiles;
 
@@ -20,9 +21,15 @@ const BOXES: &str = "- The engine ticks a box of the task file when its check pa
                       `verify:` of its own when it is done; change nothing else in that file.\n";
 const BOXES_CLAIMED: &str = "- The engine ticks a box of the task file when its check passes. Claim a box that has no \
                               `verify:` of its own by its id when it is done; leave the file itself alone.\n";
-const STORIES: &str = "- Work on one story: the first by priority whose `dependsOn` all pass. When it is done, set its \
-                        `passes` to true and say in its `notes` how it was checked. You may add, split and reorder \
-                        stories; never remove acceptance criteria or change `verifyCommands`.\n";
+const STORIES: &str = "- Work on one story: the first by priority whose `dependsOn` all pass; \"The next story\" below names it. \
+                        When it is done, set its `passes` in `{{source}}` to true and say in its `notes` how it was \
+                        checked. You may add, split and reorder stories; never remove acceptance criteria or change \
+                        `verifyCommands`.\n- `{{progress}}` has a curated top, which you may improve, and entries below \
+                        its line of dashes, which are only ever added to.\n";
+const STORIES_CLAIMED: &str = "- Work on one story: the first by priority whose `dependsOn` all pass; \"The next story\" below \
+                                names it. When it is done, set its `passes` in `{{source}}` to true, or claim it by its \
+                                id.\n- `{{progress}}` has a curated top, which you may improve, and entries below its \
+                                line of dashes, which are only ever added to.\n";
 const TASK_MAX: usize = 96 * 1024;
 const PART_MAX: usize = 12 * 1024;
 const CHECK_MAX: usize = 6 * 1024;
@@ -67,6 +74,7 @@ pub fn assemble(
         out.push_str("\n\n");
     }
     rules(&mut out, state, kind);
+    let place = Place { state, kind };
     let task = task_text(state);
     section(
         &mut out,
@@ -77,27 +85,37 @@ pub fn assemble(
         section(&mut out, &format!("File `{name}`"), text);
     }
     let never_changes = out.len();
-    section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, ".ralph/guardrails.md"));
-    section(
-        &mut out,
-        "Progress so far",
-        &cut_head(untitled(&files.progress), PART_MAX, ".ralph/progress.md"),
-    );
-    section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, ".ralph/notes.md"));
-    if kind == AgentKind::Actions {
-        section(&mut out, "Files of the workspace (the first 200)", &files.tree);
-    }
+    let guardrails = place.path(".ralph/guardrails.md");
+    section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, &guardrails));
+    let notes = place.path(".ralph/notes.md");
+    section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, &notes));
     let changes_slowly = out.len();
+    let progress = place.progress_file();
+    section(&mut out, "Progress so far", &cut_head(untitled(&files.progress), 2 * PART_MAX, &progress));
+    match &state.spec.task.working_dir {
+        Some(folder) => {
+            section(&mut out, &format!("Files of `{folder}/` (the first 200)"), &files.tree);
+        }
+        None if kind == AgentKind::Actions => {
+            section(&mut out, "Files of the workspace (the first 200)", &files.tree);
+        }
+        None => {}
+    }
+    for (name, text) in &files.changed_context {
+        section(&mut out, &format!("File `{name}`"), text);
+    }
+    section(&mut out, "The next story", &files.story);
     if let Some(role) = role {
         section(&mut out, "Your role", role.instruction());
         section(&mut out, "Findings of other sessions", &parts::findings(state));
     }
-    section(&mut out, "Recent errors", &cut_tail(&files.errors, 2 * PART_MAX, ".ralph/errors.log"));
-    section(&mut out, "What has changed", &parts::changes(state));
+    let errors = place.path(".ralph/errors.log");
+    section(&mut out, "Recent errors", &cut_tail(&files.errors, 2 * PART_MAX, &errors));
+    section(&mut out, "What has changed", &parts::changes(state, &place));
     if kind == AgentKind::Actions {
         section(&mut out, "What the last session's actions came to", &files.results);
     }
-    section(&mut out, "Checks", &parts::checks(state, files));
+    section(&mut out, "Checks", &parts::checks(state, files, &place));
     section(&mut out, "Where the run stands", &parts::standing(state));
     if !state.people.nudges.is_empty() {
         section(&mut out, "Read this first", &state.people.nudges.join("\n\n"));
@@ -105,23 +123,36 @@ pub fn assemble(
     Prompt { text: out, stable: vec![never_changes, changes_slowly] }
 }
 
-/// Where sessions leave word for each other; a plan has a file of its own.
-fn progress_file(state: &RunState) -> String {
-    let task = &state.spec.task;
-    match task.dialect {
-        Dialect::Plan => Path::new(&task.source).with_file_name("progress.txt").display().to_string(),
-        _ => ".ralph/progress.md".into(),
+/// Where a session stands, for the paths that it is told.
+pub(super) struct Place<'a> {
+    state: &'a RunState,
+    kind: AgentKind,
+}
+
+impl Place<'_> {
+    /// A path of the workspace as the session writes it: it works in the task's own folder, where there is one. File actions
+    /// always begin at the top.
+    pub(super) fn path(&self, path: &str) -> String {
+        let folder = self.state.spec.task.working_dir.as_deref().filter(|_| self.kind != AgentKind::Actions);
+        let depth = folder.map_or(0, |folder| Path::new(folder).components().count());
+        format!("{}{path}", "../".repeat(depth))
+    }
+
+    /// Where sessions leave word for each other; a plan has a file of its own.
+    fn progress_file(&self) -> String {
+        let own = crate::plan_progress::path(&self.state.spec.task);
+        self.path(own.as_deref().unwrap_or(".ralph/progress.md"))
     }
 }
 
-/// The task in its dialect's own words; a plan's prompt may ask for the iteration's number.
+/// The task in its dialect's own words. A plan's prompt may ask for the iteration's number: that stands where the run does, so
+/// that the text stays the same.
 fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
     let text = &state.spec.task.text;
     if state.spec.task.dialect != Dialect::Plan {
         return text.into();
     }
     let vars = Vars::new()
-        .with("iteration", (state.iterations.count + 1).to_string())
         .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
         .with("run_id", state.spec.run_id.as_str())
         .with("branch", state.spec.branch.as_deref().unwrap_or_default());
@@ -129,10 +160,18 @@ fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
 }
 
 fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
-    let settings = &state.spec.settings;
+    let (settings, place) = (&state.spec.settings, Place { state, kind });
     let checks: Vec<String> = settings.required().map(|v| format!("`{}`", v.command_line())).collect();
     let mut protected: Vec<String> = settings.protected_paths.iter().map(|p| format!("`{p}`")).collect();
-    protected.push(format!("`{}`", state.spec.task.source));
+    // Where boxes and stories are marked in the file itself, the rule about them says what may change there.
+    let marked_there = match state.spec.task.dialect {
+        Dialect::Plan => true,
+        Dialect::RalphTaskMd => kind != AgentKind::Actions,
+        Dialect::RalphJson | Dialect::PromptMd => false,
+    };
+    if !marked_there {
+        protected.push(format!("`{}`", state.spec.task.source));
+    }
     protected.push("CI files".into());
     protected.push("scripts that the checks run".into());
     let promise = format!("<promise>{}</promise>", settings.completion_promise);
@@ -162,7 +201,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
             },
         )
         .replace("{{checks}}", &checks.join(", "))
-        .replace("{{progress}}", &progress_file(state))
+        .replace("{{progress}}", &place.progress_file())
         .replace(
             "{{git}}",
             match settings.allow_agent_commits {
@@ -175,14 +214,21 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         let _ = writeln!(text, "- {}", rule.trim());
     }
     if let Some(folder) = &state.spec.task.working_dir {
-        let _ = writeln!(text, "- Work in `{folder}`; leave the rest of the repository alone.");
+        let _ = writeln!(
+            text,
+            "- Work in `{folder}`; leave the rest of the repository alone: edits outside are told to people. Only `{}` is yours there.",
+            place.progress_file()
+        );
     }
-    text.push_str(match state.spec.task.dialect {
+    let own = match state.spec.task.dialect {
         Dialect::RalphTaskMd if kind == AgentKind::Actions => BOXES_CLAIMED,
         Dialect::RalphTaskMd => BOXES,
+        Dialect::Plan if kind == AgentKind::Actions => STORIES_CLAIMED,
         Dialect::Plan => STORIES,
         Dialect::RalphJson | Dialect::PromptMd => "",
-    });
+    };
+    let source = place.path(&state.spec.task.source);
+    text.push_str(&own.replace("{{source}}", &source).replace("{{progress}}", &place.progress_file()));
     if settings.completion == Completion::Checks {
         text.push_str("\nThe run ends when the checks pass; no promise is needed.\n");
     }

@@ -1,7 +1,9 @@
 //! The parts of a prompt that change with every session: what has changed, how the checks went, where the run stands.
 
-use super::CHECK_MAX;
 use super::files::PromptFiles;
+use super::{CHECK_MAX, Place};
+use ralph_domain::dialect::Dialect;
+use ralph_domain::dialect::template::open_names;
 use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration, tail};
 use std::fmt::Write as _;
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 const FILES_MAX: usize = 40;
 
-pub(super) fn changes(state: &RunState) -> String {
+pub(super) fn changes(state: &RunState, place: &Place<'_>) -> String {
     let mut text = String::new();
     if let Some(baseline) = &state.baseline {
         let branch = state.spec.branch.as_deref().or(baseline.branch.as_deref()).unwrap_or("a detached HEAD");
@@ -36,13 +38,13 @@ pub(super) fn changes(state: &RunState) -> String {
     if let Some(last) = state.iterations.history.back() {
         let _ = writeln!(
             text,
-            "The last session ({}) changed {}, +{} −{}; judged: {}. The whole diff: `.ralph/iterations/{}/git_diff.patch`.",
+            "The last session ({}) changed {}, +{} −{}; judged: {}. The whole diff: `{}`.",
             last.agent,
             count(last.files, "file"),
             last.added,
             last.removed,
             last.verdict.words(),
-            last.iteration
+            place.path(&format!(".ralph/iterations/{}/git_diff.patch", last.iteration))
         );
         if !last.message.is_empty() {
             let _ = writeln!(text, "It said: {}", last.message);
@@ -66,7 +68,7 @@ pub(super) fn findings(state: &RunState) -> String {
     text
 }
 
-pub(super) fn checks(state: &RunState, files: &PromptFiles) -> String {
+pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -> String {
     let mut text = String::new();
     for verifier in &state.spec.settings.verifiers {
         let required = if state.spec.settings.required_verifiers.contains(&verifier.name) {
@@ -112,8 +114,8 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles) -> String {
     for (name, why, log, output) in &files.failing {
         let _ = write!(
             text,
-            "\n## Output of {name} ({why}; whole log: `.ralph/runs/{}/{log}`)\n\n",
-            state.spec.run_id
+            "\n## Output of {name} ({why}; whole log: `{}`)\n\n",
+            place.path(&format!(".ralph/runs/{}/{log}", state.spec.run_id))
         );
         let output = tail(output, CHECK_MAX).trim_end();
         for line in output.lines() {
@@ -137,6 +139,13 @@ pub(super) fn standing(state: &RunState) -> String {
         let _ = write!(text, " Cost {} of {}.", spent.cost, budgets.max_cost);
     }
     text.push('\n');
+    if state.spec.task.dialect == Dialect::Plan && open_names(&state.spec.task.text).contains(&"iteration") {
+        let _ = writeln!(
+            text,
+            "Where the task above names the iteration (`{{{{iteration}}}}`, `$RALPH_ITERATION`), it means {}.",
+            state.iterations.count + 1
+        );
+    }
     let scores: Vec<String> =
         state.iterations.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
     if scores.iter().any(|s| s != "0.0") {

@@ -3,6 +3,7 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::log_tail::read_tail;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::verify::{Checked, HowToCheck, run_check};
 use ralph_domain::event::{Baseline, BaselineChecks};
@@ -10,12 +11,16 @@ use ralph_domain::id::Digest;
 use ralph_domain::ports::ExecTrace;
 use ralph_domain::proof::Watching;
 use ralph_domain::setup;
+use ralph_domain::text::one_line;
 use ralph_journal::artifacts;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Results of the start that are kept for other runs.
 const CACHED_MAX: usize = 50;
+/// Bytes of a failed check's output that are read, and lines of it that are told.
+const OUTPUT_MAX: u64 = 4096;
+const LINES_MAX: usize = 6;
 /// What the checks of the start were seen to do, in the run's folder.
 const TRACE: &str = "baseline/trace.json";
 
@@ -47,6 +52,7 @@ impl Driver {
                 result.log_digest = self.note_cached(&result.log)?;
             }
             self.keep_trace(&record.trace)?;
+            self.tell_results(&record.checks)?;
             return Ok(BaselineEnd::Known(Some(record.checks)));
         }
         let logs = self.ctx.run.path().join("baseline");
@@ -65,6 +71,7 @@ impl Driver {
         if let Some(path) = cache.filter(|_| lasting) {
             keep_record(&path, &record);
         }
+        self.tell_results(&record.checks)?;
         self.tell_cure(&record.checks)?;
         Ok(BaselineEnd::Known(Some(record.checks)))
     }
@@ -153,6 +160,47 @@ impl Driver {
             }
         }
         Ok(Some(BaselineRecord { checks, trace }))
+    }
+
+    /// What a person wants to know before money is spent: a check that fails otherwise than by its tests may be the wrong
+    /// command, and one that passes already cannot show that the work is done.
+    fn tell_results(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
+        let required = self.ctx.state.spec.settings.required_verifiers.clone();
+        for result in checks.results.iter().filter(|result| !result.passed) {
+            let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
+            let log = self.ctx.run.path().join(&result.log);
+            let output = self.ctx.shown_elsewhere(&read_tail(&log, OUTPUT_MAX));
+            let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let last = lines[lines.len().saturating_sub(LINES_MAX)..].join(" | ");
+            let why = result.why.as_deref().unwrap_or("failed");
+            let hint = match by_tests || checks.cached {
+                true => "",
+                false => "; if that is not how the result is checked, `--verify CMD` names another command",
+            };
+            let said = if last.is_empty() || checks.cached {
+                String::new()
+            } else {
+                format!(": {}", one_line(&last, 600))
+            };
+            self.ctx.notice(format!("before any work {} fails ({why}){said}{hint}", result.name))?;
+        }
+        let passing: Vec<&str> = checks
+            .results
+            .iter()
+            .filter(|r| r.passed && required.contains(&r.name))
+            .map(|r| r.name.as_str())
+            .collect();
+        if passing.is_empty() {
+            return Ok(());
+        }
+        let all = passing.len() == required.len();
+        let names = one_line(&passing.join(", "), 200);
+        self.ctx.notice(match all {
+            true => format!(
+                "warning: every check passes already, before any work ({names}): none of them can show that the task is done; add one that fails now (`--verify`, a criterion)"
+            ),
+            false => format!("passes already, before any work: {names}"),
+        })
     }
 
     /// Surroundings that fail are told with what mends them; the task may be to make them.

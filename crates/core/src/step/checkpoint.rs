@@ -3,9 +3,10 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::handover::text;
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{EventBody, FileChange};
 use ralph_domain::ports::CheckpointRequest;
 use ralph_journal::artifacts;
+use std::path::Path;
 
 /// Files named in the journal; the whole list is in the receipt's commit.
 const FILES_MAX: usize = 200;
@@ -66,9 +67,8 @@ impl Driver {
         };
         whole.extend_from_slice(&self.ctx.redactor.bytes(&patch));
         artifacts::write(&path, &whole)?;
-        let sum = |of: fn(&ralph_domain::event::FileChange) -> Option<u64>| {
-            checkpoint.files.iter().filter_map(of).sum()
-        };
+        let outside = if again { Vec::new() } else { self.outside_working_dir(&checkpoint.files) };
+        let sum = |of: fn(&FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();
         let (added, removed) = (sum(|f| f.added), sum(|f| f.removed));
         let files_total = checkpoint.files.len();
         let mut files = checkpoint.files;
@@ -84,6 +84,16 @@ impl Driver {
             dirty_touched: checkpoint.dirty_touched,
             again,
         })?;
+        if let Some(folder) = self.ctx.state.spec.task.working_dir.clone().filter(|_| !outside.is_empty()) {
+            let names: Vec<String> = outside.iter().take(5).map(|name| format!("`{name}`")).collect();
+            let more = if outside.len() > names.len() { ", …" } else { "" };
+            let told = format!("edits outside `{folder}`: {}{more}", names.join(", "));
+            self.ctx.error_entry(
+                &format!("iteration {iteration}: {told}"),
+                "the task is about that folder alone",
+            );
+            self.ctx.notice(told)?;
+        }
         let changes = self.take_claims(iteration, checkpoint.protected)?;
         if !changes.is_empty() {
             // The next prompt quotes the errors: the agent must know what to bring back.
@@ -98,6 +108,18 @@ impl Driver {
         }
         self.ctx.boundary("checkpoint.after");
         Ok(())
+    }
+}
+
+impl Driver {
+    /// What a session has changed outside the folder that it is kept to.
+    fn outside_working_dir(&self, files: &[FileChange]) -> Vec<String> {
+        let task = &self.ctx.state.spec.task;
+        let Some(folder) = &task.working_dir else { return Vec::new() };
+        let own = |path: &str| {
+            Path::new(path).starts_with(folder) || path.starts_with(".ralph/") || path == task.source
+        };
+        files.iter().filter(|file| !own(&file.path)).map(|file| file.path.clone()).collect()
     }
 }
 

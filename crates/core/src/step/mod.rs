@@ -18,3 +18,4 @@ pub(crate) mod tick;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod work;
+mod workspace_setup;

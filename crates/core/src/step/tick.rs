@@ -57,8 +57,20 @@ impl Driver {
                 }
             }
             Err(what) => {
-                let heading = format!("iteration {iteration}: `{}` may only be marked", task.source);
-                self.ctx.error_entry(&heading, &what.join("\n"));
+                let source = task.source.clone();
+                let told: Vec<String> = what.iter().map(|why| format!("`{source}`: {why}")).collect();
+                let heading = format!("iteration {iteration}: `{source}` may only be marked");
+                self.ctx.error_entry(&heading, &told.join("\n"));
+                // The final check looks once more at what was told then.
+                if self.ctx.state.iterations.current.is_none() {
+                    return Ok(changes);
+                }
+                let more = match told.len() {
+                    0 | 1 => String::new(),
+                    n => format!(" (and {} more)", n - 1),
+                };
+                let first = told.first().cloned().unwrap_or_default();
+                self.ctx.notice(format!("{}{more}", ralph_domain::text::one_line(&first, 400)))?;
             }
         }
         Ok(changes)

@@ -35,7 +35,11 @@ impl Driver {
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
         self.take_in()?;
+        self.ctx.sync_guardrails();
         self.show();
+        if !self.set_up_workspace()? {
+            return Ok(());
+        }
         let agent = self
             .agents
             .iter()
@@ -116,6 +120,7 @@ impl Driver {
         }
         self.end_session(iteration, &promise, report)?;
         self.ctx.check_files(&watch)?;
+        self.ctx.sync_guardrails();
         self.ctx.boundary("work.after");
         Ok(())
     }

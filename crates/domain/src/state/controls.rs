@@ -39,8 +39,14 @@ impl RunFacts {
                     self.agents.cooldowns.insert(agent.clone(), Cooldown { until, reason, observed_at: at });
                 }
             }
-            Control::Model { model, agent } => {
+            Control::Model { model, agent, always } => {
                 let key = agent.as_ref().map_or_else(String::new, |a| a.as_str().to_owned());
+                // A choice during a session is for the next one, whatever that session uses.
+                self.agents.model_used = self.agents.model_used.take().filter(|used| *used != key);
+                self.agents.models_once.remove(&key);
+                if model.is_some() && !always {
+                    self.agents.models_once.insert(key.clone());
+                }
                 match model {
                     Some(model) => self.agents.models.insert(key, model.clone()),
                     None => self.agents.models.remove(&key),

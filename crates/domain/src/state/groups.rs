@@ -101,6 +101,12 @@ pub struct AgentFacts {
     pub skip: BTreeSet<AgentName>,
     /// Models chosen by a person; the empty name stands for every agent.
     pub models: BTreeMap<String, String>,
+    /// Names among `models` whose choice holds for one iteration.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub models_once: BTreeSet<String>,
+    /// The one of them that the iteration under way uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_used: Option<String>,
     /// Rate limits in a row that named no end, by agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limited: BTreeMap<AgentName, u32>,

@@ -104,6 +104,9 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
                 Some(why) => (Tone::Attention, format!("{by} could not notify anyone of {occasion}: {why}")),
             }
         }
+        EventBody::Notice { message } if message.starts_with("warning: ") => {
+            (Tone::Attention, message.clone())
+        }
         EventBody::Notice { message } => (Tone::Muted, message.clone()),
         EventBody::Unknown => return None,
     };

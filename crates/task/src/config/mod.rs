@@ -16,6 +16,7 @@ mod parse;
 mod policy;
 mod sandbox;
 pub(crate) mod settings;
+mod share;
 mod stuck;
 
 pub use crate::command_line::{CommandLine, join_argv};
@@ -34,6 +35,7 @@ pub use parse::{ConfigError, TOP_KEYS};
 pub use policy::{Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig};
 pub use sandbox::{ProviderName, Resources, SandboxConfig};
 pub use settings::Settings;
+pub use share::Share;
 pub use stuck::{StuckConfig, StuckWeights, WINDOW};
 
 use jiff::Timestamp;
@@ -173,6 +175,9 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(inner(regex(pattern = "^[A-Za-z0-9_]+$"))))]
     pub pass_env: Option<Vec<String>>,
+    /// What of the user's own settings sandboxed agent CLIs get beside their login. Only the user's own config or a flag says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Vec<Share>>,
     /// Cooldown after a rate limit that names no reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 900)))]

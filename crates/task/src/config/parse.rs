@@ -57,6 +57,7 @@ pub const TOP_KEYS: &[&str] = &[
     "sandbox",
     "allowed_hosts",
     "pass_env",
+    "share",
     "default_cooldown_seconds",
     "publish",
     "pr",

@@ -2,7 +2,7 @@
 
 use super::{
     AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
-    Isolation, Models, OnStuck, PrConfig, RoleConfig, SandboxConfig, StuckConfig, VerifierConfig,
+    Isolation, Models, OnStuck, PrConfig, RoleConfig, SandboxConfig, Share, StuckConfig, VerifierConfig,
 };
 use crate::budget::Budgets;
 use ralph_protocol::id::AgentName;
@@ -49,6 +49,7 @@ impl ConfigFile {
             isolation,
             allowed_hosts,
             pass_env,
+            share,
             default_cooldown_seconds,
             publish,
             remote,
@@ -168,6 +169,7 @@ impl ConfigFile {
             sandbox: self.sandbox.unwrap_or_default(),
             allowed_hosts: self.allowed_hosts.unwrap_or_default(),
             pass_env: self.pass_env.unwrap_or_default(),
+            share: self.share.unwrap_or_default(),
             default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
             models: Models::default(),
             handover,
@@ -304,6 +306,9 @@ pub struct Settings {
     /// Variables of the user's that commands may see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// What of the user's own settings sandboxed agent CLIs get beside their login.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub share: Vec<Share>,
     /// Cooldown without a named reset time.
     pub default_cooldown: Duration,
     /// Model profiles.

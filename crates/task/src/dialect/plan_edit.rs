@@ -33,7 +33,7 @@ pub fn changed_illegally(old_text: &str, new_text: &str) -> Vec<String> {
     let Ok(old) = parse_text(old_text) else { return Vec::new() };
     let new = match parse_text(new_text) {
         Ok(new) => new,
-        Err(problem) => return vec![format!("`tasks.json` can no longer be read: {problem}")],
+        Err(problem) => return vec![format!("it can no longer be read: {problem}")],
     };
     let mut out = Vec::new();
     for (key, before, after) in [
@@ -59,7 +59,7 @@ fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
     }
     let now: BTreeMap<&str, &Story> = new.user_stories.iter().map(|s| (s.id.as_str(), s)).collect();
     if now.len() < new.user_stories.len() {
-        out.push("an id is used by two stories".into());
+        out.push("`userStories`: an `id` is used by two stories".into());
     }
     for story in &old.user_stories {
         let id = &story.id;
@@ -68,7 +68,7 @@ fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
                 Some(count) if *count > 0 => *count -= 1,
                 _ => {
                     let short = ralph_protocol::text::one_line(criterion, 80);
-                    out.push(format!("an acceptance criterion of `{id}` is gone: {short}"));
+                    out.push(format!("`acceptanceCriteria` of `{id}`: one is gone: {short}"));
                 }
             }
         }
@@ -76,9 +76,10 @@ fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
             continue;
         }
         match now.get(id.as_str()) {
-            None => out.push(format!("the story `{id}` is gone")),
+            None => out.push(format!("`userStories`: the story `{id}` is gone")),
             Some(kept) if kept.title != story.title || kept.description != story.description => {
-                out.push(format!("the story `{id}` was reworded, and it has no acceptance criteria"));
+                let field = if kept.title == story.title { "description" } else { "title" };
+                out.push(format!("`{field}` of `{id}` was reworded, and it has no acceptance criteria"));
             }
             Some(_) => {}
         }
@@ -135,14 +136,14 @@ mod tests {
         });
         assert_eq!(
             gone,
-            ["an acceptance criterion of `US-002` is gone: `shop list --json` prints valid JSON"]
+            ["`acceptanceCriteria` of `US-002`: one is gone: `shop list --json` prints valid JSON"]
         );
         assert_eq!(changed(|v| v["verifyCommands"] = vec!["true"].into()), ["`verifyCommands` was changed"]);
         assert_eq!(changed(|v| v["branchName"] = "main".into()), ["`branchName` was changed"]);
         let removed = changed(|v| {
             v["userStories"].as_array_mut().unwrap().remove(2);
         });
-        assert_eq!(removed, ["the story `US-003` is gone"]);
+        assert_eq!(removed, ["`userStories`: the story `US-003` is gone"]);
         let reworded = changed(|v| v["userStories"][2]["description"] = "Nothing.".into());
         assert!(reworded[0].contains("reworded"), "{reworded:?}");
         assert!(changed_illegally(TASKS, "{}}")[0].contains("no longer be read"));

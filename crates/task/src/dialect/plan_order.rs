@@ -3,6 +3,30 @@
 use super::prd_tasks::Story;
 use std::collections::BTreeMap;
 
+/// What is to be done next in a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due<'a> {
+    /// This story: the first by priority, then by its place, whose dependencies all pass.
+    Story(&'a Story),
+    /// Stories are open, by these ids, and each waits for another one.
+    Blocked(Vec<&'a str>),
+    /// Every story passes.
+    Nothing,
+}
+
+/// What is to be done next. A dependency that no story has holds nothing up.
+pub fn due(stories: &[Story]) -> Due<'_> {
+    let open: BTreeMap<&str, bool> = stories.iter().map(|s| (s.id.as_str(), !s.passes)).collect();
+    let waits = |story: &&Story| story.depends_on.iter().any(|id| open.get(id.as_str()) == Some(&true));
+    let left: Vec<&Story> = stories.iter().filter(|story| !story.passes).collect();
+    let next = left.iter().filter(|story| !waits(story)).min_by_key(|s| s.priority.unwrap_or(i64::MAX));
+    match (next, left.is_empty()) {
+        (Some(story), _) => Due::Story(story),
+        (None, true) => Due::Nothing,
+        (None, false) => Due::Blocked(left.into_iter().map(|story| story.id.as_str()).collect()),
+    }
+}
+
 /// Circles in the dependencies, each as the ids on the way round: the first is named again at the end. Every circle
 /// that a walk from the first story on meets is named once.
 pub fn cycles(stories: &[Story]) -> Vec<Vec<String>> {
@@ -59,6 +83,22 @@ mod tests {
             depends_on: needs.iter().map(|s| (*s).to_owned()).collect(),
             ..Story::default()
         }
+    }
+
+    #[test]
+    fn the_first_by_priority_that_waits_for_nothing_is_due() {
+        let mut stories = vec![
+            story("a", 3, false, &[]),
+            story("b", 1, false, &["c"]),
+            story("c", 2, false, &["gone"]),
+            Story { priority: None, ..story("d", 0, false, &[]) },
+        ];
+        assert_eq!(due(&stories), Due::Story(&stories[2]));
+        stories[2].passes = true;
+        assert_eq!(due(&stories), Due::Story(&stories[1]));
+        let circle = [story("x", 1, false, &["y"]), story("y", 1, false, &["x"])];
+        assert_eq!(due(&circle), Due::Blocked(vec!["x", "y"]));
+        assert_eq!(due(&[story("x", 1, true, &[])]), Due::Nothing);
     }
 
     #[test]

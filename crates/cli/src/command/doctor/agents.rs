@@ -8,6 +8,8 @@ use ralph_agents::{Route, presets};
 use ralph_app::Environment;
 use ralph_app::{model_access, models, settings};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
+use ralph_domain::dialect::ModelChoice;
+use ralph_domain::id::AgentName;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_domain::text::one_line;
 use std::ops::ControlFlow;
@@ -35,7 +37,7 @@ fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
 }
 
 /// Everything about agents.
-pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<DoctorCheck> {
+pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelChoice) -> Vec<DoctorCheck> {
     let path = env.path();
     let configured = file.agents.as_deref().unwrap_or_default();
     let mut checks = Vec::new();
@@ -69,9 +71,11 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<DoctorChe
     for agent in configured {
         checks.push(command_of(env, agent, top, &path));
     }
-    if let Some(unknown) =
-        file.agent_priority.iter().flatten().find(|n| !configured.iter().any(|a| a.name == **n))
-    {
+    // A known agent needs no entry of its own; whether it is installed is told above.
+    let known = |name: &AgentName| {
+        configured.iter().any(|a| a.name == *name) || presets::NAMES.contains(&name.as_str())
+    };
+    for unknown in file.agent_priority.iter().flatten().filter(|name| !known(name)) {
         checks.push(
             DoctorCheck::missing(
                 Area::Agents,
@@ -81,8 +85,12 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<DoctorChe
             .fix("define it under `agents`, or take it out"),
         );
     }
+    let calls = configured.iter().any(|agent| agent.kind.calls_model());
+    checks.extend(profiles(env, top, asked, calls));
+    let by_model =
+        || models::load(env, top).ok().and_then(|loaded| model_access::default_agent(env, &loaded));
     // Where agents are configured, each missing one is named by itself.
-    if usable == 0 && configured.is_empty() {
+    if usable == 0 && configured.is_empty() && by_model().is_none() {
         checks.push(
             DoctorCheck::missing(Area::Agents, "an agent", "none can work here")
                 .why("an agent does the work")
@@ -90,6 +98,33 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile) -> Vec<DoctorChe
         );
     }
     checks
+}
+
+/// The model profiles that the task asks for; their keys matter where an agent `calls` a model.
+fn profiles(env: &Environment, top: &Path, asked: &ModelChoice, calls: bool) -> Vec<DoctorCheck> {
+    let Ok(loaded) = models::load(env, top) else { return Vec::new() };
+    let named = [&asked.default_profile, &asked.fallback_profile].into_iter().flatten();
+    let missing = named.filter_map(|name| {
+        let check =
+            |message: String| DoctorCheck::missing(Area::Agents, format!("model profile {name}"), message);
+        match loaded.models.get(name) {
+            None => Some(
+                check("the task asks for it, but there is none of that name".into())
+                    .fix("`ralph models` shows the profiles"),
+            ),
+            Some(profile) if calls && !model_access::has_key(env, &profile) => {
+                let keys = Route::of(&profile, &|_: &str| None)
+                    .map(|route| route.key_vars.join(" or "))
+                    .unwrap_or_default();
+                Some(
+                    check(format!("the task asks for it, and its key is not set: {keys}"))
+                        .fix(format!("set {keys}, in the environment or in `.env`")),
+                )
+            }
+            Some(_) => None,
+        }
+    });
+    missing.collect()
 }
 
 fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {

@@ -1,18 +1,28 @@
 //! The code host: is one known behind the remote, are the credentials good, may they push.
 
-use super::{Area, DoctorCheck};
+use super::{Area, DoctorCheck, Status};
 use ralph_app::{Environment, handover};
-use ralph_domain::config::ConfigFile;
+use ralph_domain::config::{ConfigFile, Publish};
 use ralph_git::Repo;
 use std::path::Path;
 
 /// Whom a run could hand over to; nothing where nobody asks for that.
-pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<DoctorCheck> {
-    let Ok(repo) = Repo::discover(env.vars(), folder) else { return Vec::new() };
+pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile, cloned: Option<&str>) -> Vec<DoctorCheck> {
+    let repo = Repo::discover(env.vars(), folder).ok();
+    if repo.is_none() && cloned.is_none() {
+        return Vec::new();
+    }
     let settings = file.clone().resolve();
+    // Where the result is to be handed over, a run does not start without.
+    let publish = settings.handover.publish;
+    let lacks = |check: DoctorCheck| match publish {
+        Publish::Pr => DoctorCheck { status: Status::Missing, ..check },
+        Publish::Push | Publish::None => check,
+    };
     let remote = &settings.handover.remote;
-    let url = handover::remote_url(&repo, remote);
-    let local = handover::local_folder(&settings, &repo.top);
+    let own = repo.as_ref().and_then(|repo| handover::remote_url(repo, remote));
+    let url = cloned.map(str::to_owned).or(own);
+    let local = repo.as_ref().and_then(|repo| handover::local_folder(&settings, &repo.top));
     let forge = match handover::forge(env, url.as_deref(), local.as_deref()) {
         Ok(Some(forge)) => forge,
         Ok(None) => {
@@ -20,11 +30,17 @@ pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Doctor
                 Some(_) => format!("none is known behind the remote `{remote}`"),
                 None => format!("there is no remote `{remote}`"),
             };
-            let check = DoctorCheck::warn(Area::Repo, "code host", what);
+            let check = lacks(DoctorCheck::warn(Area::Repo, "code host", what));
+            let check = match publish {
+                Publish::Push if url.is_none() => DoctorCheck { status: Status::Missing, ..check },
+                Publish::None | Publish::Push => check,
+                Publish::Pr => check
+                    .fix("set GITHUB_TOKEN and a remote on GitHub; `--publish none` or `push` does without"),
+            };
             return vec![check.why("results stay on a branch here; `--publish push` pushes it to a remote")];
         }
         Err(error) => {
-            let check = DoctorCheck::warn(Area::Repo, "code host", error.message.clone());
+            let check = lacks(DoctorCheck::warn(Area::Repo, "code host", error.message.clone()));
             let check = check.why("no pull request can be opened");
             return vec![match error.hint {
                 Some(hint) => check.fix(hint),
@@ -37,13 +53,15 @@ pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile) -> Vec<Doctor
         Ok(access) if access.push => {
             DoctorCheck::ok(Area::Repo, "code host", format!("{name}, as {}", access.login))
         }
-        Ok(access) => {
-            DoctorCheck::warn(Area::Repo, "code host", format!("{name}: `{}` may not push", access.login))
-                .why("no pull request can be opened")
-                .fix("use a token that may write contents and pull requests")
-        }
+        Ok(access) => lacks(DoctorCheck::warn(
+            Area::Repo,
+            "code host",
+            format!("{name}: `{}` may not push", access.login),
+        ))
+        .why("no pull request can be opened")
+        .fix("use a token that may write contents and pull requests"),
         Err(error) => {
-            let check = DoctorCheck::warn(Area::Repo, "code host", format!("{name}: {error}"));
+            let check = lacks(DoctorCheck::warn(Area::Repo, "code host", format!("{name}: {error}")));
             let check = check.why("no pull request can be opened");
             match error.hint() {
                 Some(hint) => check.fix(hint.to_owned()),

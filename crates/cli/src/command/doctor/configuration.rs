@@ -2,11 +2,11 @@
 
 use super::agents::locate;
 use super::{Area, DoctorCheck};
-use crate::words::{home_path, size};
+use crate::words::home_path;
+use ralph_app::providers::ConfiguredProvider;
 use ralph_app::trust::Ask;
-use ralph_app::{App, Environment, RunRequest, repo_file};
+use ralph_app::{App, Environment, RunRequest, project, repo_file};
 use ralph_domain::config::{ConfigFile, Isolation};
-use ralph_domain::spec::Task;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
@@ -81,11 +81,12 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
 }
 
 /// The checks that a run would make, and its task.
-pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) -> Vec<DoctorCheck> {
+pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     let settings = file.resolve();
     let path = env.path();
-    for verifier in &settings.verifiers {
+    // A check of a file starts no program.
+    for verifier in settings.verifiers.iter().filter(|verifier| !verifier.command_argv.is_empty()) {
         let program = verifier.command_argv.first().map_or("", String::as_str);
         let name = format!("verifier {}", verifier.name);
         checks.push(match locate(program, top, &path) {
@@ -111,14 +112,30 @@ pub fn checks(env: &Environment, top: &Path, folder: &Path, file: ConfigFile) ->
             .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
         );
     }
-    if settings.required_verifiers.is_empty() {
+    let guessed = project::project_commands(top).tests.into_iter().next();
+    if let Some(found) = guessed.filter(|_| settings.required_verifiers.is_empty()) {
+        let command = ralph_domain::config::join_argv(&found.argv);
+        checks.push(DoctorCheck::ok(
+            Area::Configuration,
+            "verifier",
+            format!("{command} (found, from {})", found.source),
+        ));
+    } else if settings.required_verifiers.is_empty() {
         checks.push(
             DoctorCheck::missing(Area::Configuration, "verifier", "nothing checks the result")
                 .why("a run is done when a check proves it, never by the agent's word")
                 .fix("`ralph init` finds the usual test commands; or `ralph run --verify 'COMMAND'`"),
         );
     }
-    checks.push(task(folder));
+    if let Err(error) = ConfiguredProvider::find(env, settings.sandbox.provider()) {
+        let name = format!("sandbox of {}", settings.sandbox.provider().as_str());
+        let fix = error.next().to_owned();
+        checks.push(
+            DoctorCheck::missing(Area::Configuration, name, error.message)
+                .why("a run does not start without the sandbox that it is to work in")
+                .fix(fix),
+        );
+    }
     checks
 }
 
@@ -141,26 +158,6 @@ pub fn trust(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let allowed =
         |ask: &Ask| DoctorCheck::ok(Area::Configuration, "trust", format!("you allowed {}", ask.shown()));
     difference.new.iter().map(waits).chain(difference.known.iter().map(allowed)).collect()
-}
-
-fn task(folder: &Path) -> DoctorCheck {
-    let why = "it says what is to be done";
-    let fix = "write what is to be done, and how to check it, into PROMPT.md; or name another file with `ralph run --prompt FILE`";
-    let missing =
-        |message: String| DoctorCheck::missing(Area::Configuration, "task", message).why(why).fix(fix);
-    match repo_file::read(&folder.join("PROMPT.md")).map(String::from_utf8) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing("there is no PROMPT.md here".into()),
-        Err(e) => missing(format!("cannot read PROMPT.md: {e}")),
-        Ok(Err(_)) => missing("PROMPT.md is not UTF-8 text".into()),
-        Ok(Ok(text)) => match Task::from_prompt(&text, "PROMPT.md") {
-            Ok(task) => DoctorCheck::ok(
-                Area::Configuration,
-                "task",
-                format!("PROMPT.md, {}: {}", size(text.len() as u64), task.title),
-            ),
-            Err(message) => missing(message),
-        },
-    }
 }
 
 #[cfg(test)]
@@ -186,18 +183,10 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let text =
             r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
-        let found = checks(
-            &Environment::new(Default::default(), "/"),
-            top.path(),
-            top.path(),
-            ConfigFile::parse(text).unwrap(),
-        );
+        let found =
+            checks(&Environment::new(Default::default(), "/"), top.path(), ConfigFile::parse(text).unwrap());
         let missing: Vec<&str> =
             found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
-        assert_eq!(missing, ["verifier a", "required_verifiers", "task"]);
-        std::fs::write(top.path().join("PROMPT.md"), " \n").unwrap();
-        assert_eq!(task(top.path()).status, Status::Missing);
-        std::fs::write(top.path().join("PROMPT.md"), "# Fix it\n").unwrap();
-        assert_eq!(task(top.path()).message, "PROMPT.md, 9 B: Fix it");
+        assert_eq!(missing, ["verifier a", "required_verifiers"]);
     }
 }

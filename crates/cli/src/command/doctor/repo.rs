@@ -5,12 +5,16 @@ use ralph_app::Environment;
 use ralph_git::{GitFailure, Repo, RepoError};
 use std::path::Path;
 
-/// Everything about the repo around a folder.
-pub fn checks(env: &Environment, folder: &Path) -> Vec<DoctorCheck> {
+/// Everything about the repo around a folder; `cloned` is the one that the task names.
+pub fn checks(env: &Environment, folder: &Path, cloned: Option<&str>) -> Vec<DoctorCheck> {
     let repo = match Repo::discover(env.vars(), folder) {
         Ok(repo) => repo,
         // That git itself is not there is said once, under the machine.
         Err(RepoError::Git(error)) if error.kind == GitFailure::NotInstalled => return Vec::new(),
+        Err(_) if cloned.is_some() => {
+            let message = "this folder is none; the task's own repo is cloned".to_owned();
+            return vec![DoctorCheck::ok(Area::Repo, "repo", message)];
+        }
         Err(error) => {
             let fix = error.hint().unwrap_or_default();
             let check = DoctorCheck::missing(Area::Repo, "repo", error.to_string());

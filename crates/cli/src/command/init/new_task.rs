@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::task_files::{self, NewTask};
 use ralph_app::project::project_commands;
-use ralph_app::{Environment, repo_file};
+use ralph_app::{Environment, repo_file, task_source};
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::join_argv;
 use ralph_domain::describe::Tone;
@@ -39,8 +39,10 @@ pub fn write(
         now: SystemClock::default().now(),
     };
     let files = task_files::files(dialect, &task)?;
+    refuse_other_kinds(&files, top)?;
     if !args.force {
         refuse_existing(&files, top)?;
+        refuse_other_task(dialect, top)?;
     }
     let config = RalphDir::of(top).config();
     let has_config = config.symlink_metadata().is_ok();
@@ -83,6 +85,45 @@ pub fn write(
         print_next(&next, out);
     }
     Ok(0)
+}
+
+/// What no file can be written to, whatever was forced: a folder of its name, or a file where its folder should be.
+fn refuse_other_kinds(files: &[(&str, String)], top: &Path) -> Result<(), CommandError> {
+    let refused = |name: &str, what: &str| {
+        CommandError::usage(format!("`{name}` is {what}; nothing was written"))
+            .hint(format!("move it away: `mv {name} {name}.old`"))
+    };
+    let names = files.iter().map(|(name, _)| *name).chain([".ralph/config.json"]);
+    for name in names {
+        if top.join(name).is_dir() {
+            return Err(refused(name, "a folder, where a file of that name is to be"));
+        }
+        let parent = Path::new(name).parent().and_then(Path::to_str).filter(|parent| !parent.is_empty());
+        if let Some(parent) =
+            parent.filter(|parent| top.join(parent).symlink_metadata().is_ok_and(|m| !m.is_dir()))
+        {
+            return Err(refused(parent, "no folder, and files are to be written below it"));
+        }
+    }
+    Ok(())
+}
+
+/// A task of another kind in the same place: every run would have to be told which one is meant.
+fn refuse_other_task(dialect: Dialect, top: &Path) -> Result<(), CommandError> {
+    let others: Vec<&str> = task_source::candidates(top)
+        .into_iter()
+        .filter(|other| *other != dialect)
+        .map(Dialect::main_file)
+        .collect();
+    let Some(first) = others.first() else { return Ok(()) };
+    let wanted = dialect.main_file();
+    Err(CommandError::usage(format!(
+        "there is a task of another kind here already: `{}`; nothing was written",
+        others.join("`, `")
+    ))
+    .hint(format!(
+        "`ralph convert {first} {wanted}` turns it into one of this kind; `--force` writes `{wanted}` beside it, and each run then names the one that is meant"
+    )))
 }
 
 fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandError> {

@@ -20,7 +20,9 @@ const TICK: Duration = Duration::from_millis(200);
 /// Runs every file of `args`, at most `jobs` at a time.
 pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let files = super::what::files(args, folder)?.into_iter();
-    let requests: Vec<RunRequest> = files.map(|file| args.request(folder, TaskInput::File(file))).collect();
+    let requests: Vec<RunRequest> = files
+        .map(|file| app.settle(&args.request(folder, TaskInput::File(file))))
+        .collect::<Result<_, _>>()?;
     for request in &requests {
         consent::settle(request, app, out)?;
     }

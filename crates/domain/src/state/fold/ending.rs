@@ -24,6 +24,10 @@ impl RunFacts {
         let read = self.people.nudges_read.min(self.people.nudges.len());
         self.people.nudges.drain(..read);
         self.people.nudges_read = 0;
+        if let Some(key) = self.agents.model_used.take() {
+            self.agents.models.remove(&key);
+            self.agents.models_once.remove(&key);
+        }
         self.result.candidate = verdict == Verdict::Candidate;
         self.result.proof = None;
         self.handed_in_again();

@@ -15,6 +15,8 @@ impl RunFacts {
         self.people.nudges_read = self.people.nudges.len();
         self.agents.last_agent = Some(agent.clone());
         self.agents.skip.clear();
+        let used = [agent.as_str(), ""].into_iter().find(|key| self.agents.models.contains_key(*key));
+        self.agents.model_used = used.filter(|key| self.agents.models_once.contains(*key)).map(str::to_owned);
         self.iterations.current = Some(Current {
             iteration: *iteration,
             attempt: *attempt,

@@ -3,6 +3,7 @@
 //! Only files that hold nothing but a token come back. A settings file can name programs to run, so what a command
 //! wrote into one must never reach the user's own home.
 
+use super::mcp::without_mcp;
 use ralph_safe_fs::{Links, SafeDir};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -20,6 +21,16 @@ pub struct AuthFile {
     pub path: PathBuf,
     /// Whether a changed one is copied back: only for files that hold a token and nothing else.
     pub renewed: bool,
+    /// Whether the MCP servers that it names come along.
+    pub keeps_mcp: bool,
+}
+
+impl AuthFile {
+    /// What a sandbox gets of it.
+    fn content(&self, home: &Path) -> Option<Vec<u8>> {
+        let bytes = plain_file(&home.join(&self.path))?;
+        Some(if self.keeps_mcp || self.renewed { bytes } else { without_mcp(&self.path, bytes) })
+    }
 }
 
 /// The files that the agent program `program` logs in with.
@@ -39,7 +50,10 @@ pub fn auth_files(program: &str) -> Vec<AuthFile> {
         "qwen" => &[(".qwen/oauth_creds.json", true), (".qwen/settings.json", false)],
         _ => &[],
     };
-    files.iter().map(|(path, renewed)| AuthFile { path: path.into(), renewed: *renewed }).collect()
+    files
+        .iter()
+        .map(|(path, renewed)| AuthFile { path: path.into(), renewed: *renewed, keeps_mcp: false })
+        .collect()
 }
 
 /// The variables that hold the key of the agent program `program`, or say which server it talks to.
@@ -86,7 +100,7 @@ impl Logins {
         // A command writes here: nothing in it is followed.
         let home = SafeDir::open(to)?;
         for file in files {
-            let Some(bytes) = plain_file(&from.join(&file.path)) else { continue };
+            let Some(bytes) = file.content(from) else { continue };
             home.write_with(&file.path, &bytes, 0o600)?;
             copied.push((file.clone(), bytes));
         }
@@ -114,11 +128,7 @@ fn renew(ours: &Path, known: &[u8], new: &[u8]) -> bool {
 
 /// The logins that exist below `home`, with their content.
 pub(crate) fn gather(home: &Path, files: Vec<AuthFile>) -> Vec<(AuthFile, Vec<u8>)> {
-    files
-        .into_iter()
-        .filter_map(|file| Some((plain_file(&home.join(&file.path))?, file)))
-        .map(|(b, f)| (f, b))
-        .collect()
+    files.into_iter().filter_map(|file| Some((file.content(home)?, file))).map(|(b, f)| (f, b)).collect()
 }
 
 /// Takes a token that came back from a sandbox.

@@ -16,9 +16,11 @@ mod inside;
 mod landlock;
 mod launch;
 mod limits;
+mod mcp;
 mod runtime;
 mod same_path;
 mod seccomp;
+mod shared;
 mod tools;
 mod wrap;
 
@@ -27,6 +29,7 @@ pub(crate) use auth::{gather, take_back};
 pub use detect::{Finding, IsolationReport, detect};
 pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;
+pub use shared::files_of;
 
 pub(crate) use inside::main as inside_main;
 pub(crate) use launch::main as launch_main;

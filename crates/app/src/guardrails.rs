@@ -1,0 +1,91 @@
+//! The guardrails of a repo, for a person: added, listed and removed at any time, with a run or without one.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::{find, state_files};
+use ralph_domain::guardrail::{self, Rule};
+use ralph_git::Repo;
+use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_journal::{artifacts, snapshot};
+use std::path::Path;
+
+/// The file's name in `.ralph/`.
+const FILE: &str = "guardrails.md";
+/// Bytes of it that are read.
+const FILE_MAX: u64 = 16 * 1024 * 1024;
+
+/// The rules of the repo that `folder` is in.
+pub fn list(folder: &Path) -> Vec<Rule> {
+    guardrail::rules(&RalphDir::of(&find::top(folder)).read_text(FILE, FILE_MAX))
+}
+
+/// Adds a rule.
+pub fn add(env: &Environment, folder: &Path, text: &str) -> Result<(), AppError> {
+    let top = find::top(folder);
+    let dir = RalphDir::of(&top);
+    if let Ok(repo) = Repo::discover(env.vars(), &top) {
+        repo.exclude_ralph_dir()?;
+    }
+    state_files::write_missing(&dir)?;
+    let before = dir.read_text(FILE, FILE_MAX);
+    let rule = guardrail::written(text.trim(), 0, &env.actor());
+    let rule = env.redactor(&top).text(&rule).into_owned();
+    Ok(dir.write(FILE, format!("{}\n\n{rule}\n", before.trim_end()).as_bytes())?)
+}
+
+/// Removes rules, each by its number in the list or by words of its name, and returns them.
+pub fn remove(env: &Environment, folder: &Path, names: &[String]) -> Result<Vec<Rule>, AppError> {
+    let top = find::top(folder);
+    let dir = RalphDir::of(&top);
+    let text = dir.read_text(FILE, FILE_MAX);
+    let rules = guardrail::rules(&text);
+    let mut gone: Vec<Rule> = Vec::new();
+    for name in names {
+        let rule = named(&rules, name)?;
+        if !gone.contains(rule) {
+            gone.push(rule.clone());
+        }
+    }
+    // First the runs that are not over, which put back what somebody else takes out of the file.
+    tell_runs(&env.state_home()?, &top, &gone)?;
+    let left = guardrail::without(&text, |rule| gone.contains(rule));
+    dir.write(FILE, left.as_bytes())?;
+    Ok(gone)
+}
+
+fn named<'a>(rules: &'a [Rule], name: &str) -> Result<&'a Rule, AppError> {
+    if let Ok(number) = name.parse::<usize>() {
+        return number.checked_sub(1).and_then(|at| rules.get(at)).ok_or_else(|| {
+            AppError::usage(format!("there is no guardrail {number}"))
+                .hint("`ralph guardrail list` shows them with their numbers")
+        });
+    }
+    let wanted = name.to_lowercase();
+    let found: Vec<&Rule> = rules.iter().filter(|rule| rule.text.to_lowercase().contains(&wanted)).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(AppError::usage(format!("no guardrail says `{name}`"))
+            .hint("`ralph guardrail list` shows them with their numbers")),
+        several => Err(AppError::usage(format!("{} guardrails say `{name}`", several.len()))
+            .hint("name one by its number in `ralph guardrail list`")),
+    }
+}
+
+fn tell_runs(home: &StateHome, top: &Path, gone: &[Rule]) -> Result<(), AppError> {
+    for entry in find::runs_of(home, top) {
+        let record = entry.run_dir();
+        let over = snapshot::load(&record)
+            .map_or(true, |state| state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget()));
+        if over {
+            continue;
+        }
+        let path = record.removed_guardrails();
+        let mut text = std::fs::read_to_string(&path).unwrap_or_default();
+        for rule in gone {
+            text.push_str(rule.digest().as_str());
+            text.push('\n');
+        }
+        artifacts::write_atomic(&path, text.as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! The task, in whichever dialect it is written: can it be read, what is wrong with it, and what its checks, its sandbox and its
+//! code host need.
+
+use super::{Area, DoctorCheck};
+use crate::words::size;
+use ralph_app::lint::lint_task;
+use ralph_app::{Environment, task_source};
+use ralph_domain::config::ConfigFile;
+use ralph_domain::dialect::adopt::adopt;
+use ralph_domain::dialect::{Dialect, ModelChoice, TaskFile};
+use ralph_domain::lint::template_words;
+use ralph_domain::spec::Task;
+use std::path::Path;
+
+/// What the task of a folder says.
+#[derive(Debug, Default)]
+pub struct FoundTask {
+    /// What its file stands for in settings.
+    pub settings: ConfigFile,
+    /// The model profiles that it asks for.
+    pub models: ModelChoice,
+    /// The repo that it names.
+    pub repo_url: Option<String>,
+}
+
+/// Looks at every task of the folder, or of the top of its repo.
+pub fn checks(env: &Environment, folder: &Path, top: &Path) -> (Vec<DoctorCheck>, Option<FoundTask>) {
+    let here = task_source::candidates(folder);
+    let (place, dialects) = if here.is_empty() {
+        (top.to_owned(), task_source::candidates(top))
+    } else {
+        (folder.to_owned(), here)
+    };
+    let mut checks = Vec::new();
+    if dialects.is_empty() {
+        let names: Vec<&str> = Dialect::ALL.into_iter().map(Dialect::main_file).collect();
+        checks.push(missing(format!("there is no task file here (looked for {})", names.join(", "))));
+        return (checks, None);
+    }
+    if dialects.len() > 1 {
+        let names: Vec<&str> = dialects.iter().map(|dialect| dialect.main_file()).collect();
+        let check = DoctorCheck::warn(
+            Area::Configuration,
+            "task",
+            format!("there is more than one: {}", names.join(", ")),
+        );
+        checks.push(check.fix(format!("name the one that is meant: `ralph run {}`", names[0])));
+    }
+    let mut found = Vec::new();
+    for dialect in dialects {
+        found.extend(one(env, &place, dialect, &mut checks));
+    }
+    // With several, nobody knows which one is meant.
+    let only = if found.len() == 1 { found.pop() } else { None };
+    (checks, only)
+}
+
+fn missing(message: String) -> DoctorCheck {
+    DoctorCheck::missing(Area::Configuration, "task", message).why("it says what is to be done").fix(
+        "say it: `ralph run \"Fix the failing tests\"`; or write what is to be done, and how to check it, into PROMPT.md (`ralph init --task`, `--json-task` and `--plan` write other kinds)",
+    )
+}
+
+fn one(
+    env: &Environment,
+    place: &Path,
+    dialect: Dialect,
+    checks: &mut Vec<DoctorCheck>,
+) -> Option<FoundTask> {
+    let name = dialect.main_file();
+    let source = match task_source::read(place, dialect, name) {
+        Ok(source) => source,
+        Err(error) => {
+            checks.push(missing(error.message));
+            return None;
+        }
+    };
+    let text = source.files.text();
+    let ok = |title: &str| {
+        DoctorCheck::ok(Area::Configuration, "task", format!("{name}, {}: {title}", size(text.len() as u64)))
+    };
+    if dialect == Dialect::PromptMd {
+        match (Task::from_prompt(text, name), template_words(text)) {
+            (Ok(_), Some((line, words))) => {
+                checks.push(missing(format!("{name}:{line}: the template still asks: {words}")));
+                return None;
+            }
+            (Ok(task), None) => checks.push(ok(&task.title)),
+            (Err(message), _) => {
+                checks.push(missing(message));
+                return None;
+            }
+        }
+        return Some(FoundTask::default());
+    }
+    let report = lint_task(env, &source, &[]);
+    for problem in report.diagnostics.iter().filter(|found| found.is_error() && found.rule != "bad-config") {
+        let message = format!("{}:{}: {}", problem.file, problem.line, problem.message);
+        let check = DoctorCheck::missing(Area::Configuration, "task", message);
+        checks.push(
+            check
+                .why("a run does not start with a task that cannot be taken as it is")
+                .fix(problem.fix.clone()),
+        );
+    }
+    let file: TaskFile = report.task?;
+    checks.push(ok(&file.title));
+    let (models, repo_url) = (file.model.clone(), file.git.repo_url.clone());
+    let text = text.to_owned();
+    let (_, settings) = adopt(file, &text);
+    Some(FoundTask { settings, models, repo_url })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::doctor::Status;
+
+    fn look(folder: &Path) -> Vec<DoctorCheck> {
+        checks(&Environment::new(Default::default(), "/"), folder, folder).0
+    }
+
+    #[test]
+    fn a_task_of_any_kind_is_known_and_a_missing_one_named() {
+        let top = tempfile::tempdir().unwrap();
+        assert_eq!(look(top.path())[0].status, Status::Missing);
+        std::fs::write(top.path().join("PROMPT.md"), " \n").unwrap();
+        assert_eq!(look(top.path())[0].status, Status::Missing);
+        std::fs::write(top.path().join("PROMPT.md"), "# Fix it\n").unwrap();
+        assert_eq!(look(top.path())[0].message, "PROMPT.md, 9 B: Fix it");
+        let task =
+            r#"{"task": "Make a file", "acceptance_criteria": [{"type": "file_exists", "path": "a"}]}"#;
+        std::fs::write(top.path().join("ralph.json"), task).unwrap();
+        let found = look(top.path());
+        assert!(found[0].message.contains("more than one: ralph.json, PROMPT.md"), "{}", found[0].message);
+        assert_eq!(found.iter().filter(|check| check.status == Status::Ok).count(), 2);
+    }
+}

@@ -1,0 +1,86 @@
+//! What a prompt takes from a plan: the story that is due, and what earlier sessions have learnt.
+
+use super::PART_MAX;
+use crate::plan_progress;
+use ralph_domain::dialect::Dialect;
+use ralph_domain::dialect::plan_order::{self, Due};
+use ralph_domain::dialect::prd_tasks::{self, Story};
+use ralph_domain::state::RunState;
+use ralph_domain::text::{head, one_line, tail};
+use ralph_safe_fs::{Links, SafeDir};
+use std::fmt::Write as _;
+
+/// Bytes of `tasks.json` that are read.
+const TASKS_MAX: u64 = 16 * 1024 * 1024;
+/// Bytes of one text of a story.
+const TEXT_MAX: usize = 4 * 1024;
+/// Criteria that are shown.
+const CRITERIA_MAX: usize = 50;
+
+/// The story that is due in the plan as it is now, for every kind of agent; empty for other tasks.
+pub(super) fn next_story(state: &RunState) -> String {
+    let task = &state.spec.task;
+    if task.dialect != Dialect::Plan {
+        return String::new();
+    }
+    let read = SafeDir::open(&state.spec.workspace)
+        .and_then(|top| top.read_text(&task.source, Links::Inside, TASKS_MAX));
+    let text = match read {
+        Ok(text) => text,
+        Err(error) => return format!("`{}` cannot be read: {error}. Bring it back first.", task.source),
+    };
+    let tasks = match prd_tasks::parse_text(&text) {
+        Ok(tasks) => tasks,
+        Err(problem) => return format!("`{}` cannot be read: {problem}. Mend it first.", task.source),
+    };
+    let stories = &tasks.user_stories;
+    let done = stories.iter().filter(|story| story.passes).count();
+    let mut out = format!("{done} of {} stories pass.\n\n", stories.len());
+    match plan_order::due(stories) {
+        Due::Story(story) => describe(&mut out, story),
+        Due::Blocked(ids) => {
+            let _ = writeln!(
+                out,
+                "Every open story waits for another one that does not pass: {}. Take the one that can be done first.",
+                ids.iter()
+                    .take(20)
+                    .map(|id| format!("`{}`", one_line(id, 64)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+        }
+        Due::Nothing => out.push_str("Every story passes. Look whether the checks do.\n"),
+    }
+    out
+}
+
+fn describe(out: &mut String, story: &Story) {
+    let _ = writeln!(out, "**{}: {}**", one_line(&story.id, 64), one_line(&story.title, 200));
+    if !story.description.trim().is_empty() {
+        let _ = writeln!(out, "\n{}", head(story.description.trim(), TEXT_MAX));
+    }
+    if !story.acceptance_criteria.is_empty() {
+        out.push_str("\nAcceptance criteria:\n");
+        for criterion in story.acceptance_criteria.iter().take(CRITERIA_MAX) {
+            let _ = writeln!(out, "- {}", one_line(criterion, 500));
+        }
+    }
+    if !story.notes.trim().is_empty() {
+        let _ = writeln!(out, "\nIts notes so far: {}", head(story.notes.trim(), TEXT_MAX));
+    }
+}
+
+/// The `progress.txt` of a plan: its curated top and the last entries; `None` for other tasks.
+pub(super) fn progress(state: &RunState) -> Option<String> {
+    let text = plan_progress::read(state)?;
+    if text.len() <= PART_MAX {
+        return Some(text);
+    }
+    let (top, entries) = plan_progress::parts(&text);
+    let top = head(top.trim_end(), PART_MAX / 3);
+    let left = PART_MAX - top.len();
+    let last = tail(entries, left);
+    // From the start of a line.
+    let last = last.split_once('\n').map_or(last, |(_, rest)| rest);
+    Some(format!("{top}\n\n[older entries are left out; the whole text is in the file]\n\n{last}"))
+}

@@ -1,0 +1,80 @@
+//! The setup commands in the workspace itself, once before the first session in each that is fresh: a worktree, a clone, a
+//! container, an agent's copy without what the user has installed.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::log_tail::read_tail;
+use crate::step::clean_checkout::{SetupEnd, make_dir};
+use ralph_domain::ports::{SandboxError, Surroundings};
+use ralph_domain::spec::WorkspaceKind;
+use ralph_domain::text::{count, duration};
+use ralph_journal::artifacts;
+use std::os::unix::fs::MetadataExt as _;
+
+/// Bytes of a failed command's output that are told.
+const TOLD_MAX: u64 = 1500;
+/// Where the logs are, in the run's folder.
+const FOLDER: &str = "setup";
+
+impl Driver {
+    /// Runs the setup commands where the workspace is fresh and they have not run there. `false` where the run was stopped
+    /// meanwhile. What they install stays; a failure ends this process, and `resume` tries again.
+    pub(crate) fn set_up_workspace(&mut self) -> Result<bool, DriveError> {
+        let commands = self.ctx.state.spec.settings.setup_commands.len();
+        if commands == 0 || !self.is_fresh_workspace()? {
+            return Ok(true);
+        }
+        let logs = self.ctx.run.path().join(FOLDER);
+        let (done, place) = (logs.join("done"), self.workspace_identity());
+        if std::fs::read_to_string(&done).is_ok_and(|known| known == place) {
+            return Ok(true);
+        }
+        make_dir(&logs)?;
+        let started = self.ctx.clock.elapsed();
+        // The sandbox is lent to the commands, which need the rest of the driver, too.
+        let sandbox = self.sandbox.new_connection()?;
+        match self.run_setup(&*sandbox, &[], &logs, &mut || {})? {
+            SetupEnd::Stopped if self.ctx.ends_now() => Ok(false),
+            SetupEnd::Stopped => {
+                Err(SandboxError::Broken("whoever watches over its commands died during the setup".into())
+                    .into())
+            }
+            SetupEnd::Failed { command, log } => {
+                let path = self.ctx.run.path().join(&log);
+                let output = self.ctx.shown_elsewhere(read_tail(&path, TOLD_MAX).trim());
+                Err(DriveError::Setup { command, log: path.display().to_string(), output })
+            }
+            SetupEnd::Ready => {
+                let time = duration(self.ctx.clock.elapsed().saturating_sub(started));
+                artifacts::write(&done, place.as_bytes())?;
+                self.ctx
+                    .notice(format!("the workspace is set up: {} in {time}", count(commands, "command")))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Whether nobody has installed anything there. An agent's copy of the user's own folder has what that has.
+    fn is_fresh_workspace(&self) -> Result<bool, DriveError> {
+        let spec = &self.ctx.state.spec;
+        if spec.place != WorkspaceKind::InPlace
+            || self.sandbox.capabilities().surroundings == Surroundings::Own
+        {
+            return Ok(true);
+        }
+        Ok(spec.hands_back() && self.workspace.unrecorded()?.iter().all(|path| path.starts_with(".ralph")))
+    }
+
+    /// What tells one workspace from another that was made in its place.
+    fn workspace_identity(&self) -> String {
+        let state = &self.ctx.state;
+        if self.sandbox.capabilities().surroundings == Surroundings::Own
+            && let Some(main) = state.spending.compute.sandboxes.first()
+        {
+            return format!("{} {}", main.provider, main.id);
+        }
+        let folder = &state.spec.workspace;
+        let number = std::fs::metadata(folder).map_or(0, |meta| meta.ino());
+        format!("{} {number}", folder.display())
+    }
+}
