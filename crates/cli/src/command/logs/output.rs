@@ -52,7 +52,7 @@ pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) 
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
     if !wanted.follow {
-        if !repo_file::is_file(&path) {
+        if repo_file::open_record(&path).is_err() {
             return Err(no_output(facts, number));
         }
         let mut bytes = Vec::new();
@@ -103,7 +103,7 @@ fn follow(
     let mut watch = FollowTimer::new(app, &facts.entry);
     let mut number = number;
     let mut path = log_of(facts, number);
-    let mut at = if repo_file::is_file(&path) { start(&path, wanted.last)? } else { 0 };
+    let mut at = if repo_file::open_record(&path).is_ok() { start(&path, wanted.last)? } else { 0 };
     let running = facts.state.iterations.current.as_ref().is_some_and(|c| c.iteration == number);
     let mut over = facts.state.result.finished.is_some()
         || (wanted.iteration.is_some() && number <= facts.iteration() && !running);
@@ -149,7 +149,7 @@ fn copy_new(path: &Path, at: u64, pieces: &mut Pieces<'_>) -> Result<u64, Comman
 /// Hands over a file from a byte on and returns where it ended.
 fn copy(path: &Path, from: u64, each: &mut dyn FnMut(&[u8])) -> Result<u64, CommandError> {
     let fail = |e| JournalError::file("read", path, e);
-    let mut file = repo_file::open(path).map_err(fail)?;
+    let mut file = repo_file::open_record(path).map_err(fail)?;
     file.seek(SeekFrom::Start(from)).map_err(fail)?;
     let mut at = from;
     let mut piece = vec![0; 64 * 1024];
@@ -167,7 +167,7 @@ fn copy(path: &Path, from: u64, each: &mut dyn FnMut(&[u8])) -> Result<u64, Comm
 fn start(path: &Path, last: Option<usize>) -> Result<u64, CommandError> {
     let Some(last) = last.filter(|n| *n > 0) else { return Ok(0) };
     let fail = |e| JournalError::file("read", path, e);
-    let mut reader = BufReader::new(repo_file::open(path).map_err(fail)?);
+    let mut reader = BufReader::new(repo_file::open_record(path).map_err(fail)?);
     let mut starts = VecDeque::with_capacity(last.min(4096) + 1);
     let mut at = 0;
     let mut line = Vec::new();
