@@ -124,7 +124,7 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
 fn receipts(reading: &RunReading) -> Vec<Receipt> {
     let dir = reading.entry.run_dir();
     let read = |number: u32| {
-        let bytes = repo_file::read(&dir.iteration(number).join("receipt.json")).ok()?;
+        let bytes = repo_file::read_record(&dir.iteration(number).join("receipt.json")).ok()?;
         serde_json::from_slice::<Receipt>(&bytes).ok()
     };
     (1..=reading.iteration()).filter_map(read).collect()

@@ -154,7 +154,7 @@ fn last_action(jsonl: &str) -> Option<String> {
 
 /// The last `max` bytes of a file as text, without the line that was cut.
 fn read_end(path: &Path, max: u64) -> Option<String> {
-    let mut file = crate::repo_file::open(path).ok()?;
+    let mut file = crate::repo_file::open_record(path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(max))).ok()?;
     let mut bytes = Vec::new();

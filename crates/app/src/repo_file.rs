@@ -31,6 +31,20 @@ pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     bounded(open_plain(path).map_err(explain)?)
 }
 
+/// Opens a file of a run's record. One that lies in a repo was written by whoever wrote the repo; all others are the user's own,
+/// and so is the way to them.
+pub fn open_record(path: &Path) -> io::Result<File> {
+    match path.components().any(|part| part.as_os_str() == ".ralph") {
+        true => open(path),
+        false => open_plain(path).map_err(explain),
+    }
+}
+
+/// The content of a file of a run's record.
+pub fn read_record(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(open_record(path)?)
+}
+
 /// Whether a regular file stands there that [`read`] would read.
 pub fn is_file(path: &Path) -> bool {
     open(path).is_ok()

@@ -106,10 +106,10 @@ fn print_report(
     let state = handle.state()?;
     let at = state.stuck.diagnosed_at.unwrap_or(state.iterations.count);
     let path = entry.run_dir().path().join(format!("diagnosis-{at}.json"));
-    let text = repo_file::read_text(&path).map_err(|e| {
+    let text = repo_file::read_record(&path).map_err(|e| {
         CommandError::environment(format!("cannot read the report `{}`: {e}", path.display()))
     })?;
-    let report: Report = serde_json::from_str(&text).map_err(|e| {
+    let report: Report = serde_json::from_slice(&text).map_err(|e| {
         CommandError::environment(format!("the report `{}` is damaged: {e}", path.display()))
             .hint("`ralph diagnose` writes a new one")
     })?;

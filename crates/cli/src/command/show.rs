@@ -87,7 +87,7 @@ fn artifact(
 ) -> Result<u8, CommandError> {
     let number = wanted.unwrap_or_else(|| facts.iteration().max(1));
     let path = facts.entry.run_dir().iteration(number).join(name);
-    let bytes = match repo_file::read(&path) {
+    let bytes = match repo_file::read_record(&path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             require_iteration(facts, number)?;

@@ -85,7 +85,7 @@ pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) 
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
     if !wanted.follow {
-        if !repo_file::is_file(&path) {
+        if repo_file::open_record(&path).is_err() {
             return Err(no_output(facts, number));
         }
         let mut bytes = Vec::new();
@@ -140,7 +140,7 @@ fn follow(
     let mut pieces = Pieces::new(facts, number, wanted.raw, out);
     // What is there is read from its beginning, so that the reader knows where it is; its last lines are printed.
     let mut at = 0;
-    if repo_file::is_file(&path) && wanted.last.is_some_and(|n| n > 0) {
+    if repo_file::open_record(&path).is_ok() && wanted.last.is_some_and(|n| n > 0) {
         let mut there = Vec::new();
         at = copy(&path, 0, &mut |piece| there.extend(pieces.read(piece)))?;
         out.raw(last_lines(&there, wanted.last));
@@ -195,7 +195,7 @@ fn copy_new(path: &Path, at: u64, pieces: &mut Pieces<'_>) -> Result<u64, Comman
 /// Hands over a file from a byte on and returns where it ended.
 fn copy(path: &Path, from: u64, each: &mut dyn FnMut(&[u8])) -> Result<u64, CommandError> {
     let fail = |e| JournalError::file("read", path, e);
-    let mut file = repo_file::open(path).map_err(fail)?;
+    let mut file = repo_file::open_record(path).map_err(fail)?;
     file.seek(SeekFrom::Start(from)).map_err(fail)?;
     let mut at = from;
     let mut piece = vec![0; 64 * 1024];
@@ -221,7 +221,7 @@ fn last_lines(text: &[u8], last: Option<usize>) -> &[u8] {
 fn start(path: &Path, last: Option<usize>) -> Result<u64, CommandError> {
     let Some(last) = last.filter(|n| *n > 0) else { return Ok(0) };
     let fail = |e| JournalError::file("read", path, e);
-    let mut reader = BufReader::new(repo_file::open(path).map_err(fail)?);
+    let mut reader = BufReader::new(repo_file::open_record(path).map_err(fail)?);
     let mut starts = VecDeque::with_capacity(last.min(4096) + 1);
     let mut at = 0;
     let mut line = Vec::new();

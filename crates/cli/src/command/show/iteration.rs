@@ -51,7 +51,7 @@ struct Receipt {
 pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     require_iteration(facts, number)?;
     let folder = facts.entry.run_dir().iteration(number);
-    let text = repo_file::read(&folder.join("receipt.json")).unwrap_or_default();
+    let text = repo_file::read_record(&folder.join("receipt.json")).unwrap_or_default();
     let files = files_in(&folder);
     if out.json {
         out.value(&json!({

@@ -18,14 +18,14 @@ const WEAKENED_MAX: usize = 10;
 
 /// Reads it; `None` where there is none, or it is not whole.
 pub fn read(path: &Path) -> Option<Proof> {
-    Proof::parse(&repo_file::read(path).ok()?).ok()
+    Proof::parse(&repo_file::read_record(path).ok()?).ok()
 }
 
 /// `ralph show --proof`: the proof and nothing else.
 pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
     let id = &facts.entry.run_id;
     let path = facts.entry.run_dir().proof();
-    let Ok(text) = repo_file::read(&path) else {
+    let Ok(text) = repo_file::read_record(&path) else {
         return Err(CommandError::usage(format!("run {id} has no proof (yet)"))
             .hint("the final check comes when the agent claims that it is done and every check passes"));
     };

@@ -19,7 +19,8 @@ const SHOWN: usize = 200;
 pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     let proof_path = facts.entry.run_dir().proof();
     if out.json {
-        let proof = repo_file::read(&proof_path).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
+        let proof =
+            repo_file::read_record(&proof_path).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
         out.value(&json!({
             "run_id": facts.entry.run_id,
             "status": status::object(facts),
