@@ -524,7 +524,7 @@ fn what_a_command_writes_goes_through_no_link() {
             "init --plan meets ralph/ as a link out",
             |g| g.out_folder("ralph"),
             &["init", "--plan", "--force"],
-            "ralph/",
+            "`ralph`",
             PLAIN,
         ),
         attack(
