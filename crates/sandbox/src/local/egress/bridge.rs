@@ -13,7 +13,12 @@ pub(crate) fn open(socket: &Path, port: u16, local: &[u16]) -> io::Result<()> {
     let path = socket.to_owned();
     start("ralph-bridge", move || accept(&own, &path, None))?;
     for port in local {
-        let own = TcpListener::bind((Ipv4Addr::LOCALHOST, *port))?;
+        let own = match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)) {
+            Ok(own) => own,
+            // A port that only the system may listen on: whoever calls it in here is refused, and everything else works.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+            Err(error) => return Err(error),
+        };
         let (path, port) = (socket.to_owned(), *port);
         start("ralph-bridge", move || accept(&own, &path, Some(port)))?;
     }
