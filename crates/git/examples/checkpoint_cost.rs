@@ -65,6 +65,7 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
             message,
             at,
             on_branch: false,
+            redactor: None,
         })?;
         Ok(())
     };

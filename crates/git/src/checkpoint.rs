@@ -177,7 +177,10 @@ impl GitWorkspace {
         }
         let running = self.start_diff(&before, now, ready)?;
         let words = match request.message.trim() {
-            "" => change_words(&before, now),
+            "" => match (change_words(&before, now), request.redactor) {
+                (words, Some(redactor)) => redactor.text(&words).into_owned(),
+                (words, None) => words,
+            },
             words => words.to_owned(),
         };
         let message = message_with_trailers(&words, &self.run, Some(request.iteration));

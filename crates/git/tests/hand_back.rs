@@ -61,7 +61,15 @@ fn back(both: &mut HandBack) -> HandedBack {
 fn iteration(both: &mut HandBack, iteration: u32, on_branch: bool) -> Checkpoint {
     let agent = "stub".into();
     let at = Timestamp::from_second(1_700_000_000 + i64::from(iteration)).unwrap();
-    both.checkpoint(&CheckpointRequest { iteration, agent: &agent, message: "work", at, on_branch }).unwrap()
+    both.checkpoint(&CheckpointRequest {
+        iteration,
+        agent: &agent,
+        message: "work",
+        at,
+        on_branch,
+        redactor: None,
+    })
+    .unwrap()
 }
 
 #[test]

@@ -78,8 +78,15 @@ fn commands_of_the_test_come_first() {
 fn checkpoint(w: &mut MemoryWorkspace, iteration: u32) -> ralph_domain::ports::Checkpoint {
     let agent = AgentName::from("stub");
     let at = Timestamp::UNIX_EPOCH;
-    w.checkpoint(&CheckpointRequest { iteration, agent: &agent, message: "work", at, on_branch: false })
-        .unwrap()
+    w.checkpoint(&CheckpointRequest {
+        iteration,
+        agent: &agent,
+        message: "work",
+        at,
+        on_branch: false,
+        redactor: None,
+    })
+    .unwrap()
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Driver {
             message: &message,
             at: self.ctx.clock.now(),
             on_branch,
+            redactor: Some(&self.ctx.redactor),
         })?;
         self.ctx.boundary("checkpoint.committed");
         self.hand_back(checkpoint.commit.clone())?;

@@ -192,6 +192,8 @@ pub struct CheckpointRequest<'a> {
     pub at: Timestamp,
     /// Whether the run's branch moves with it, too.
     pub on_branch: bool,
+    /// Takes secrets out of what files are called.
+    pub redactor: Option<&'a crate::redact::Redactor>,
 }
 
 /// A recorded tree.

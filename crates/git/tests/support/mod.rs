@@ -147,7 +147,14 @@ pub fn try_checkpoint(
     let agent = AgentName::from("tester");
     let message = format!("ralph(tester): iter {iteration}");
     let at = Timestamp::from_second(1_700_000_000 + i64::from(iteration)).unwrap();
-    workspace.checkpoint(&CheckpointRequest { iteration, agent: &agent, message: &message, at, on_branch })
+    workspace.checkpoint(&CheckpointRequest {
+        iteration,
+        agent: &agent,
+        message: &message,
+        at,
+        on_branch,
+        redactor: None,
+    })
 }
 
 /// `status path` of each change.
