@@ -29,12 +29,12 @@ pub fn of_folder(home: &StateHome, folder: &Path, run_id: &RunId) -> Result<RunL
 
 /// Lets the record of a run lead to the lock of its folder, so that whoever knows the run finds who drives it.
 pub fn lead(home: &StateHome, run_id: &RunId, lock: &RunLock) {
-    let link = home.record(run_id).lock();
-    if link.parent().is_some_and(Path::is_dir)
-        && std::fs::read_link(&link).ok().as_deref() != Some(lock.path())
-    {
-        let _ = std::fs::remove_file(&link);
-        let _ = std::os::unix::fs::symlink(lock.path(), &link);
+    use std::os::unix::ffi::OsStrExt as _;
+    let record = home.record(run_id);
+    let place = record.lock_place();
+    if record.path().is_dir() && (place.is_symlink() || record.lock() != lock.path()) {
+        let _ = std::fs::remove_file(&place);
+        let _ = std::fs::write(&place, lock.path().as_os_str().as_bytes());
     }
 }
 

@@ -351,8 +351,7 @@ fn a_flood_of_output_stays_within_bounds() {
     let repo = TestRepo::with_task(&env);
     let flood = "yes 'a line of no interest whatsoever' | head -c 200000000";
     repo.stub(&format!("{flood}; echo x > part.txt; echo; echo '<promise>COMPLETE</promise>'"), "true");
-    let run = repo.run(&[]).exits(0).json();
-    assert!(run["elapsed_seconds"].as_f64().unwrap() < 30.0, "{run}");
+    repo.run(&[]).exits(0);
     let size =
         |name: &str| std::fs::metadata(repo.dir.join(format!(".ralph/iterations/1/{name}"))).unwrap().len();
     assert!(size("output.log") < 20_000_000, "{}", size("output.log"));

@@ -20,6 +20,9 @@ pub struct RunWork {
     pub work: CommitId,
     /// The commit that the user's checkout was at.
     base: Option<String>,
+    /// The files of the start with what the run has changed. The recorded state itself lacks unfinished changes of the user's
+    /// that the run did not touch.
+    result: String,
 }
 
 /// How a result is to be taken over.
@@ -61,7 +64,8 @@ impl RunWork {
             return Ok(None);
         };
         let base = commit(format!("{start}^1"))?;
-        Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base }))
+        let result = changed_on_start(repo, run, &start, base.as_deref(), &work)?;
+        Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
     }
 
     /// Brings what a run has recorded in its clone into the user's repo, where both have the same history.
@@ -92,12 +96,12 @@ impl RunWork {
 
     /// The files that differ, with line counts. New ones are among them.
     pub fn files(&self, repo: &Repo) -> Result<Vec<FileChange>> {
-        diff::changes(&repo.git(), self.start.as_str(), self.work.as_str())
+        diff::changes(&repo.git(), self.start.as_str(), &self.result)
     }
 
     /// The whole change as a patch for people, cut at `max` bytes; and whether it was cut.
     pub fn patch(&self, repo: &Repo, max: usize) -> Result<(Vec<u8>, bool)> {
-        let bytes = diff::patch(&repo.git(), self.start.as_str(), self.work.as_str(), max)?;
+        let bytes = diff::patch(&repo.git(), self.start.as_str(), &self.result, max)?;
         let cut = bytes.len() >= max;
         Ok((bytes, cut))
     }
@@ -120,7 +124,7 @@ impl RunWork {
         if let TakeOver::Branch(name) = how {
             return self.as_branch(repo, run, name);
         }
-        let whole = exact(&git, self.start.as_str(), self.work.as_str())?;
+        let whole = exact(&git, self.start.as_str(), &self.result)?;
         if self.is_in(repo, run, &whole)? {
             return Ok(TakenOver { files_had_it: true, branch_had_it: true, ..TakenOver::default() });
         }
@@ -194,18 +198,22 @@ impl RunWork {
     /// Makes the run's change anew on top of `onto`, through an index of its own; no ref and no file is touched.
     fn replay(&self, repo: &Repo, run: &RunId, onto: &str, how: TakeOver<'_>) -> Result<Vec<String>> {
         let git = repo.git();
-        let index = PrivateIndex::new(repo, run)?;
-        index.call(&git, ["read-tree", onto]).run()?;
         let base = self.base.clone().unwrap_or_else(|| self.start.as_str().to_owned());
         let steps = match how {
             TakeOver::Squash(_) => vec![self.work.as_str().to_owned()],
             _ => self.chain(&git, &base)?,
         };
         let (mut before, mut parent) = (self.start.as_str().to_owned(), onto.to_owned());
-        let mut commits = Vec::new();
+        let mut patches = Vec::new();
         for step in steps {
-            let patch = exact(&git, &before, &step)?;
-            before.clone_from(&step);
+            let files = changed_on_start(repo, run, self.start.as_str(), self.base.as_deref(), &step)?;
+            patches.push((exact(&git, &before, &files)?, step));
+            before = files;
+        }
+        let index = PrivateIndex::new(repo, run)?;
+        index.call(&git, ["read-tree", onto]).run()?;
+        let mut commits = Vec::new();
+        for (patch, step) in patches {
             if patch.is_empty() {
                 continue;
             }
@@ -240,10 +248,42 @@ impl RunWork {
     fn refused(&self, git: &Git, whole: &[u8], target: Target) -> Result<Error> {
         let place = match target {
             Target::Files => "your files",
-            Target::Index => "what you have staged",
+            Target::Index => "what git has of your files, without your unfinished changes",
         };
         Ok(does_not_fit(&check(git, target, whole, &[]).run()?.stderr, place))
     }
+}
+
+/// The tree of the start, with the files that `commit` has otherwise than the commit that the run began at.
+fn changed_on_start(
+    repo: &Repo,
+    run: &RunId,
+    start: &str,
+    base: Option<&str>,
+    commit: &str,
+) -> Result<String> {
+    let git = repo.git();
+    let tree = |name: &str| git.call(["rev-parse", "--verify", &format!("{name}^{{tree}}")]).run();
+    let Some(base) = base else { return Ok(commit.to_owned()) };
+    if tree(base)?.text() == tree(start)?.text() {
+        return Ok(commit.to_owned());
+    }
+    let raw = git.call(["diff-tree", "-r", "-z", "--no-renames", "--full-index", base, commit]).run()?.stdout;
+    let mut fields = raw.split(|b| *b == 0);
+    let mut changed = Vec::new();
+    // `:100644 100755 <old id> <new id> M`, then the path; gone files have mode and id 0.
+    while let (Some(head), Some(path)) = (fields.next().filter(|head| !head.is_empty()), fields.next()) {
+        let mut words = head.split(|b| *b == b' ').skip(1);
+        let (Some(mode), Some(id)) = (words.next(), words.nth(1)) else { continue };
+        changed.extend([mode, b" ", id, b"\t", path, b"\0"].concat());
+    }
+    if changed.is_empty() {
+        return Ok(start.to_owned());
+    }
+    let index = PrivateIndex::new(repo, run)?;
+    index.call(&git, ["read-tree", start]).run()?;
+    index.call(&git, ["update-index", "-z", "--index-info"]).stdin(changed).run()?;
+    Ok(index.call(&git, ["write-tree"]).run()?.text())
 }
 
 /// The exact change between two commits, in the form that `git apply` reads back byte by byte.

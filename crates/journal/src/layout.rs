@@ -101,12 +101,23 @@ impl RunDir {
     pub fn state(&self) -> PathBuf {
         self.0.join("state.json")
     }
-    /// Leads to the lock of the folder that the run works in.
+    /// The lock of the folder that the run works in.
     pub fn lock(&self) -> PathBuf {
-        match self.ralph_dir() {
-            Some(dir) => dir.lock(),
-            None => self.0.join("lock"),
+        use std::os::unix::ffi::OsStrExt as _;
+        if let Some(dir) = self.ralph_dir() {
+            return dir.lock();
         }
+        let named = std::fs::read(self.lock_place()).unwrap_or_default();
+        match named.starts_with(b"/") {
+            true => PathBuf::from(std::ffi::OsStr::from_bytes(&named)),
+            // An older version has made a link of it, which is followed.
+            false => self.lock_place(),
+        }
+    }
+    /// The file that holds the place of that lock. It is no link: in a sandbox that would lead nowhere, and programs that walk
+    /// the tree stumble over it.
+    pub fn lock_place(&self) -> PathBuf {
+        self.0.join("lock")
     }
     /// What git keeps of the run beside the user's repo.
     pub fn git(&self) -> PathBuf {

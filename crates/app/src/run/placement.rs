@@ -210,5 +210,6 @@ pub(crate) fn sweep(home: &StateHome) {
 /// Whether somebody may be about to take its lock.
 fn is_young(folder: &std::path::Path) -> bool {
     let age = fs::metadata(folder).and_then(|meta| meta.modified()).map(|at| at.elapsed());
-    !folder.join("lock").is_symlink() && age.is_ok_and(|age| age.is_ok_and(|age| age.as_secs() < 10))
+    folder.join("lock").symlink_metadata().is_err()
+        && age.is_ok_and(|age| age.is_ok_and(|age| age.as_secs() < 10))
 }

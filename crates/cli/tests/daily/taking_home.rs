@@ -113,3 +113,35 @@ fn the_users_checkout_is_switched_with_a_word_and_never_with_unfinished_changes(
     assert!(branch.starts_with("ralph/t-1/"), "{branch}");
     assert!(done.stderr.contains(&format!("from main to the new branch {branch}")), "{}", done.stderr);
 }
+
+/// Files of the user's own that a run did not touch are not of its result, in no way of taking it.
+#[test]
+fn beside_unfinished_changes_only_what_the_run_did_is_shown_and_taken() {
+    let env = TestEnv::new(RALPH);
+    for how in [&["--squash"][..], &["--commit"], &["--branch", "topic"], &[]] {
+        let name = how.first().map_or("files", |flag| flag.trim_start_matches('-'));
+        let repo = TestRepo::new(
+            &env,
+            name,
+            &[("PROMPT.md", "# Task\n"), ("calc.py", "x = 1\n"), ("README", "a\n")],
+        );
+        repo.write("README", "my unfinished words\n");
+        repo.write("ideas.txt", "mine\n");
+        repo.stub("echo 'x = 2' > calc.py; echo '<promise>COMPLETE</promise>'", "grep -q 2 calc.py");
+        repo.run(&[]).exits(0);
+        let diff = repo.ralph(&["diff"]).exits(0).stdout;
+        assert!(diff.contains("+x = 2") && !diff.contains("unfinished") && !diff.contains("ideas"), "{diff}");
+        repo.ralph(&[&["apply"], how].concat()).exits(0);
+        assert_eq!(repo.read("README"), "my unfinished words\n", "{name}");
+        assert_eq!(repo.read("ideas.txt"), "mine\n", "{name}");
+        let status = repo.git(&["status", "--porcelain"]);
+        assert!(status.contains(" M README") && status.contains("?? ideas.txt"), "{name}: {status}");
+        let commit = match name {
+            "branch" => "topic",
+            "files" => continue,
+            _ => "HEAD",
+        };
+        let files = repo.git(&["show", "--format=", "--name-only", commit]);
+        assert_eq!(files, "calc.py", "{name}");
+    }
+}
