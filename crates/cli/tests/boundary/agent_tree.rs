@@ -199,21 +199,32 @@ parts! {
 }
 
 /// The same in a worktree: every fourth, which has them all in the end.
+fn in_a_worktree(table: &[TreeAttack]) {
+    let part: Vec<TreeAttack> = table
+        .iter()
+        .step_by(4)
+        .map(|a| TreeAttack { name: a.name, script: a.script, ends: a.ends, look: a.look })
+        .collect();
+    play(&part, &["--worktree"]);
+}
+
 #[test]
-fn in_a_worktree_neither() {
-    for table in [ODD_NAMES, OTHER_GITS, CHANGING] {
-        let part: Vec<TreeAttack> = table
-            .iter()
-            .step_by(4)
-            .map(|a| TreeAttack { name: a.name, script: a.script, ends: a.ends, look: a.look })
-            .collect();
-        play(&part, &["--worktree"]);
-    }
+fn odd_names_come_back_from_a_worktree() {
+    in_a_worktree(ODD_NAMES);
+}
+
+#[test]
+fn nothing_of_the_agents_git_is_obeyed_in_a_worktree() {
+    in_a_worktree(OTHER_GITS);
+}
+
+#[test]
+fn what_changes_while_it_is_looked_at_leads_nowhere_in_a_worktree() {
+    in_a_worktree(CHANGING);
 }
 
 /// What stands there when a run was killed is met again by the process that goes on with it.
-#[test]
-fn a_run_that_goes_on_meets_what_was_left_and_is_led_nowhere() {
+fn a_run_that_goes_on_is_led_nowhere(fault: &str) {
     for (name, script) in [
         ("resume meets a pipe as notes", "rm -f .ralph/notes.md; mkfifo .ralph/notes.md"),
         (
@@ -224,21 +235,29 @@ fn a_run_that_goes_on_meets_what_was_left_and_is_led_nowhere() {
         ("resume meets refs as a link out", "rm -rf .git/refs; ln -s \"$VICTIM\" .git/refs; true"),
         ("resume meets `.ralph` as a link out", "rm -rf .ralph; ln -s \"$VICTIM\" .ralph"),
     ] {
-        for fault in ["checkpoint.before", "checkpoint.committed"] {
-            let env = TestEnv::new(RALPH);
-            let victim = victim(&env);
-            let repo = repo(&env, script, &victim);
-            let mut command = env.ralph_command(&repo.dir, &["run", "--json"]);
-            let killed = TestEnv::finish(command.env("RALPH_FAULT", fault));
-            if killed.code == Some(4) && killed.stderr.contains("cannot sandbox") {
-                return ralph_testkit::skip(&killed.stderr);
-            }
-            untouched(&victim, name, &killed);
-            let done = repo.ralph(&["resume", "--json"]);
-            untouched(&victim, name, &done);
-            assert_eq!(done.code, Some(0), "{name} {fault}: {done:?}");
+        let env = TestEnv::new(RALPH);
+        let victim = victim(&env);
+        let repo = repo(&env, script, &victim);
+        let mut command = env.ralph_command(&repo.dir, &["run", "--json"]);
+        let killed = TestEnv::finish(command.env("RALPH_FAULT", fault));
+        if killed.code == Some(4) && killed.stderr.contains("cannot sandbox") {
+            return ralph_testkit::skip(&killed.stderr);
         }
+        untouched(&victim, name, &killed);
+        let done = repo.ralph(&["resume", "--json"]);
+        untouched(&victim, name, &done);
+        assert_eq!(done.code, Some(0), "{name} {fault}: {done:?}");
     }
+}
+
+#[test]
+fn a_run_that_was_killed_before_a_checkpoint_is_led_nowhere() {
+    a_run_that_goes_on_is_led_nowhere("checkpoint.before");
+}
+
+#[test]
+fn a_run_that_was_killed_after_a_checkpoint_is_led_nowhere() {
+    a_run_that_goes_on_is_led_nowhere("checkpoint.committed");
 }
 
 /// Two agents at once, each against what it shares with the other.
