@@ -38,6 +38,10 @@ fn main() -> ExitCode {
     if let Some(code) = ralph_sandbox::helper(std::env::args_os().skip(1)) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
+    // Asked for at every start of a shell prompt or an editor: not worth building the whole command line for.
+    if std::env::args_os().skip(1).eq(["--version"]) || std::env::args_os().skip(1).eq(["-V"]) {
+        return output::version();
+    }
     let args = match args::Cli::try_parse() {
         Ok(args) => args,
         Err(error) => return output::usage(&error),

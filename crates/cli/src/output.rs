@@ -304,6 +304,12 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
+/// `ralph --version`.
+pub fn version() -> ExitCode {
+    let written = writeln!(std::io::stdout(), "ralph {}", env!("CARGO_PKG_VERSION"));
+    ExitCode::from(if written.is_ok() { 0 } else { 1 })
+}
+
 /// Whether whoever read stdout has closed it (`ralph logs -f | head`).
 pub fn reader_gone() -> bool {
     let stdout = std::io::stdout();
