@@ -94,8 +94,14 @@ pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// The candidate nearest to `word`, for "did you mean".
+/// The longest word that a near one is looked for.
+const WORD_MAX: usize = 100;
+
+/// The candidate nearest to `word`, for "did you mean". Nobody means something with a word of many kilobytes.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > WORD_MAX {
+        return None;
+    }
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
@@ -172,5 +178,7 @@ mod tests {
     fn nearest_finds_a_slip_and_refuses_nonsense() {
         assert_eq!(nearest("verifers", ["verifiers", "agents"]), Some("verifiers"));
         assert_eq!(nearest("zzzzzz", ["verifiers", "agents"]), None);
+        let long = "max_iterations".repeat(100);
+        assert_eq!(nearest(&long, [long.as_str()]), None, "too long to be a slip");
     }
 }
