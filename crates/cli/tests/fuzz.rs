@@ -30,7 +30,7 @@ const INPUT_MAX: usize = 64 * 1024;
 const MEMORY_MAX: usize = 48 * 1024 * 1024;
 const MEMORY_PER_BYTE: usize = 512;
 /// An input that keeps a reader busy for longer has found something.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Inputs that are remembered because something new was seen with them.
 const REMEMBERED: usize = 4000;
 
