@@ -40,6 +40,7 @@ impl SandboxDto {
     pub fn info(self) -> SandboxInfo {
         let state = match self.state() {
             "started" => "running".to_owned(),
+            "archived" | "paused" => "stopped".to_owned(),
             other => other.to_owned(),
         };
         SandboxInfo {
