@@ -35,7 +35,8 @@ fn preview(fixture: &Fixture<'_>) -> Result<(), Fault> {
     if !address.url.starts_with("http://") && !address.url.starts_with("https://") {
         return wrong(format!("`{}` is not an address", address.url));
     }
-    let Some(host) = plain_host(&address) else {
+    let named = fixture.preview_place(&address).map(|place| place.to_string());
+    let Some(host) = plain_host(&address).or(named) else {
         return Err(Fault::Skip(format!("`{}` was not asked: it is not on this machine", address.url)));
     };
     let mut request = fixture.sh(SERVE)?;
