@@ -5,7 +5,7 @@ use crate::error::AppError;
 use ralph_domain::config::ProviderName;
 use ralph_domain::ports::SandboxProvider;
 use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Prices, Vercel, VercelOptions};
-use ralph_sandbox::docker::{DockerOptions, DockerProvider};
+use ralph_sandbox::docker::{DOCKERFILE, DockerOptions, DockerProvider};
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
 
 /// A way to sandboxes that is configured here. Nothing was asked of it yet.
@@ -50,6 +50,7 @@ impl ConfiguredProvider {
             ProviderName::Daytona => {
                 let mut options = DaytonaOptions::from_env(&vars).map_err(no_key)?;
                 options.prices = Some(Prices::DAYTONA);
+                options.dockerfile = Some(DOCKERFILE.to_owned());
                 Self::Daytona(options)
             }
             ProviderName::E2b => {

@@ -10,22 +10,22 @@ use ralph_agents::presets;
 use ralph_core::Refusals;
 use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig, Share};
 use ralph_domain::ports::{
-    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, SandboxKeeper, SandboxProvider, SandboxSpec,
-    StopCause, Stream,
+    Exchange, ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper,
+    SandboxProvider, SandboxSpec, StopCause, Stream,
 };
 use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
 use ralph_domain::spec::RunSpec;
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
-use ralph_sandbox::egress::Egress;
+use ralph_sandbox::egress::{Egress, EgressPolicy};
 use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory};
 use ralph_sandbox::isolation::GitAccess;
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where a run's commands are to run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
@@ -225,8 +225,12 @@ struct ContainerFactory {
     options: DockerOptions,
     git: GitAccess,
     shown: RecordMount,
-    /// Ends when the run does.
-    _egress: Egress,
+    policy: EgressPolicy,
+    program: Option<PathBuf>,
+    /// What belongs to the run's containers here.
+    folder: PathBuf,
+    /// The proxy of each folder's container, until the run ends. None knows the ports of another's.
+    proxies: Mutex<BTreeMap<PathBuf, Egress>>,
 }
 
 impl ContainerFactory {
@@ -234,34 +238,85 @@ impl ContainerFactory {
         env: &Environment,
         home: &StateHome,
         spec: &RunSpec,
-        mut options: DockerOptions,
+        options: DockerOptions,
         refusals: &Refusals,
     ) -> Result<Self, AppError> {
-        let folder = home.path().join("fences").join(spec.run_id.as_str()).join("egress");
-        let failed = |error: std::io::Error| {
-            AppError::environment(format!("the proxy in `{}` cannot be started: {error}", folder.display()))
-        };
-        std::fs::create_dir_all(&folder).map_err(failed)?;
-        let egress = Egress::start(isolation::policy(env, spec, refusals), &folder, false).map_err(failed)?;
-        let program = env.program().map(Path::to_owned);
-        options.proxy = Some(ProxySocket::new(egress.socket(), &egress.local_ports(), program));
         let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
-        Ok(Self { options, git, shown: RecordMount::new(home, spec), _egress: egress })
+        let made = Self {
+            options,
+            git,
+            shown: RecordMount::new(home, spec),
+            policy: isolation::policy(env, spec, refusals),
+            program: env.program().map(Path::to_owned),
+            folder: home.path().join("fences").join(spec.run_id.as_str()),
+            proxies: Mutex::default(),
+        };
+        let failed = |error: std::io::Error| {
+            let place = made.folder.display();
+            AppError::environment(format!("the folder `{place}` of the sandbox cannot be made: {error}"))
+        };
+        std::fs::create_dir_all(made.exchange_folder()).map_err(failed)?;
+        Ok(made)
+    }
+
+    /// Where commands of the workspace's container and this process meet.
+    fn exchange_folder(&self) -> PathBuf {
+        self.folder.join("exchange")
+    }
+
+    /// Works with the proxy of the container over `folder`, which is started where it does not run yet.
+    fn with_proxy<R>(&self, folder: &Path, work: impl FnOnce(&Egress) -> R) -> Result<R, SandboxError> {
+        let mut all = self.proxies.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = all.len();
+        if !all.contains_key(folder) {
+            // The workspace's is the first, so a container of a killed run finds its way out at the same place.
+            let name = if next == 0 { "egress".to_owned() } else { format!("egress-{next}") };
+            let place = self.folder.join(name);
+            let started = std::fs::create_dir_all(&place)
+                .and_then(|()| Egress::start(self.policy.clone(), &place, false));
+            let started = started.map_err(|error| {
+                SandboxError::Broken(format!("the proxy in `{}` cannot be started: {error}", place.display()))
+            })?;
+            all.insert(folder.to_owned(), started);
+        }
+        let proxy = all.get(folder).ok_or_else(|| SandboxError::Broken("there is no proxy".to_owned()))?;
+        Ok(work(proxy))
     }
 }
 
 impl ProviderFactory for ContainerFactory {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
         let mut options = self.options.clone();
+        let program = self.program.clone();
+        options.proxy = Some(self.with_proxy(folder, |egress| {
+            ProxySocket::new(egress.socket(), &egress.local_ports(), program)
+        })?);
         options.workspace = Some(folder.to_owned());
         options.mounts = ralph_sandbox::isolation::git_mounts(folder, self.git);
         options.mounts.extend(self.shown.beside(folder).map(|path| (path, false)));
+        options.mounts.extend(self.exchange(folder).map(|exchange| (exchange.outside, true)));
         let provider = DockerProvider::new(options);
         provider.ping()?;
         Ok(Box::new(provider))
     }
     fn mounts(&self) -> bool {
         true
+    }
+    /// A folder at the same path on both sides. A clean checkout has none: what runs there meets nobody.
+    fn exchange(&self, folder: &Path) -> Option<Exchange> {
+        let place = self.exchange_folder();
+        self.shown.is_workspace(folder).then(|| Exchange {
+            outside: place.clone(),
+            inside: place,
+            sockets: true,
+            loopback: Loopback::OfSandbox,
+        })
+    }
+    fn host_address(&self, folder: &Path, port: u16) -> Result<Option<String>, SandboxError> {
+        let shown = self.with_proxy(folder, |egress| egress.shown_at(port))?;
+        let address = shown
+            .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
+        Ok(Some(format!("http://{address}")))
     }
     fn tidy(&self, folder: &Path) {
         ralph_sandbox::isolation::tidy_git(folder);
@@ -279,10 +334,14 @@ impl RecordMount {
         Self { workspace: spec.workspace.clone(), record: home.record(&spec.run_id).path().to_owned() }
     }
 
+    /// Whether `folder` is the one that the agent works in.
+    fn is_workspace(&self, folder: &Path) -> bool {
+        folder.canonicalize().ok() == self.workspace.canonicalize().ok()
+    }
+
     /// What a sandbox over `folder` sees of it: nothing where that is not the workspace.
     fn beside(&self, folder: &Path) -> Option<PathBuf> {
-        let same = folder.canonicalize().ok() == self.workspace.canonicalize().ok();
-        (same && self.record.is_dir()).then(|| self.record.clone())
+        (self.is_workspace(folder) && self.record.is_dir()).then(|| self.record.clone())
     }
 }
 

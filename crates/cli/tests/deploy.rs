@@ -60,6 +60,7 @@ fn a_server_is_brought_started_found_again_and_removed() {
     assert!(first["link"].as_str().unwrap().contains("DAYTONA_SANDBOX_AUTH_KEY=token-"), "{first}");
     let id = first["sandbox"].as_str().unwrap();
     assert_eq!(fake.asked(id).unwrap()["autoStopInterval"], 0, "nobody may look for a while");
+    assert!(fake.asked(id).unwrap()["buildInfo"].is_null(), "a server needs no image of agents' tools");
 
     // Again: the same sandbox, a new token, one server.
     let again = deploy(&env, &fake, &args).exits(0).json();

@@ -25,8 +25,15 @@ fn it_passes_the_conformance_suite() {
     let fake = FakeDaytona::start().unwrap();
     let provider = Daytona::new(options(&fake));
     let spec = spec("conformance");
-    let subject = Subject::of_provider(&provider, &spec).unwrap();
-    conformance::run(&subject).assert_passed();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let subject = Subject::of_provider(&provider, &spec).unwrap().port(free).previews(|preview| {
+        // Whoever has no token is turned away.
+        assert_eq!(fake.reached_by(&preview.url, &std::collections::BTreeMap::new()), None);
+        fake.reached_by(&preview.url, &preview.headers).map(|port| ([127, 0, 0, 1], port).into())
+    });
+    let report = conformance::run(&subject);
+    report.assert_passed();
+    assert_eq!(report.skipped(), Vec::<&str>::new());
 }
 
 #[test]

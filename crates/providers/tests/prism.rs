@@ -4,8 +4,8 @@
 
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
-    ExecEnd, ExecRequest, ExecSink, ManagedSandbox, SandboxProvider, SandboxSpec, StopCause, Stream,
-    WriteMode,
+    ExecEnd, ExecRequest, ExecSink, ManagedSandbox, Resources, SandboxProvider, SandboxSpec, StopCause,
+    Stream, WriteMode,
 };
 use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions};
 use ralph_testkit::fake_daytona::FakeDaytona;
@@ -107,6 +107,11 @@ fn daytona_keeps_to_its_specification() {
     assert_eq!(provider.list().unwrap().len(), 1);
     provider.destroy(sandbox.id()).unwrap();
     assert!(provider.attach(sandbox.id()).unwrap().is_none());
+    // From a snapshot, which has a size of its own.
+    (spec.image, spec.snapshot, spec.resources) = (None, Some("team-base".into()), Resources::default());
+    let sandbox = provider.create(&spec).unwrap_or_else(|e| panic!("{e}\n{:#?}", fake.seen()));
+    assert_eq!(fake.asked(sandbox.id()).unwrap()["snapshot"], "team-base");
+    provider.destroy(sandbox.id()).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 use common::run;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{ExecEnd, ExecRequest, ManagedSandbox, SandboxProvider, SandboxSpec, WriteMode};
-use ralph_sandbox::docker::{Address, DockerOptions, DockerProvider, Network, ProxySocket};
+use ralph_sandbox::docker::{Address, DOCKERFILE, DockerOptions, DockerProvider, Network, ProxySocket};
 use ralph_testkit::conformance::{self, Subject};
 use std::path::Path;
 use std::process::Command;
@@ -216,6 +216,98 @@ fn the_default_image_is_built_from_its_file() {
     options.dockerfile = format!("FROM {IMAGE}\nRUN false\n");
     let error = DockerProvider::new(options).prepare_image(None).unwrap_err().to_string();
     assert!(error.contains("could not be built") && error.contains("false"), "{error}");
+}
+
+/// What is in the default image: each tool with what it says of itself, and what one of a wrong version says.
+const TOOLS: &[(&str, &str, &str)] = &[
+    ("node", "v24.11.1", "v22.11.0"),
+    ("npm", "11.6.2", "9.2.0"),
+    ("pnpm", "10.20.0", "9.15.0"),
+    ("python3", "Python 3.12.12", "Python 3.11.2"),
+    ("uv", "uv 0.9.9", "uv 0.4.0"),
+    ("git", "git version 2.39.5", "git version 1.8.3"),
+    ("jq", "jq-1.6", "jq-0.9"),
+    ("curl", "curl 7.88.1 (x86_64-pc-linux-gnu)", "curl 6.5"),
+    ("rg", "ripgrep 13.0.0", "ripgrep 0.10.0"),
+    ("chromium", "Chromium 142.0.7444.59 built on Debian", "Chromium 90.0"),
+];
+
+#[test]
+fn the_build_of_the_default_image_checks_the_version_of_every_tool() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let check = DOCKERFILE.split("\nRUN ").find(|run| run.starts_with("node --version")).unwrap();
+    let check = check.split("\n\n").next().unwrap();
+    let bin = tempfile::tempdir().unwrap();
+    let install = |tool: &str, says: &str| {
+        let path = bin.path().join(tool);
+        std::fs::write(&path, format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{says}'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let builds = || {
+        let path = format!("{}:/usr/bin:/bin", bin.path().display());
+        Command::new("sh").args(["-c", check]).env("PATH", path).status().unwrap().success()
+    };
+    TOOLS.iter().for_each(|(tool, right, _)| install(tool, right));
+    assert!(builds(), "{check}");
+    for (tool, right, wrong) in TOOLS {
+        install(tool, wrong);
+        assert!(!builds(), "`{wrong}` of {tool} was taken");
+        install(tool, right);
+    }
+    for base in DOCKERFILE.lines().filter_map(|line| line.strip_prefix("FROM ")) {
+        let tag = base.split_whitespace().next().and_then(|image| image.rsplit_once(':')).map(|(_, tag)| tag);
+        assert!(tag.is_some_and(|tag| tag.starts_with(|c: char| c.is_ascii_digit())), "{base}");
+    }
+}
+
+#[test]
+fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
+    use ralph_sandbox::egress::{Egress, EgressPolicy};
+    use std::io::{Read as _, Write as _};
+    let Some(mut options) = engine() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let egress = Egress::start(EgressPolicy::new(Vec::new(), Vec::new()), dir.path(), false).unwrap();
+    for path in [dir.path(), egress.socket()] {
+        std::os::unix::fs::chown(path, Some(1000), Some(1000)).unwrap();
+    }
+    options.proxy = Some(ProxySocket::socat(egress.socket()));
+    let (_provider, made) = make(options, &spec("shown"));
+    // It listens before it says so.
+    let serve = "echo from-inside > hello; httpd -p 127.0.0.1:8123; until wget -q -O - http://127.0.0.1:8123/hello; do :; done; : > up; sleep 1000";
+    let connection = made.0.new_connection().unwrap();
+    let (told, stop) = std::sync::mpsc::channel::<()>();
+    let server = std::thread::spawn(move || connection.exec(&sh(serve), &mut UntilDropped(stop)));
+    run(made.0.as_ref(), &sh("until [ -e up ]; do sleep 0.05; done"));
+    let ask = |port: u16| {
+        let mut stream = std::net::TcpStream::connect(egress.shown_at(port).unwrap()).unwrap();
+        let _ = stream.write_all(b"GET /hello HTTP/1.0\r\n\r\n");
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+    // The way back is there a moment after the container is.
+    let answer =
+        ralph_testkit::env::until("an answer", || Some(ask(8123)).filter(|answer| !answer.is_empty()));
+    assert!(answer.contains("from-inside"), "{answer}");
+    assert_eq!(ask(8124), "", "nobody listens there");
+    assert_eq!(egress.shown_at(8123).unwrap(), egress.shown_at(8123).unwrap());
+    drop(told);
+    server.join().unwrap().unwrap();
+}
+
+/// Ends its command when the other end is gone.
+struct UntilDropped(std::sync::mpsc::Receiver<()>);
+
+impl ralph_domain::ports::ExecSink for UntilDropped {
+    fn output(&mut self, _: ralph_domain::ports::Stream, _: &[u8]) {}
+    fn poll(&mut self) -> std::ops::ControlFlow<ralph_domain::ports::StopCause> {
+        match self.0.try_recv() {
+            Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                std::ops::ControlFlow::Break(ralph_domain::ports::StopCause::Cancelled)
+            }
+            _ => std::ops::ControlFlow::Continue(()),
+        }
+    }
 }
 
 #[test]

@@ -243,3 +243,11 @@ fn further_sandboxes_of_a_run_are_known_as_its_own() {
     assert!(is_of_run(&RunId::new("r1"), "r1") && is_of_run(&RunId::new("r1-proof"), "r1"));
     assert!(!is_of_run(&RunId::new("r10"), "r1") && !is_of_run(&RunId::new("r1-other"), "r1"));
 }
+
+#[test]
+fn the_preview_of_the_provider_is_where_a_port_is_seen() {
+    let b = Fixture::new(&[]);
+    let shown = b.sandbox.host_address(8123).unwrap();
+    assert_eq!(shown.as_deref(), Some("http://127.0.0.1:8123"));
+    assert_eq!(b.sandbox.exchange(), None, "there is no folder that both sides see");
+}

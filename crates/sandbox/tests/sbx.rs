@@ -202,3 +202,40 @@ fn what_the_tool_complains_about_is_told() {
     assert!(error.contains("no such sandbox"), "{error}");
     assert_ne!(provider.capabilities(), Capabilities::default());
 }
+
+#[test]
+fn a_size_that_the_retired_tool_cannot_choose_is_told() {
+    use ralph_domain::ports::{SandboxError, SandboxKeeper as _, SandboxNews};
+    use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Logins, ProviderFactory};
+    struct Machines(SbxOptions);
+    impl ProviderFactory for Machines {
+        fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
+            let options = SbxOptions { workspace: Some(folder.to_owned()), ..self.0.clone() };
+            Ok(Box::new(SbxProvider::new(options)))
+        }
+        fn mounts(&self) -> bool {
+            true
+        }
+    }
+    let told = |legacy: bool| {
+        let b = fixture(legacy);
+        let mut spec = spec("size");
+        spec.resources.vcpu = Some(2.0);
+        let options = HostedOptions {
+            spec,
+            maker: Box::new(Machines(b.options())),
+            pull_every: std::time::Duration::from_secs(60),
+            keep: false,
+            hourly: None,
+            variables: std::sync::Arc::new(|_| Vec::new()),
+            logins: Logins { home: PathBuf::from("/nowhere"), files: std::sync::Arc::new(|_| Vec::new()) },
+            identity: None,
+            record: None,
+            ignored: std::sync::Arc::new(|_| std::collections::BTreeSet::new()),
+        };
+        let (_sandbox, keeper) = HostedSandbox::start(&b.dir.path().join("work"), options).unwrap();
+        let words = keeper.news().into_iter();
+        words.filter(|news| matches!(news, SandboxNews::Notice(text) if text.contains("size"))).count()
+    };
+    assert_eq!((told(true), told(false)), (1, 0));
+}

@@ -61,6 +61,12 @@ macro_rules! stories_of {
             }
 
             #[test]
+            fn git_commits_as_the_user() {
+                let (_cloud, fixture) = super::$name();
+                stories::commits_as_the_user(&fixture);
+            }
+
+            #[test]
             fn the_machine_of_a_cancelled_run_rests() {
                 let (_cloud, fixture) = super::$name();
                 stories::cancelled_and_kept(&fixture, &fixture.env.path("waiting"));
@@ -102,4 +108,48 @@ fn a_task_and_a_variable_choose_the_provider_and_a_flag_stands_above() {
     let mut command = fixture.command(&repo, &["run", "--new", "PROMPT.md"]);
     let refused = ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e3b")).exits(2);
     assert!(refused.stderr.contains("RALPH_DEFAULT_PROVIDER"), "{}", refused.stderr);
+}
+
+/// Runs on Daytona with these words of repo and user; what the vendor was asked to make first.
+fn asked_of_daytona(repo_says: serde_json::Value, user_says: &serde_json::Value) -> serde_json::Value {
+    let (cloud, mut fixture) = daytona();
+    fixture.sandbox = repo_says;
+    fixture.env.user_config(user_says);
+    let script = "echo done > part.txt; echo '<promise>COMPLETE</promise>'";
+    let repo = fixture.repo(Fixture::shell_agent(script), "grep -q done part.txt");
+    fixture.ralph(&repo, &["run", "--json", "--yes"]).exits(0);
+    let seen = cloud.seen().into_iter().find(|seen| seen.line == "POST /sandbox").unwrap();
+    serde_json::from_str(&seen.body).unwrap()
+}
+
+#[test]
+fn daytona_builds_our_image_in_any_size_unless_told_otherwise() {
+    let asked = asked_of_daytona(json!({"vcpu": 2, "memory_gib": 4, "disk_gib": 8}), &json!({}));
+    let built = asked["buildInfo"]["dockerfileContent"].as_str().unwrap();
+    assert_eq!(built, include_str!("../../../../images/ralph/Dockerfile"));
+    assert!(!built.lines().any(|line| line.starts_with("COPY ") && !line.contains("--from=")), "no context");
+    assert_eq!((&asked["cpu"], &asked["memory"], &asked["disk"]), (&json!(2), &json!(4), &json!(8)));
+}
+
+#[test]
+fn daytona_takes_an_image_of_ones_own_and_shares_volumes() {
+    let own = "FROM debian:12\nRUN apt-get update && apt-get install -y git\n";
+    let volumes = json!({"sandbox": {"volumes": {"cargo": "/cache"}}});
+    let asked = asked_of_daytona(json!({ "image": own }), &volumes);
+    assert_eq!(asked["buildInfo"]["dockerfileContent"], own);
+    assert_eq!(asked["volumes"], json!([{"volumeId": "vol-cargo", "mountPath": "/cache"}]));
+    let asked = asked_of_daytona(json!({"image": "debian:12"}), &json!({}));
+    assert_eq!(asked["buildInfo"]["dockerfileContent"], "FROM debian:12\n");
+}
+
+#[test]
+fn daytona_starts_from_a_snapshot_which_has_a_size_of_its_own() {
+    let asked = asked_of_daytona(json!({"snapshot": "team-base"}), &json!({}));
+    assert_eq!((&asked["snapshot"], &asked["buildInfo"]), (&json!("team-base"), &serde_json::Value::Null));
+    let (cloud, mut fixture) = daytona();
+    fixture.sandbox = json!({"snapshot": "team-base", "vcpu": 2});
+    let repo = fixture.repo(Fixture::shell_agent("true"), "true");
+    let refused = fixture.ralph(&repo, &["run", "--yes"]).exits(4);
+    assert!(refused.stderr.contains("name a snapshot of that size"), "{}", refused.stderr);
+    assert_eq!(cloud.made(), 0);
 }

@@ -59,6 +59,12 @@ fn the_container_of_a_cancelled_run_rests() {
 }
 
 #[test]
+fn git_in_a_container_commits_as_the_user() {
+    let Some(fixture) = fixture() else { return };
+    stories::commits_as_the_user(&fixture);
+}
+
+#[test]
 fn what_is_missing_is_named_before_anything_is_made() {
     let fixture = Fixture::new("docker", &[], json!({}));
     let repo = fixture.repo(Fixture::shell_agent("true"), "true");

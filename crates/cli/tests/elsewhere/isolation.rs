@@ -1,5 +1,7 @@
 //! What the user's own words open in the sandbox of this machine, and what a repo's cannot.
 
+use crate::fixture::Fixture;
+use crate::stories;
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
@@ -48,12 +50,27 @@ fn part(
     (repo.git(&["show", &format!("{branch}:part.txt")]), done.stderr)
 }
 
+/// Whether this machine has a sandbox of its own.
+fn sandboxed() -> bool {
+    let machine = ralph_sandbox::isolation::detect(&ralph_testkit::vars());
+    let spec = ralph_sandbox::IsolationSpec::new("/");
+    let works = machine.choose(ralph_domain::config::Isolation::Auto, spec).is_ok();
+    if !works {
+        ralph_testkit::skip("no sandbox works on this machine");
+    }
+    works
+}
+
+#[test]
+fn git_in_the_sandbox_of_this_machine_commits_as_the_user() {
+    if sandboxed() {
+        stories::commits_as_the_user(&Fixture::new("local", &[], json!({})));
+    }
+}
+
 #[test]
 fn hosts_and_variables_are_opened_by_the_user_alone() {
-    let machine = ralph_sandbox::isolation::detect(&ralph_testkit::vars());
-    if machine.choose(ralph_domain::config::Isolation::Auto, ralph_sandbox::IsolationSpec::new("/")).is_err()
-    {
-        ralph_testkit::skip("no sandbox works on this machine");
+    if !sandboxed() {
         return;
     }
     let port = serve();

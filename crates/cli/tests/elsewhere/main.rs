@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 mod agents;
+mod browser;
 mod clouds;
 mod docker;
 mod fixture;

@@ -93,6 +93,27 @@ pub fn cancelled_and_kept(fixture: &Fixture, marker: &Path) {
     assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
+/// The name that a user commits under; it needs care on its way.
+const NAME: &str = "Ann \"A\" O'Neil \\ Ünal";
+
+/// An agent that commits in a repo of its own, which says nothing of who that is, and writes down whom git took.
+fn committer() -> serde_json::Value {
+    Fixture::shell_agent(
+        "mkdir -p built && git init -q built/own && git -C built/own commit -q --allow-empty -m x && \
+         git -C built/own log -1 --format='%an <%ae>, %cn <%ce>' > part.txt; echo '<promise>COMPLETE</promise>'",
+    )
+}
+
+/// Git in every sandbox signs as the user's own does: their name and address are in the sandbox's own settings.
+pub fn commits_as_the_user(fixture: &Fixture) {
+    let repo = fixture.repo(committer(), "test -s part.txt");
+    repo.git(&["config", "user.name", NAME]);
+    // A worktree of its own is what every provider but this machine has anyway.
+    let done = fixture.ralph(&repo, &["run", "--json", "--worktree"]).exits(0).json();
+    let part = repo.git(&["show", &format!("{}:part.txt", done["branch"].as_str().unwrap())]);
+    assert_eq!(part, format!("{NAME} <tester@example.com>, {NAME} <tester@example.com>"));
+}
+
 /// A marker below `.ralph` stands in the workspace.
 fn seen(fixture: &Fixture, marker: &Path) -> std::path::PathBuf {
     if marker.is_absolute() { marker.to_owned() } else { fixture.workspace().join(marker) }

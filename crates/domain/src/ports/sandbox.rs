@@ -47,12 +47,13 @@ pub trait Sandbox: Send {
     fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// The same kind of sandbox over another folder, for clean checkouts.
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
-    /// Where this process and sandboxed commands can meet; `None` where commands see the machine as it is.
+    /// Where this process and sandboxed commands can meet; `None` where commands see the machine as it is, and where they run
+    /// on another one.
     fn exchange(&self) -> Option<Exchange> {
         None
     }
-    /// An address on this machine that leads to `port` of whichever command listens there, as long as the sandbox lives;
-    /// `None` where a port in there is one of this machine anyway.
+    /// An address outside of the sandbox that leads to `port` of whichever command listens there, as long as the sandbox lives;
+    /// `None` where a port in there is one of this machine anyway, or where no plain address leads there.
     fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
         let _ = port;
         Ok(None)
@@ -84,6 +85,17 @@ pub struct Exchange {
     pub inside: PathBuf,
     /// Whether commands may use sockets among themselves, as a browser must.
     pub sockets: bool,
+    /// What a command reaches on its own loopback.
+    pub loopback: Loopback,
+}
+
+/// What a sandboxed command reaches on its loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loopback {
+    /// Only itself: every command has a network of its own, and finds the others through the sandbox's proxy.
+    OfCommand,
+    /// All commands of the sandbox, and nothing else.
+    OfSandbox,
 }
 
 /// How a file is written.

@@ -36,6 +36,9 @@ pub struct DaytonaOptions {
     pub organization: Option<String>,
     /// The region.
     pub target: Option<String>,
+    /// What a sandbox is built from where a spec names neither an image nor a snapshot: a whole Dockerfile without `COPY` from
+    /// a context. The vendor's own snapshot where absent.
+    pub dockerfile: Option<String>,
     /// The first wait between tries; later ones double.
     pub backoff: Duration,
     /// How long a sandbox may take to start, its build included.
@@ -65,6 +68,7 @@ impl DaytonaOptions {
             api_url: "https://app.daytona.io/api".into(),
             organization: None,
             target: None,
+            dockerfile: None,
             backoff: Duration::from_secs(1),
             start_limit: Duration::from_secs(600),
             orphan_after: ORPHAN_AFTER,

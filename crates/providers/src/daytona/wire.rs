@@ -40,6 +40,7 @@ impl SandboxDto {
     pub fn info(self) -> SandboxInfo {
         let state = match self.state() {
             "started" => "running".to_owned(),
+            "archived" | "paused" => "stopped".to_owned(),
             other => other.to_owned(),
         };
         SandboxInfo {
@@ -129,15 +130,22 @@ pub(crate) fn create(
         |what: &str, hint| Err(ProviderError::Unsupported { vendor: VENDOR, what: what.to_owned(), hint });
     let sized = spec.resources != ralph_domain::ports::Resources::default();
     let mut body = json!({ "name": name(&spec.run), "labels": spec.all_labels(), "env": spec.env });
-    match (&spec.image, &spec.snapshot) {
+    let image = match (&spec.image, &spec.snapshot) {
         (Some(_), Some(_)) => return unsupported("take an image and a snapshot", "name one of them"),
-        (None, _) if sized => {
+        (None, None) => options.dockerfile.as_ref(),
+        (image, _) => image.as_ref(),
+    };
+    match (image, &spec.snapshot) {
+        (Some(image), _) => body["buildInfo"] = json!({ "dockerfileContent": dockerfile(image) }),
+        (None, Some(_)) if sized => {
+            return unsupported("choose the size of a snapshot", "name a snapshot of that size, or an image");
+        }
+        (None, None) if sized => {
             return unsupported(
                 "choose the size without an image",
                 "name an image, or a snapshot of that size",
             );
         }
-        (Some(image), None) => body["buildInfo"] = json!({ "dockerfileContent": dockerfile(image) }),
         (None, Some(snapshot)) => body["snapshot"] = json!(snapshot),
         (None, None) => {}
     }
@@ -218,6 +226,28 @@ mod tests {
     fn a_whole_dockerfile_is_built_as_it_is() {
         assert_eq!(dockerfile("# mine\nfrom a\nRUN b"), "# mine\nfrom a\nRUN b");
         assert_eq!(dockerfile("a:1"), "FROM a:1\n");
+    }
+
+    #[test]
+    fn our_own_image_is_the_default_and_has_any_size() {
+        let mut options = DaytonaOptions::new("k");
+        options.dockerfile = Some("FROM ours\n".into());
+        let mut spec = spec();
+        spec.resources.memory_gib = Some(8.0);
+        let body = create(&spec, &options, &[]).unwrap();
+        assert_eq!(
+            (&body["buildInfo"]["dockerfileContent"], &body["memory"]),
+            (&json!("FROM ours\n"), &json!(8))
+        );
+        spec.image = Some("debian:12".into());
+        let body = create(&spec, &options, &[]).unwrap();
+        assert_eq!(body["buildInfo"]["dockerfileContent"], "FROM debian:12\n");
+        (spec.image, spec.snapshot) = (None, Some("mine".into()));
+        let error = create(&spec, &options, &[]).unwrap_err().to_string();
+        assert!(error.contains("snapshot of that size"), "{error}");
+        spec.resources = Resources::default();
+        let body = create(&spec, &options, &[]).unwrap();
+        assert_eq!((&body["snapshot"], &body["buildInfo"]), (&json!("mine"), &Value::Null));
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod tls;
 
 pub use container::DockerSandbox;
 pub use http::Address;
-pub use options::{DockerOptions, Network, ProxySocket};
+pub use options::{DOCKERFILE, DockerOptions, Network, ProxySocket};
 
 use crate::shell::Shell as _;
 use crate::shell::tree::Whose;

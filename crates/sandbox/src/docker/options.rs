@@ -5,7 +5,7 @@ use ralph_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// The image that is built here where no other is named: everything in it comes from one file without a context.
-const DOCKERFILE: &str = include_str!("../../../../images/ralph/Dockerfile");
+pub const DOCKERFILE: &str = include_str!("../../../../images/ralph/Dockerfile");
 
 /// Which network a container has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,9 +33,14 @@ pub struct ProxySocket {
 }
 
 /// Listens on the port `$2` for the socket `$1`, and on each further port for the same port of the host: with `socat` where
-/// the image has it, else with the program that is mounted.
+/// the image has it, else with the program that is mounted. It also leads the way back, from the proxy to a port in here
+/// (`egress::bridge` says how): the proxy is told that there is one, asks for ports by a number, and each gets a connection.
 const FORWARD: &str = r#"s=$1 p=$2; shift 2
 if command -v socat >/dev/null; then
+  export RALPH_SOCKET="$s"
+  export RALPH_CARRY='echo RALPH-CARRY $ID $WORD; [ $WORD = no ] || exec socat -t 1800 STDIO,shut-down TCP:127.0.0.1:$PORT'
+  export RALPH_REACH='echo RALPH-REACH; while read -r PORT ID; do export PORT ID WORD=no; socat -u OPEN:/dev/null TCP:127.0.0.1:$PORT && WORD=ok; socat -t 1800 UNIX-CONNECT:$RALPH_SOCKET SYSTEM:"eval \$RALPH_CARRY" & done'
+  while :; do socat "UNIX-CONNECT:$s" 'SYSTEM:eval $RALPH_REACH'; sleep 1; done &
   for l; do socat "TCP-LISTEN:$l,bind=127.0.0.1,fork,reuseaddr" "PROXY:127.0.0.1:127.0.0.1:$l,proxyport=$p" & done
   exec socat "TCP-LISTEN:$p,bind=127.0.0.1,fork,reuseaddr" "UNIX-CONNECT:$s"
 fi

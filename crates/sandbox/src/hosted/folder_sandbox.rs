@@ -5,7 +5,8 @@ use super::{HostedOptions, Logins, is_of_run, part_of};
 use ralph_domain::event::{SandboxFate, SandboxGone, SandboxReady};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
-    Dismissal, ManagedSandbox, Sandbox, SandboxError, SandboxKeeper, SandboxNews, SandboxProvider,
+    Dismissal, Exchange, ManagedSandbox, Resources, Sandbox, SandboxError, SandboxKeeper, SandboxNews,
+    SandboxProvider,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,6 +88,12 @@ impl FolderSandbox {
         let record = run_sandboxes.options.record.as_deref();
         let mirror = (!maker.mounts()).then(|| FolderMirror::new(&host, back, record));
         let kind = provider.name();
+        let sized = run_sandboxes.options.spec.resources != Resources::default();
+        if sized && !temporary && !provider.capabilities().resources {
+            let words =
+                format!("the size of the sandbox does not count: this version of {kind} cannot choose one");
+            run_sandboxes.tell(SandboxNews::Notice(words));
+        }
         let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0 });
         Ok(Self { run_sandboxes: Arc::clone(run_sandboxes), host, run, kind, temporary, mirror, now })
     }
@@ -183,6 +190,27 @@ impl FolderSandbox {
             (Some(own), _) if own.generation == generation => Ok(own),
             (_, Some(sandbox)) => Ok(Connection { generation, sandbox: sandbox.new_connection()? }),
             (_, None) => Err(SandboxError::Broken("there is no sandbox".to_owned())),
+        }
+    }
+
+    /// See [`super::ProviderFactory::exchange`].
+    pub(super) fn exchange(&self) -> Option<Exchange> {
+        self.run_sandboxes.options.maker.exchange(&self.host)
+    }
+
+    /// Where a port inside can be seen from outside with nothing but an address. Where a request must carry a token, there is
+    /// none: that token is not for whoever reads of it.
+    pub(super) fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        if let Some(address) = self.run_sandboxes.options.maker.host_address(&self.host, port)? {
+            return Ok(Some(address));
+        }
+        let now = self.now();
+        match &now.sandbox {
+            Some(sandbox) if now.provider.capabilities().preview => {
+                let preview = sandbox.preview(port)?;
+                Ok(preview.headers.is_empty().then_some(preview.url))
+            }
+            _ => Ok(None),
         }
     }
 

@@ -21,8 +21,8 @@ use mirror::FolderMirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, SandboxProvider,
-    SandboxSpec, Surroundings, WriteMode,
+    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
+    SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,17 @@ pub trait ProviderFactory: Send + Sync {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError>;
     /// Whether its sandboxes have the folder itself, at the same path; otherwise they get a copy.
     fn mounts(&self) -> bool;
+    /// Where this process and commands in the sandbox over `folder` can meet, where there is such a place.
+    fn exchange(&self, folder: &Path) -> Option<Exchange> {
+        let _ = folder;
+        None
+    }
+    /// An address of this machine that leads to `port` of the sandbox over `folder`; `None` where the provider's own preview
+    /// is to be asked.
+    fn host_address(&self, folder: &Path, port: u16) -> Result<Option<String>, SandboxError> {
+        let _ = (folder, port);
+        Ok(None)
+    }
     /// Looks after the folder when a command has ended.
     fn tidy(&self, folder: &Path) {
         let _ = folder;
@@ -278,6 +289,14 @@ impl Sandbox for HostedSandbox {
 
     fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.handle()))
+    }
+
+    fn exchange(&self) -> Option<Exchange> {
+        self.folder_sandbox.exchange()
+    }
+
+    fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
+        self.folder_sandbox.host_address(port)
     }
 
     /// Another folder gets a sandbox of its own, fresh from the image: nothing that an agent installed or changed is in it.

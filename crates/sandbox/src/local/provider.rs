@@ -2,6 +2,7 @@
 
 use super::walk::{self, Last, Missing, file_error};
 use super::{LocalOptions, LocalSandbox};
+use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use ralph_domain::id::RunId;
@@ -13,11 +14,14 @@ use ralph_domain::ports::{
 };
 use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that only folders of ours have; they alone are listed and removed.
+/// A file that only folders of ours have; they alone are listed and removed. Its time is when the sandbox was made.
 const OURS: &str = "ralph.run";
+/// A file that stands in such a folder while the sandbox is stopped.
+const STOPPED: &str = "ralph.stopped";
 /// The workspace in such a folder.
 const WORK: &str = "work";
 
@@ -49,8 +53,10 @@ impl LocalProvider {
         folder.join(OURS).is_file().then_some(folder)
     }
 
+    /// The sandbox of an id of ours, started where it was stopped.
     fn open(&self, id: &str, env: &BTreeMap<String, String>) -> Result<LocalManaged, SandboxError> {
         let folder = self.base.join(id);
+        set_stopped(&folder, false)?;
         let options = LocalOptions { guard_exe: self.guard.clone(), ..LocalOptions::new(id, &self.vars) };
         let mut sandbox = LocalSandbox::start(&folder.join(WORK), options)?;
         if let Some(shared) = Arc::get_mut(&mut sandbox.shared) {
@@ -63,6 +69,37 @@ impl LocalProvider {
 
 fn failed(verb: &'static str, path: &Path, error: &std::io::Error) -> SandboxError {
     SandboxError::File { verb, path: path.to_owned(), reason: error.to_string() }
+}
+
+/// Marks a sandbox as stopped, or as running.
+fn set_stopped(folder: &Path, stopped: bool) -> Result<(), SandboxError> {
+    let mark = folder.join(STOPPED);
+    let done = if stopped { std::fs::write(&mark, "") } else { std::fs::remove_file(&mark) };
+    match done {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !stopped => Ok(()),
+        done => done.map_err(|error| failed("write", &mark, &error)),
+    }
+}
+
+/// Makes the file that marks a folder as ours; one that is there stays, and tells when the sandbox was made.
+fn mark_as_ours(folder: &Path, id: &RunId) -> std::io::Result<()> {
+    match std::fs::File::create_new(folder.join(OURS)) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+        Ok(mut file) => writeln!(file, "{id}"),
+    }
+}
+
+/// A sandbox as a list shows it.
+fn info(id: String, folder: &Path) -> SandboxInfo {
+    let made = folder.join(OURS).metadata().and_then(|about| about.modified()).ok();
+    SandboxInfo {
+        run: Some(RunId::new(id.clone())),
+        id,
+        provider: "local".to_owned(),
+        state: if folder.join(STOPPED).exists() { "stopped" } else { "running" }.to_owned(),
+        created_at: made.and_then(|made| Timestamp::try_from(made).ok()),
+    }
 }
 
 fn remove_all(folder: &Path) -> Result<(), SandboxError> {
@@ -93,8 +130,7 @@ impl SandboxProvider for LocalProvider {
     fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
         let id = RunId::parse(spec.run.as_str()).map_err(SandboxError::Broken)?;
         let folder = self.base.join(id.as_str());
-        let made = std::fs::create_dir_all(folder.join(WORK))
-            .and_then(|()| std::fs::write(folder.join(OURS), format!("{id}\n")));
+        let made = std::fs::create_dir_all(folder.join(WORK)).and_then(|()| mark_as_ours(&folder, &id));
         made.map_err(|error| failed("make", &folder, &error))?;
         Ok(Box::new(self.open(id.as_str(), &spec.env)?))
     }
@@ -115,9 +151,8 @@ impl SandboxProvider for LocalProvider {
         let mut all = Vec::new();
         for entry in entries.flatten() {
             let id = entry.file_name().to_string_lossy().into_owned();
-            if self.folder(&id).is_some() {
-                let (run, state) = (Some(RunId::new(id.clone())), "running".to_owned());
-                all.push(SandboxInfo { id, provider: "local".to_owned(), run, state, created_at: None });
+            if let Some(folder) = self.folder(&id) {
+                all.push(info(id, &folder));
             }
         }
         all.sort_by(|a, b| a.id.cmp(&b.id));
@@ -133,12 +168,21 @@ impl SandboxProvider for LocalProvider {
     }
 }
 
-/// A folder of this machine with a life of its own. There is nothing to start or stop: between commands nothing runs.
+/// A folder of this machine with a life of its own. Between commands nothing runs, so one that is stopped only refuses them.
 #[derive(Debug)]
 pub struct LocalManaged {
     sandbox: LocalSandbox,
     id: String,
     folder: PathBuf,
+}
+
+impl LocalManaged {
+    fn running(&self) -> Result<(), SandboxError> {
+        if self.folder.join(STOPPED).exists() {
+            return Err(SandboxError::Broken(format!("`{}` is stopped", self.id)));
+        }
+        Ok(())
+    }
 }
 
 impl Sandbox for LocalManaged {
@@ -155,6 +199,7 @@ impl Sandbox for LocalManaged {
         self.sandbox.host_root()
     }
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
+        self.running()?;
         self.sandbox.exec(request, sink)
     }
     fn exec_watched(
@@ -162,6 +207,7 @@ impl Sandbox for LocalManaged {
         request: &ExecRequest,
         sink: &mut dyn ExecSink,
     ) -> Result<(ExecOutcome, Option<ExecTrace>), SandboxError> {
+        self.running()?;
         self.sandbox.exec_watched(request, sink)
     }
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
@@ -195,10 +241,10 @@ impl ManagedSandbox for LocalManaged {
         &self.id
     }
     fn start(&self) -> Result<(), SandboxError> {
-        Ok(())
+        set_stopped(&self.folder, false)
     }
     fn stop(&self) -> Result<(), SandboxError> {
-        Ok(())
+        set_stopped(&self.folder, true)
     }
     fn destroy(&self) -> Result<(), SandboxError> {
         remove_all(&self.folder)

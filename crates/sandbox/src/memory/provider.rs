@@ -1,6 +1,7 @@
 //! A provider whose sandboxes live in memory, for tests of whoever uses providers.
 
 use super::{MemorySandbox, files};
+use jiff::Timestamp;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
@@ -17,8 +18,15 @@ struct MemoryMachine {
     run: RunId,
     sandbox: MemorySandbox,
     running: bool,
+    made: Timestamp,
     /// Folders that were made and hold no file yet.
     folders: BTreeSet<String>,
+}
+
+/// When a sandbox is made: for the eyes of whoever lists it, and no decision.
+#[allow(clippy::disallowed_methods, reason = "the memory of a provider is its own, and so is its clock")]
+fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 /// Makes sandboxes in memory; clones share them, as processes share a machine.
@@ -64,6 +72,7 @@ impl SandboxProvider for MemoryProvider {
                 run: spec.run.clone(),
                 sandbox: MemorySandbox::default(),
                 running: true,
+                made: now(),
                 folders: BTreeSet::new(),
             })
             .running = true;
@@ -79,7 +88,7 @@ impl SandboxProvider for MemoryProvider {
             provider: "memory".to_owned(),
             run: Some(machine.run.clone()),
             state: if machine.running { "running" } else { "stopped" }.to_owned(),
-            created_at: None,
+            created_at: Some(machine.made),
         };
         Ok(self.machines().iter().map(info).collect())
     }

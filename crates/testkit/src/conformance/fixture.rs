@@ -2,9 +2,10 @@
 
 use super::{Fault, Subject};
 use ralph_domain::ports::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Sandbox, SandboxProvider, SandboxSpec,
-    StopCause, Stream, WriteMode,
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxProvider,
+    SandboxSpec, StopCause, Stream, WriteMode,
 };
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -38,6 +39,11 @@ impl<'a> Fixture<'a> {
     /// The port of the tiny server inside.
     pub(super) fn port(&self) -> u16 {
         self.subject.port
+    }
+
+    /// Where on this machine a preview leads, by its name; `None` where it leads elsewhere.
+    pub(super) fn preview_place(&self, preview: &Preview) -> Option<SocketAddr> {
+        self.subject.names.as_ref().and_then(|names| names(preview))
     }
 
     /// A name in the check's own folder, from the workspace's root.

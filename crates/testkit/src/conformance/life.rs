@@ -2,7 +2,7 @@
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};
-use ralph_domain::ports::{Preview, WriteMode::Replace};
+use ralph_domain::ports::{Preview, SandboxInfo, WriteMode::Replace};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
@@ -12,7 +12,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "life: a port inside can be reached", needs: &[Need::Life, Need::Preview], run: preview },
     Check { name: "life: starting twice is harmless", needs: &[Need::Life], run: start_twice },
     Check { name: "life: files stay over stop and start", needs: &[Need::Life, Need::StopStart], run: stop },
-    Check { name: "life: it is listed with its run", needs: &[Need::Provider], run: listed },
+    Check { name: "life: it is listed with its run, state and age", needs: &[Need::Provider], run: listed },
+    Check {
+        name: "life: it is listed as stopped while it is",
+        needs: &[Need::Provider, Need::StopStart],
+        run: listed_stopped,
+    },
     Check { name: "life: attached again by its id", needs: &[Need::Provider], run: attach },
     Check { name: "life: creating again finds it", needs: &[Need::Provider], run: create_again },
     Check { name: "life: an unknown id is nothing", needs: &[Need::Provider], run: unknown },
@@ -30,7 +35,8 @@ fn preview(fixture: &Fixture<'_>) -> Result<(), Fault> {
     if !address.url.starts_with("http://") && !address.url.starts_with("https://") {
         return wrong(format!("`{}` is not an address", address.url));
     }
-    let Some(host) = plain_host(&address) else {
+    let named = fixture.preview_place(&address).map(|place| place.to_string());
+    let Some(host) = plain_host(&address).or(named) else {
         return Err(Fault::Skip(format!("`{}` was not asked: it is not on this machine", address.url)));
     };
     let mut request = fixture.sh(SERVE)?;
@@ -93,19 +99,44 @@ fn stop(fixture: &Fixture<'_>) -> Result<(), Fault> {
     eq("the file", managed.read(&fixture.path("stays"))?, Some(b"here".to_vec()))
 }
 
+/// The sandbox as its provider lists it.
+fn own_row(fixture: &Fixture<'_>) -> Result<SandboxInfo, Fault> {
+    let (provider, _) = fixture.provider()?;
+    let id = fixture.managed()?.id();
+    let all = provider.list()?;
+    match all.iter().find(|info| info.id == id) {
+        Some(own) => Ok(own.clone()),
+        None => wrong(format!("it is not among {all:?}")),
+    }
+}
+
 fn listed(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let (provider, spec) = fixture.provider()?;
-    let all = provider.list()?;
-    let Some(own) = all.iter().find(|info| Some(info.id.as_str()) == fixture.managed().ok().map(|m| m.id()))
-    else {
-        return wrong(format!("it is not among {all:?}"));
-    };
+    let own = own_row(fixture)?;
     eq("its run", own.run.clone(), Some(spec.run.clone()))?;
     eq("its state", own.state.as_str(), "running")?;
-    match all.iter().find(|info| info.provider != provider.name()) {
+    // Seconds that were taken for milliseconds, or the other way round, lie far outside of these years.
+    let year = own.created_at.map(|made| made.as_second() / (365 * 24 * 60 * 60) + 1970);
+    if !year.is_some_and(|year| (2020..2200).contains(&year)) {
+        return wrong(format!("when it was made is not told: {:?}", own.created_at));
+    }
+    match provider.list()?.iter().find(|info| info.provider != provider.name()) {
         None => Ok(()),
         Some(other) => wrong(format!("{other:?} is not of this provider")),
     }
+}
+
+fn listed_stopped(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    let managed = fixture.managed()?;
+    let before = own_row(fixture)?;
+    managed.stop()?;
+    eq(
+        "the row of a stopped one",
+        own_row(fixture)?,
+        SandboxInfo { state: "stopped".to_owned(), ..before.clone() },
+    )?;
+    managed.start()?;
+    eq("the row of one that was started again", own_row(fixture)?, before)
 }
 
 fn attach(fixture: &Fixture<'_>) -> Result<(), Fault> {

@@ -25,8 +25,9 @@ pub use fixture::Fixture;
 pub use report::{Report, Verdict};
 
 use ralph_domain::ports::{
-    Capabilities, ManagedSandbox, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
+    Capabilities, ManagedSandbox, Preview, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
 };
+use std::net::SocketAddr;
 
 /// What is put to the test.
 pub struct Subject<'a> {
@@ -35,7 +36,11 @@ pub struct Subject<'a> {
     capabilities: Capabilities,
     without: Vec<(String, String)>,
     port: u16,
+    names: Option<Box<NameService<'a>>>,
 }
+
+/// Says where on this machine a request to a preview arrives; `None` where it is turned away.
+type NameService<'a> = dyn Fn(&Preview) -> Option<SocketAddr> + 'a;
 
 enum Hold<'a> {
     Plain(&'a dyn Sandbox),
@@ -46,7 +51,14 @@ enum Hold<'a> {
 impl<'a> Subject<'a> {
     /// A sandbox without a life of its own.
     pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
-        Self { sandbox: Hold::Plain(sandbox), provider: None, capabilities, without: Vec::new(), port: 8080 }
+        Self {
+            sandbox: Hold::Plain(sandbox),
+            provider: None,
+            capabilities,
+            without: Vec::new(),
+            port: 8080,
+            names: None,
+        }
     }
 
     /// A sandbox with a life of its own; it is stopped, started and, at the end, destroyed.
@@ -57,6 +69,7 @@ impl<'a> Subject<'a> {
             capabilities,
             without: Vec::new(),
             port: 8080,
+            names: None,
         }
     }
 
@@ -67,7 +80,14 @@ impl<'a> Subject<'a> {
     ) -> Result<Self, SandboxError> {
         let sandbox = Hold::Own(provider.create(spec)?);
         let capabilities = provider.capabilities();
-        Ok(Self { sandbox, provider: Some((provider, spec)), capabilities, without: Vec::new(), port: 8080 })
+        Ok(Self {
+            sandbox,
+            provider: Some((provider, spec)),
+            capabilities,
+            without: Vec::new(),
+            port: 8080,
+            names: None,
+        })
     }
 
     /// Leaves out every check whose name starts with `prefix` (`git`, `exec: stdin`), for this reason.
@@ -81,6 +101,13 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
+        self
+    }
+
+    /// How a stand-in's previews are reached, whose names no server of the world knows.
+    #[must_use]
+    pub fn previews(mut self, names: impl Fn(&Preview) -> Option<SocketAddr> + 'a) -> Self {
+        self.names = Some(Box::new(names));
         self
     }
 

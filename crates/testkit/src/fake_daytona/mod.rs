@@ -126,6 +126,17 @@ impl FakeDaytona {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }
 
+    /// The port that a request to this address with these headers arrives at; `None` where the vendor turns it away.
+    pub fn reached_by(&self, url: &str, headers: &BTreeMap<String, String>) -> Option<u16> {
+        let (port, rest) = url.strip_prefix("https://")?.split_once('-')?;
+        let state = lock(&self.state);
+        let sandbox = state.sandboxes.get(rest.strip_suffix(".proxy.daytona.invalid")?)?;
+        let token = format!("token-{}", sandbox.starts);
+        let open = sandbox.states.first() == Some(&"started")
+            && headers.get("X-Daytona-Preview-Token") == Some(&token);
+        port.parse().ok().filter(|_| open)
+    }
+
     /// How many sandboxes were ever made.
     pub fn made(&self) -> u32 {
         lock(&self.state).made

@@ -109,6 +109,15 @@ impl FakeE2b {
         made["sandboxID"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// The port that a request to this address with these headers arrives at; `None` where the vendor turns it away.
+    pub fn reached_by(&self, url: &str, headers: &BTreeMap<String, String>) -> Option<u16> {
+        let (port, rest) = url.strip_prefix("https://")?.split_once('-')?;
+        let id = rest.strip_suffix(".e2b.invalid")?;
+        let awake = lock(&self.state).sandboxes.get(id).is_some_and(|sandbox| !sandbox.paused);
+        let told = headers.get("e2b-traffic-access-token") == Some(&format!("traffic-{id}"));
+        port.parse().ok().filter(|_| awake && told)
+    }
+
     /// How many sandboxes were ever made.
     pub fn made(&self) -> u32 {
         lock(&self.state).made

@@ -129,6 +129,16 @@ impl FakeVercel {
         );
     }
 
+    /// The port that a request to this address arrives at; `None` where the vendor turns it away.
+    pub fn reached_by(&self, url: &str) -> Option<u16> {
+        let name = url.strip_prefix("https://")?.strip_suffix(".vercel.invalid")?;
+        let (name, port) = name.rsplit_once('-')?;
+        let port = port.parse::<u16>().ok()?;
+        let state = lock(&self.state);
+        let sandbox = state.sandboxes.get(name)?;
+        (sandbox.status() == "running" && sandbox.ports.contains(&u64::from(port))).then_some(port)
+    }
+
     /// How many sandboxes were ever made.
     pub fn made(&self) -> u32 {
         lock(&self.state).made

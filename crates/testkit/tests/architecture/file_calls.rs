@@ -69,7 +69,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         "folders that the engine makes for itself, with names of its own, and removes",
         &[
             ("app/src/run/place.rs", 1),
-            ("app/src/sandboxes.rs", 1),
+            ("app/src/sandboxes.rs", 2),
             ("app/src/side_by_side.rs", 3),
             ("app/src/spawn.rs", 6),
             ("core/src/context.rs", 3),
@@ -89,7 +89,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/local/escapes/bait.rs", 11),
             ("sandbox/src/local/escapes/doors.rs", 2),
             ("sandbox/src/local/escapes/mod.rs", 2),
-            ("sandbox/src/local/provider.rs", 4),
+            ("sandbox/src/local/provider.rs", 6),
             ("sandbox/src/local/request.rs", 1),
             ("sandbox/src/local/watch/mod.rs", 3),
         ],

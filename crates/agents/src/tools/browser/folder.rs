@@ -20,8 +20,6 @@ pub(super) struct TempFolder {
     /// As the browser sees it.
     pub(super) inside: PathBuf,
     opened: OwnedFd,
-    /// Whether the browser runs in a sandbox.
-    pub(super) sandboxed: bool,
 }
 
 impl TempFolder {
@@ -42,7 +40,7 @@ impl TempFolder {
         mkdirat(&above, name.as_str(), Mode::S_IRWXU)?;
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let opened = openat(&above, name.as_str(), flags, Mode::empty())?;
-        Ok(Self { outside, inside, opened, sandboxed: exchange.is_some() })
+        Ok(Self { outside, inside, opened })
     }
 
     /// Makes a pipe, open for both ways, so that opening waits for nobody. Returns its path as the browser sees it.

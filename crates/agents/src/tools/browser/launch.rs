@@ -3,7 +3,7 @@
 
 use super::folder::TempFolder;
 use crate::tools::process::Background;
-use ralph_domain::ports::{ExecRequest, Sandbox};
+use ralph_domain::ports::{ExecRequest, Loopback, Sandbox, Surroundings};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -14,20 +14,26 @@ pub(super) const MISSING: &str = "there is no Chromium here (tried $RALPH_CHROMI
 /// What is said where the sandbox allows none.
 const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Go on without one; \
      people can start the run with `--isolation bwrap`";
+/// What is said where the browser would run on another machine, or in a VM: its pipes do not lead there.
+const ELSEWHERE: &str = "no browser runs in this sandbox: it is not on this machine. Go on without one; people can start \
+     the run with `--provider local` or `--provider docker`";
 /// The exit code of our script where there is none.
 pub(super) const MISSING_CODE: i32 = 127;
 /// Time between the polite signal and the final one.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// `$1` says whether there is a sandbox, `$2` and `$3` are the pipes, the rest are Chromium's arguments.
+/// `$1` says whether there is a sandbox, and whether its commands share a loopback; `$2` and `$3` are the pipes, the rest are
+/// Chromium's arguments.
 ///
-/// In a sandbox Chromium cannot build another one. Every command has a network of its own there, so the way to a server on
-/// this machine, too, leads through the proxy, which knows the ports of the sandbox's other commands.
+/// In a sandbox Chromium cannot build another one. Where every command has a network of its own, the way to a server on
+/// this machine, too, leads through the proxy, which knows the ports of the sandbox's other commands. Where they share one (a
+/// container), those servers are on its loopback, and nothing else is.
 const SCRIPT: &str = r#"
 sandboxed="$1" to="$2" from="$3"; shift 3
 if [ -n "$sandboxed" ] || [ "$(id -u)" = 0 ]; then set -- --no-sandbox "$@"; fi
 if [ -n "$sandboxed" ] && [ -n "${http_proxy:-}" ]; then
-    set -- "--proxy-server=$http_proxy" '--proxy-bypass-list=<-loopback>' "$@"
+    [ "$sandboxed" = shared ] || set -- '--proxy-bypass-list=<-loopback>' "$@"
+    set -- "--proxy-server=$http_proxy" "$@"
 fi
 for program in "${RALPH_CHROMIUM:-}" chromium chromium-browser google-chrome; do
     if [ -n "$program" ] && command -v "$program" >/dev/null 2>&1; then
@@ -76,8 +82,12 @@ pub(super) struct Chromium {
 
 /// Starts one.
 pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, String> {
-    if sandbox.exchange().is_some_and(|exchange| !exchange.sockets) {
+    let exchange = sandbox.exchange();
+    if exchange.as_ref().is_some_and(|exchange| !exchange.sockets) {
         return Err(NO_SOCKETS.to_owned());
+    }
+    if exchange.is_none() && sandbox.capabilities().surroundings == Surroundings::Own {
+        return Err(ELSEWHERE.to_owned());
     }
     let folder = TempFolder::new(sandbox, temp)
         .map_err(|error| format!("no folder for the browser's profile: {error}"))?;
@@ -85,7 +95,11 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
         |name: &str| folder.pipe(name).map_err(|errno| format!("no pipe for the browser: {}", errno.desc()));
     let (to_path, to) = pipe("to")?;
     let (from_path, from) = pipe("from")?;
-    let sandboxed = if folder.sandboxed { "sandboxed" } else { "" };
+    let sandboxed = match exchange.map(|exchange| exchange.loopback) {
+        None => "",
+        Some(Loopback::OfCommand) => "alone",
+        Some(Loopback::OfSandbox) => "shared",
+    };
     let mut argv = ["sh", "-c", SCRIPT, "sh", sandboxed, &to_path, &from_path].map(str::to_owned).to_vec();
     argv.extend(ARGS.iter().map(|arg| (*arg).to_owned()));
     argv.push(format!("--user-data-dir={}", folder.inside.join("profile").display()));

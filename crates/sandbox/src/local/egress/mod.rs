@@ -20,14 +20,18 @@ pub use reach::PublishedPort;
 pub(crate) use bridge::forward_main;
 use reach::Bridges;
 use serve::Server;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Ports that are shown at a time.
+const SHOWN: usize = 32;
 
 /// The proxy's port in the sandbox. Every command has a network of its own, so it is always free.
 pub(super) const INSIDE_PORT: u16 = 3128;
@@ -47,6 +51,8 @@ pub struct Egress {
     socket: PathBuf,
     tcp: Option<u16>,
     server: Arc<Server>,
+    /// Ports inside that are ports of this machine, too, as long as the proxy runs.
+    shown: Mutex<BTreeMap<u16, PublishedPort>>,
 }
 
 impl Egress {
@@ -61,7 +67,7 @@ impl Egress {
         let own = Arc::clone(&server);
         serve::spawn("ralph-egress", move || serve::accept(listener.incoming(), &own))?;
         let tcp = if tcp { Some(Self::listen(&server)?) } else { None };
-        Ok(Self { socket, tcp, server })
+        Ok(Self { socket, tcp, server, shown: Mutex::default() })
     }
 
     fn listen(server: &Arc<Server>) -> io::Result<u16> {
@@ -100,6 +106,21 @@ impl Egress {
     /// Makes `port` inside a port of this machine, for a browser on this side of the sandbox.
     pub fn publish(&self, port: u16) -> io::Result<PublishedPort> {
         reach::publish(&self.server, port)
+    }
+
+    /// The port of this machine that leads to `port` inside; made when it is first asked for.
+    pub fn shown_at(&self, port: u16) -> io::Result<SocketAddr> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shown.get(&port) {
+            return Ok(known.address);
+        }
+        if shown.len() >= SHOWN {
+            return Err(io::Error::other("too many ports are shown already"));
+        }
+        let published = self.publish(port)?;
+        let address = published.address;
+        shown.insert(port, published);
+        Ok(address)
     }
 
     fn bridges(&self) -> &Bridges {

@@ -6,18 +6,13 @@ use super::same_path::{self, Workspace};
 use super::wrap::{ALTERNATES, NOTHING};
 use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
 use crate::local::LocalOptions;
-use crate::local::egress::{Egress, PublishedPort};
-use ralph_domain::ports::{Exchange, SandboxError};
+use crate::local::egress::Egress;
+use ralph_domain::ports::{Exchange, Loopback, SandboxError};
 use ralph_domain::vars::Vars;
-use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-
-/// Ports that are shown at a time.
-const PUBLISHED: usize = 32;
 
 /// Which kind of sandbox stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +39,6 @@ pub(crate) struct Runtime {
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
-    /// Ports in the sandbox that are ports of this machine, too.
-    published: Mutex<BTreeMap<u16, PublishedPort>>,
     logins: Logins,
 }
 
@@ -123,21 +116,7 @@ impl Runtime {
         let program =
             real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
         let groups = Groups::make(&group_name(run_id), &spec.limits);
-        let published = Mutex::default();
-        Ok(Some(Self {
-            kind,
-            spec,
-            home,
-            run_home,
-            program,
-            tools,
-            hidden,
-            links,
-            groups,
-            egress,
-            published,
-            logins,
-        }))
+        Ok(Some(Self { kind, spec, home, run_home, program, tools, hidden, links, groups, egress, logins }))
     }
 
     /// The workspace `root`, and where commands see it.
@@ -175,23 +154,14 @@ impl Runtime {
             Kind::Bwrap(_) => (&self.home, true),
             Kind::Landlock => (&self.run_home, false),
         };
-        Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets }
+        let loopback = Loopback::OfCommand;
+        Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets, loopback }
     }
 
     /// Makes a port in the sandbox one of this machine, once; `None` where it is one already, or there is no way.
     pub(crate) fn publish(&self, port: u16) -> std::io::Result<Option<SocketAddr>> {
         let (Kind::Bwrap(_), Some(egress)) = (&self.kind, &self.egress) else { return Ok(None) };
-        let mut all = self.published.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.get(&port) {
-            return Ok(Some(known.address));
-        }
-        if all.len() >= PUBLISHED {
-            return Err(std::io::Error::other("too many ports are shown already"));
-        }
-        let published = egress.publish(port)?;
-        let address = published.address;
-        all.insert(port, published);
-        Ok(Some(address))
+        egress.shown_at(port).map(Some)
     }
 
     /// The proxy, where there is one.
