@@ -51,7 +51,8 @@ impl Scene {
             start: &start,
             now: &now,
             protected: &protected,
-            had_tests: self.start.iter().any(|(p, _)| is_test_source(p)),
+            tests: self.start.iter().map(|(p, _)| (*p).to_owned()).filter(|p| is_test_source(p)).collect(),
+            setup: Vec::new(),
             traces: [&self.traces[0], &self.traces[1]],
         })
     }
