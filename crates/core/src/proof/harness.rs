@@ -403,7 +403,8 @@ fn opened(
                 found.lower(path, None, "the checks run its targets, and the run changed it");
             }
             _ if harness::is_free(path) || harness::asks_to_change(facts.task, path) => {}
-            (TraceKind::Read, 1..) if is_product(facts, path, captured.contains(path) || is_read_by_name(facts, path)) => {}
+            (TraceKind::Read, 1..)
+                if is_product(facts, path, captured.contains(path) || is_read_by_name(facts, path)) => {}
             (TraceKind::Ran, 1..) if is_product(facts, path, captured.contains(path)) => {}
             _ => found.lower(path, None, "what runs the checks opens it, and the run changed it"),
         }

@@ -87,7 +87,8 @@ impl KnownFiles {
                     open.push(entry.path());
                 } else if let Some(meta) = kind.is_file().then(|| entry.metadata().ok()).flatten() {
                     let path = entry.path();
-                    let path = path.strip_prefix(&top).map_or_else(|_| path.clone(), |below| root.join(below));
+                    let path =
+                        path.strip_prefix(&top).map_or_else(|_| path.clone(), |below| root.join(below));
                     known.by_number.insert((meta.dev(), meta.ino()), path);
                 }
             }

@@ -196,8 +196,11 @@ impl Tracer {
                 inside |= self.note(kind, scripts, &real);
             }
             if kind == TraceKind::Wrote
-                && let Some(first) =
-                    self.known.as_ref().and_then(|known| known.find(pid, &real)).filter(|first| *first != real)
+                && let Some(first) = self
+                    .known
+                    .as_ref()
+                    .and_then(|known| known.find(pid, &real))
+                    .filter(|first| *first != real)
             {
                 let first = first.to_owned();
                 inside |= self.note(kind, scripts, &first);
