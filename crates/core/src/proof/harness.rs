@@ -265,7 +265,12 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
     let mut new_tests = Vec::new();
     let folders = module_folders(facts);
     let changed: Vec<&str> = facts.changes.iter().map(|c| c.path.as_str()).collect();
-    for path in harness::beside_scripts(&check_scripts(facts), &changed, facts.start) {
+    for path in harness::beside_scripts(
+        &check_scripts(facts),
+        facts.folder.trim_end_matches('/'),
+        &changed,
+        facts.start,
+    ) {
         if !covers(facts.protected, &path) && !harness::names(facts.task, &path) {
             found.lower(&path, None, "a script of the checks uses it, and the run changed it");
         }
@@ -276,7 +281,12 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
         if covers(facts.protected, path) {
             continue;
         }
-        if harness::changed_parts(path, Some(""), Some("[x]")).is_empty() && !is_keyed(path) {
+        let by_name = !harness::changed_parts(path, Some(""), Some("[x]")).is_empty() || is_keyed(path);
+        let old = if change.status == 'A' || !by_name { None } else { (facts.start)(path) };
+        let new = if change.status == 'D' || !by_name { None } else { (facts.now)(path) };
+        let parts =
+            if by_name { harness::changed_parts(path, old.as_deref(), new.as_deref()) } else { Vec::new() };
+        if parts.is_empty() {
             match part_by_place(facts, reach, &folders, change) {
                 Some(Role::Test) if change.status == 'A' => new_tests.push(path.to_owned()),
                 Some(Role::Test) => {
@@ -284,19 +294,13 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
                     found.lower(path, None, "the checks name it as a test, and the run changed it");
                 }
                 Some(_) => {
-                    found.lower(
-                        path,
-                        None,
-                        "it stands where what runs the checks looks first, and the run wrote it",
-                    );
+                    let what = "it stands where what runs the checks looks first, and the run wrote it";
+                    found.lower(path, None, what);
                 }
                 None => {}
             }
-            continue;
         }
-        let old = if change.status == 'A' { None } else { (facts.start)(path) };
-        let new = if change.status == 'D' { None } else { (facts.now)(path) };
-        for part in harness::changed_parts(path, old.as_deref(), new.as_deref()) {
+        for part in parts {
             let key = part.key.as_deref();
             let gone = new.is_none();
             match part.role {
@@ -353,6 +357,7 @@ fn is_keyed(path: &str) -> bool {
     ]
     .contains(&name)
         || (name.starts_with("requirements") && name.ends_with(".txt"))
+        || name.ends_with(".rs")
 }
 
 /// What watching adds: files that the names say nothing of.

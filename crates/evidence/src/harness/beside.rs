@@ -52,10 +52,12 @@ pub fn is_helper(path: &str) -> bool {
     name.starts_with('.') || SETTINGS.contains(&end) || HELPERS.iter().any(|word| name.contains(word))
 }
 
-/// Those of `changed` that stand beside one of `scripts` and that it, or one of those, names. In the top folder, where the
-/// product may stand, too, only helpers count.
+/// Those of `changed` that stand beside one of `scripts` and that it, or one of those, names: helpers, and modules of its own
+/// language. In the folder `top`, where the product stands, too, only helpers count; what a script of a shell runs is found
+/// by its lines.
 pub fn beside_scripts(
     scripts: &[String],
+    top: &str,
     changed: &[&str],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> BTreeSet<String> {
@@ -70,10 +72,14 @@ pub fn beside_scripts(
         let folder = script.rsplit_once('/').map_or("", |(folder, _)| folder);
         for path in changed.iter().filter(|path| !seen.contains(**path)) {
             let below = match folder {
-                "" => (!path.contains('/') && is_helper(path)).then_some(*path),
+                "" => (!path.contains('/')).then_some(*path),
                 folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
             };
             let Some(below) = below else { continue };
+            let module = folder != top && !is_shell_script(&script) && end_of(path) == end_of(&script);
+            if !module && !is_helper(path) {
+                continue;
+            }
             let stem = below.split(['/', '.']).find(|part| !part.is_empty()).unwrap_or(below);
             let name = below.rsplit('/').next().unwrap_or(below);
             let last = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -84,6 +90,14 @@ pub fn beside_scripts(
         }
     }
     found
+}
+
+fn end_of(path: &str) -> &str {
+    path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, end)| end)
+}
+
+fn is_shell_script(path: &str) -> bool {
+    matches!(end_of(path), "sh" | "bash" | "zsh" | "")
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -107,13 +121,21 @@ mod tests {
             ("tools/checklib.py", "import deep\n"),
             ("tools/deep.py", ""),
             ("tools/unrelated.py", ""),
+            ("tools/run.sh", "grep -q x tools/part.txt\n"),
             ("check.sh", ". ./helpers.sh\n./app.sh\n"),
         ];
         let read = |path: &str| files.iter().find(|(p, _)| *p == path).map(|(_, text)| (*text).to_owned());
-        let changed =
-            ["tools/checklib.py", "tools/deep.py", "tools/unrelated.py", "helpers.sh", "app.sh", "src/a.py"];
-        let scripts = ["tools/check.py".to_owned(), "check.sh".to_owned()];
-        let found: Vec<String> = beside_scripts(&scripts, &changed, &read).into_iter().collect();
+        let changed = [
+            "tools/checklib.py",
+            "tools/deep.py",
+            "tools/unrelated.py",
+            "helpers.sh",
+            "app.sh",
+            "src/a.py",
+            "tools/part.txt",
+        ];
+        let scripts = ["tools/check.py", "tools/run.sh", "check.sh"].map(str::to_owned);
+        let found: Vec<String> = beside_scripts(&scripts, "", &changed, &read).into_iter().collect();
         assert_eq!(found, ["helpers.sh", "tools/checklib.py", "tools/deep.py"]);
     }
 }

@@ -6,6 +6,7 @@
 
 mod asked;
 mod beside;
+mod inline;
 mod make;
 mod parts;
 mod put_back;

@@ -1,5 +1,6 @@
 //! Files that are tests or configure them, by their names and, where only a part of a file does, by its keys.
 
+use super::inline::inline_tests;
 use crate::weakened::{is_snapshot, is_test_data, is_test_path};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -274,6 +275,11 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
     }
     match is_test_path(path) || is_snapshot(path) || is_test_data(path) {
         true => whole(Role::Test),
+        false if name.ends_with(".rs") => {
+            let mut parts = keyed(&inline_tests(old), &inline_tests(new));
+            parts.iter_mut().for_each(|part| part.role = Role::Test);
+            parts
+        }
         false => Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! A changed file with what decides in it as it was at the start: only those keys and sections, where the rest of the file is
 //! product or dependencies.
 
+use super::inline::with_tests_of;
 use super::parts::{changed_parts, is_whole_section};
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ pub fn as_at_start(path: &str, old: Option<&str>, new: Option<&str>) -> Option<S
         "Cargo.toml" if keys.iter().all(|key| is_whole_section(key)) => {
             Some(sections(&keys, old.unwrap_or_default(), new))
         }
+        name if name.ends_with(".rs") => Some(with_tests_of(old, new)),
         _ => whole(),
     }
 }
