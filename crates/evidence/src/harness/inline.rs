@@ -65,9 +65,8 @@ fn item_from(text: &str, from: usize) -> (String, usize) {
             head.push(c);
         }
         at += text[at..].chars().next().map_or(1, char::len_utf8);
-        let ends = (opened && depth == 0 && bytes[at - 1] == b'}')
-            || (!opened && depth == 0 && bytes[at - 1] == b';');
-        if ends {
+        let last = if opened { b'}' } else { b';' };
+        if depth == 0 && bytes[at - 1] == last {
             break;
         }
     }
