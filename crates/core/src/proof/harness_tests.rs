@@ -1,6 +1,7 @@
 use super::*;
 use ralph_domain::id::{Digest, TreeId};
 use ralph_domain::ports::TraceStep;
+use ralph_domain::proof::ProofLevel;
 use ralph_protocol::test_counts::TestCounts;
 
 type Files = &'static [(&'static str, &'static str)];

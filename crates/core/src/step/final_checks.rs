@@ -3,7 +3,8 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::harness::{self, HarnessFacts, HarnessFindings};
+use crate::proof::findings::HarnessFindings;
+use crate::proof::harness::{self, HarnessFacts};
 use crate::proof::put_back;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};

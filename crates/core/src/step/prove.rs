@@ -3,7 +3,7 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::harness::HarnessFindings;
+use crate::proof::findings::HarnessFindings;
 use crate::proof::results::without_result;
 use crate::proof::watched::Watched;
 use crate::proof::{difference, surroundings};
