@@ -150,7 +150,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/os/process.rs", 5),
             ("sandbox/src/os/raw.rs", 1),
             ("sandbox/src/os/trace.rs", 2),
-            ("sandbox/src/local/watch/resolve.rs", 2),
+            ("sandbox/src/local/watch/resolve.rs", 1),
         ],
     ),
     (
