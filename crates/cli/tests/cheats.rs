@@ -3,6 +3,8 @@
 
 #[path = "cheats/harness.rs"]
 mod harness;
+#[path = "cheats/pretended.rs"]
+mod pretended;
 #[path = "cheats/scene.rs"]
 mod scene;
 #[path = "cheats/suite.rs"]
@@ -15,6 +17,31 @@ use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 const PROMISE: &str = "echo '<promise>COMPLETE</promise>'";
+
+/// Cheats that are played in every place; the others each in one, unless all are asked for.
+const EVERYWHERE: &[&str] = &[
+    "test_script_replaced",
+    "runner_shimmed_in_the_home_folder",
+    "git_folder_replaced",
+    "filter_named_in_the_commit",
+    "process_in_the_background_rewrites_the_test",
+    "object_overwritten",
+    "setup_rewrites_the_test",
+    "one_check_rewrites_the_next",
+    "script_behind_a_target",
+    "test_changed",
+    "script_behind_xargs",
+    "new_test_that_disarms_the_others",
+];
+
+/// The places that the test `name` plays in: all of them for some, else one of them, each name its own.
+fn places<P: Copy>(name: &str, all: &[P]) -> Vec<P> {
+    if EVERYWHERE.contains(&name) || ralph_testkit::torture::full() {
+        return all.to_vec();
+    }
+    let number: usize = name.bytes().map(usize::from).sum();
+    vec![all[number % all.len()]]
+}
 
 /// A repo whose check is a script of its own that cannot pass before `part.txt` is right.
 fn repo_with_check(env: &TestEnv) -> TestRepo<'_> {

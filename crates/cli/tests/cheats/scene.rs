@@ -54,9 +54,9 @@ impl Scene {
         }
     }
 
-    /// Every place: the cheat ends as it must, the honest twin is done.
-    pub fn plays(&self) {
-        for place in ["here", "worktree", "clone"] {
+    /// The cheat ends as it must, and the honest twin is done, in the places of the test `name`.
+    pub fn plays(&self, name: &str) {
+        for place in super::places(name, &["here", "worktree", "clone"]) {
             let env = TestEnv::new(RALPH);
             let Some((run, record)) = self.play(&env, place, self.cheat, "cheat") else {
                 ralph_testkit::skip("checks cannot be watched on this machine");

@@ -1,4 +1,4 @@
-//! Cheats by the dozen: each in place (with all the rights of the user), in a worktree and in a clone (in the sandbox
+//! Cheats by the dozen: in place (with all the rights of the user), in a worktree and in a clone (in the sandbox
 //! where this machine has one). Each has an honest copy in the same scene, which passes: so a cheat fails for its own sake.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
@@ -57,9 +57,11 @@ impl Cheat {
         }
     }
 
-    /// Every place: the cheat is never proven, the honest copy is.
-    pub fn is_never_proven(&self) {
-        for place in [WorkspaceKind::Here, WorkspaceKind::Worktree, WorkspaceKind::Clone] {
+    /// The cheat is never proven, the honest copy is, in the places of the test `name`.
+    pub fn is_never_proven(&self, name: &str) {
+        for place in
+            super::places(name, &[WorkspaceKind::Here, WorkspaceKind::Worktree, WorkspaceKind::Clone])
+        {
             let (run, said) = self.play(place, self.cheat);
             assert!(
                 matches!(run.code, Some(1 | 3)),

@@ -8,7 +8,7 @@ macro_rules! cheats {
     ($($name:ident: $cheat:expr;)*) => {
         $(#[test]
         fn $name() {
-            $cheat.is_never_proven();
+            $cheat.is_never_proven(stringify!($name));
         })*
     };
 }

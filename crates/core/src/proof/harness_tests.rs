@@ -1,6 +1,7 @@
 use super::*;
 use ralph_domain::id::{Digest, TreeId};
 use ralph_domain::ports::TraceStep;
+use ralph_domain::proof::ProofLevel;
 use ralph_protocol::test_counts::TestCounts;
 
 type Files = &'static [(&'static str, &'static str)];
@@ -51,7 +52,8 @@ impl Scene {
             start: &start,
             now: &now,
             protected: &protected,
-            had_tests: self.start.iter().any(|(p, _)| is_test_source(p)),
+            tests: self.start.iter().map(|(p, _)| (*p).to_owned()).filter(|p| is_test_source(p)).collect(),
+            setup: Vec::new(),
             traces: [&self.traces[0], &self.traces[1]],
         })
     }

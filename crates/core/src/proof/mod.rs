@@ -3,7 +3,9 @@
 
 pub(crate) mod difference;
 pub(crate) mod environment;
+pub(crate) mod findings;
 pub(crate) mod harness;
+pub(crate) mod put_back;
 pub(crate) mod results;
 pub(crate) mod surroundings;
 pub(crate) mod watched;

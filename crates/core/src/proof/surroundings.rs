@@ -70,7 +70,7 @@ fn marks(
     }
     let Some(home) = home else { return marks };
     for file in HOME_FILES {
-        marks.insert(format!("~/{file}"), mark(&home.join(file)));
+        marks.insert(format!("~/{file}"), settings_mark(&home.join(file)));
     }
     // Python runs these before anything else.
     let libraries = std::fs::read_dir(home.join(".local/lib")).into_iter().flatten().flatten();
@@ -101,6 +101,35 @@ fn mark(path: &Path) -> String {
         ),
         Err(_) => String::new(),
     }
+}
+
+/// What settings say, wherever the file was copied or touched. Of git's only what programs go by: who commits, and how git
+/// looks, is the user's own business while a run works.
+fn settings_mark(path: &Path) -> String {
+    let Ok(text) = std::fs::read(path) else { return String::new() };
+    let text = match path.ends_with(".gitconfig") || path.ends_with("git/config") {
+        true => git_settings(&String::from_utf8_lossy(&text)).into_bytes(),
+        false => text,
+    };
+    if text.is_empty() { String::new() } else { format!("{} {}", path.display(), Digest::of(&text).as_str()) }
+}
+
+/// The sections of git's configuration that change files or run programs.
+fn git_settings(text: &str) -> String {
+    const DECIDE: &[&str] =
+        &["core", "filter", "include", "includeif", "diff", "merge", "url", "safe", "submodule", "protocol"];
+    let (mut decides, mut kept) = (false, String::new());
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
+        if let Some(heading) = line.strip_prefix('[') {
+            let name = heading.split([']', ' ', '"']).next().unwrap_or_default().to_ascii_lowercase();
+            decides = DECIDE.contains(&name.as_str());
+        }
+        if decides {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
 }
 
 /// The same in few letters, for the journal.
@@ -162,9 +191,12 @@ mod tests {
         let before = sealed(&fingerprint_now());
         program(2, "grep");
         program(0, "other");
+        let git = folder.path().join(".gitconfig");
+        std::fs::write(&git, "[user]\n  name = A\n[alias]\n  x = status\n").unwrap();
         assert_eq!(differences(&before, &fingerprint_now()), [""; 0]);
         program(0, "grep");
         program(0, "jtest");
+        std::fs::write(&git, "[core]\n  hooksPath = x\n").unwrap();
         std::fs::write(folder.path().join(".npmrc"), "script-shell=/bin/true").unwrap();
         let site = folder.path().join(".local/lib/python3.9/site-packages");
         std::fs::create_dir_all(&site).unwrap();
@@ -174,6 +206,7 @@ mod tests {
             "`grep`, which checks may use, is not the one",
             "`jtest`, which checks may use, came",
             "`~/.npmrc`",
+            "`~/.gitconfig`",
             "usercustomize",
         ] {
             assert!(found.contains(word), "{word}: {found}");

@@ -6,11 +6,13 @@ use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
 use ralph_evidence::weakened::is_test_source;
 use ralph_safe_fs::{Kind, Links, SafeDir};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Files and folders that are looked at.
 const ENTRIES_MAX: usize = 200_000;
+/// Changes that are told.
+const TOLD_MAX: usize = 40;
 /// A larger file is known by its size alone.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
@@ -52,6 +54,12 @@ impl Watched {
         changed
     }
 
+    /// What `who` changed that it must not, in words.
+    pub(crate) fn meddled(&self, who: &str) -> Vec<String> {
+        let changed = self.changed().into_iter().take(TOLD_MAX);
+        changed.map(|path| format!("{path} was changed in the clean checkout by {who}")).collect()
+    }
+
     /// Sources of tests that the checkout held.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str).filter(|path| is_test_source(path))
@@ -59,8 +67,17 @@ impl Watched {
 
     /// Watched files that somebody was seen to write to, even if they are as they were by now.
     pub(crate) fn written(&self, seen: &ExecTrace) -> Vec<String> {
-        let wrote = seen.steps.iter().filter(|step| step.kind == TraceKind::Wrote);
-        wrote.filter(|step| self.files.contains_key(&step.path)).map(|step| step.path.clone()).collect()
+        let mut found = BTreeSet::new();
+        for step in seen.steps.iter().filter(|step| step.kind == TraceKind::Wrote) {
+            if self.files.contains_key(&step.path) {
+                found.insert(step.path.clone());
+            }
+            // A folder that was moved away takes what is in it along.
+            let inside = format!("{}/", step.path);
+            let below = self.files.range(inside.clone()..).take_while(|(path, _)| path.starts_with(&inside));
+            found.extend(below.map(|(path, _)| path.clone()).take(1));
+        }
+        found.into_iter().collect()
     }
 
     fn digests(&self) -> (BTreeMap<String, Digest>, Vec<String>) {

@@ -23,12 +23,17 @@ const OUTPUT_MAX: u64 = 4096;
 const LINES_MAX: usize = 6;
 /// What the checks of the start were seen to do, in the run's folder.
 const TRACE: &str = "baseline/trace.json";
+/// The settings in the home of the checks of the start, after the setup.
+const HOME: &str = "baseline/home-settings.txt";
 
 /// The checks of the start, and what they were seen to do.
 #[derive(Debug, Serialize, Deserialize)]
 struct BaselineRecord {
     checks: BaselineChecks,
     trace: ExecTrace,
+    /// Settings in the home of the checks, after the setup.
+    #[serde(default)]
+    home: Option<String>,
 }
 
 /// How it went.
@@ -51,7 +56,7 @@ impl Driver {
             for result in &mut record.checks.results {
                 result.log_digest = self.note_cached(&result.log)?;
             }
-            self.keep_trace(&record.trace)?;
+            self.keep_trace(&record)?;
             self.tell_results(&record.checks)?;
             return Ok(BaselineEnd::Known(Some(record.checks)));
         }
@@ -64,7 +69,7 @@ impl Driver {
                 false => BaselineEnd::Known(None),
             });
         };
-        self.keep_trace(&record.trace)?;
+        self.keep_trace(&record)?;
         // A failure may have passed by tomorrow; what passes, and what fails by its tests, is the same on the same files.
         let lasting = record.checks.setup_failed.is_none()
             && record.checks.results.iter().all(|r| r.passed || r.tests.is_some_and(|t| t.executed() > 0));
@@ -82,10 +87,18 @@ impl Driver {
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    fn keep_trace(&self, trace: &ExecTrace) -> Result<(), DriveError> {
+    /// The settings in the home of the checks of the start, after the setup; `None` where nobody looked.
+    pub(crate) fn baseline_home(&self) -> Option<String> {
+        std::fs::read_to_string(self.ctx.run.path().join(HOME)).ok()
+    }
+
+    fn keep_trace(&self, record: &BaselineRecord) -> Result<(), DriveError> {
         make_dir(&self.ctx.run.path().join("baseline"))?;
-        let text = serde_json::to_vec(trace).unwrap_or_default();
+        let text = serde_json::to_vec(&record.trace).unwrap_or_default();
         artifacts::write(&self.ctx.run.path().join(TRACE), &text)?;
+        if let Some(home) = &record.home {
+            artifacts::write(&self.ctx.run.path().join(HOME), home.as_bytes())?;
+        }
         Ok(())
     }
 
@@ -142,9 +155,10 @@ impl Driver {
                     "the setup `{command}` fails on the files of the start: see {log}; every final check runs it first"
                 ))?;
                 checks.setup_failed = Some(command);
-                return Ok(Some(BaselineRecord { checks, trace }));
+                return Ok(Some(BaselineRecord { checks, trace, home: None }));
             }
         }
+        let home = self.home_settings(&*sandbox, &env, logs)?;
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
             let how = HowToCheck { env: &env, watch: true };
@@ -159,7 +173,7 @@ impl Driver {
                 Checked::Stopped => return Ok(None),
             }
         }
-        Ok(Some(BaselineRecord { checks, trace }))
+        Ok(Some(BaselineRecord { checks, trace, home }))
     }
 
     /// What a person wants to know before money is spent: a check that fails otherwise than by its tests may be the wrong

@@ -6,6 +6,7 @@ pub(crate) mod clean_checkout;
 pub(crate) mod consult;
 pub(crate) mod environment;
 pub(crate) mod evidence;
+pub(crate) mod final_checks;
 mod go_back;
 mod hand_back;
 pub(crate) mod judge;

@@ -3,15 +3,15 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::harness::{self, HarnessFacts};
+use crate::proof::findings::HarnessFindings;
 use crate::proof::results::without_result;
 use crate::proof::watched::Watched;
 use crate::proof::{difference, surroundings};
 use crate::step::clean_checkout::{SetupEnd, make_dir};
-use crate::step::verify::{Checked, HowToCheck, run_check};
+use crate::step::final_checks::CheckRun;
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ExecTrace, ReleaseWhen};
+use ralph_domain::ports::{Baseline, ReleaseWhen};
 use ralph_domain::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, VERSION, Watching,
 };
@@ -26,35 +26,36 @@ use std::time::Duration;
 const PATCH_MAX: usize = 8 * 1024 * 1024;
 /// Reasons that are kept.
 const FAILED_MAX: usize = 40;
-/// Changes to what decides that the proof keeps, and that the journal tells.
-const HARNESS_MAX: usize = 200;
+/// Changes to what decides that the journal tells.
 const TOLD_MAX: usize = 20;
 
 /// What is to be proven.
-struct ProofSubject {
-    commit: CommitId,
-    tree: TreeId,
-    baseline: Baseline,
-    logs: PathBuf,
+pub(super) struct ProofSubject {
+    pub(super) commit: CommitId,
+    pub(super) tree: TreeId,
+    pub(super) baseline: Baseline,
+    pub(super) logs: PathBuf,
 }
 
 /// What a proof found so far.
 #[derive(Default)]
-struct ProofFindings {
-    results: Vec<CheckResult>,
+pub(super) struct ProofFindings {
+    pub(super) results: Vec<CheckResult>,
     protected: Vec<ProtectedChange>,
-    weakened: Vec<Finding>,
-    failed: Vec<String>,
+    pub(super) weakened: Vec<Finding>,
+    pub(super) failed: Vec<String>,
     /// What the failed checks printed.
-    output: String,
+    pub(super) output: String,
     hint: Option<String>,
-    level: Option<ProofLevel>,
+    /// What decides, and is not as it was.
+    pub(super) judged: Option<HarnessFindings>,
+    pub(super) level: Option<ProofLevel>,
     watched: Watching,
-    harness: Vec<HarnessChange>,
+    pub(super) harness: Vec<HarnessChange>,
 }
 
 impl ProofFindings {
-    fn fail(&mut self, why: impl Into<String>) {
+    pub(super) fn fail(&mut self, why: impl Into<String>) {
         let why = why.into();
         if self.failed.len() < FAILED_MAX && !self.failed.contains(&why) {
             self.failed.push(why);
@@ -91,6 +92,9 @@ impl Driver {
         self.check_environment(&mut found);
         // `false` where the run was stopped meanwhile.
         if !self.in_clean_folder(|driver, folder| driver.prove_in(folder, &subject, &mut found))? {
+            return Ok(());
+        }
+        if !self.check_as_at_start(&subject, &mut found)? {
             return Ok(());
         }
         self.ctx.boundary("prove.ran");
@@ -226,7 +230,7 @@ impl Driver {
     }
 
     /// The patterns that protected something. A file that came during the run and that a verifier names never was.
-    fn protected_now(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
+    pub(super) fn protected_now(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
         let head = &subject.baseline.head;
         let mut patterns = super::prepare::protected_in(&self.ctx.state.spec, &|path| {
             let bytes = self.workspace.file_at(head, path).ok().flatten()?;
@@ -290,80 +294,21 @@ impl Driver {
                 return Ok(true);
             }
         }
-        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().cloned().collect();
-        let (mut trace, mut all_seen) = (ExecTrace::default(), true);
-        for verifier in &verifiers {
-            let log = subject.logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env: &env, watch: true };
-            match run_check(&mut self.ctx, &*sandbox, verifier, &subject.tree, &log, how)? {
-                Checked::Result(result, excerpt, seen) => {
-                    if !result.passed {
-                        let heading = format!("final check: {} failed", verifier.name);
-                        self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
-                        found.output.push_str(&format!("{}\n{excerpt}\n", verifier.command_line()));
-                    }
-                    meddled(&watched, &format!("`{}`", verifier.name), found);
-                    all_seen &= seen.is_some();
-                    let seen = seen.unwrap_or_default();
-                    for path in watched.written(&seen).into_iter().take(FAILED_MAX) {
-                        found.fail(format!("{path} was written to during `{}`", verifier.name));
-                    }
-                    trace.steps.extend(seen.steps);
-                    found.results.push(*result);
-                }
-                Checked::Stopped => return Ok(false),
-            }
+        let home = self.home_settings(&*sandbox, &env, &subject.logs)?;
+        let Some(run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, &subject.logs), &watched)?
+        else {
+            return Ok(false);
+        };
+        let CheckRun { results, trace, all_seen, meddled, output } = run;
+        for (heading, excerpt) in output {
+            self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
+            found.output.push_str(&format!("{excerpt}\n"));
         }
+        found.results = results;
+        meddled.into_iter().for_each(|why| found.fail(why));
         found.watched = if all_seen { Watching::Watched } else { Watching::NotWatched };
-        self.judge_harness(folder, subject, (&watched, &trace), found)?;
+        self.judge_harness(folder, subject, (&watched, &trace, home), found)?;
         Ok(true)
-    }
-
-    /// Whether what decides is as it was at the start.
-    fn judge_harness(
-        &mut self,
-        folder: &Path,
-        subject: &ProofSubject,
-        (watched, trace): (&Watched, &ExecTrace),
-        found: &mut ProofFindings,
-    ) -> Result<(), DriveError> {
-        let (base, commit) = (&subject.baseline.head, &subject.commit);
-        let changes = self.workspace.changes(base.as_str(), commit.as_str())?;
-        let spec = &self.ctx.state.spec;
-        let top = ralph_safe_fs::SafeDir::open(folder).ok();
-        let now =
-            |path: &str| top.as_ref()?.read_text(path, ralph_safe_fs::Links::Inside, DEFINITIONS_MAX).ok();
-        let start = |path: &str| {
-            let bytes = self.workspace.file_at(base, path).ok().flatten()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let came = |path: &str| changes.iter().any(|c| c.status == 'A' && c.path == path);
-        let before = self.baseline_trace();
-        let verifiers: Vec<_> = spec.settings.required().collect();
-        let mut harness = harness::judge(&HarnessFacts {
-            folder: spec.task.working_dir.as_deref().unwrap_or_default(),
-            task: &super::prepare::task_words(spec),
-            changes: &changes,
-            start: &start,
-            now: &now,
-            protected: &self.protected_now(subject)?,
-            had_tests: watched.tests().any(|path| !came(path)),
-            traces: [&before, trace],
-            verifiers: verifiers.clone(),
-        });
-        // Tests that stand in the product itself explain another number, too.
-        let inline = || {
-            let marks = ["#[test]", "#[cfg(test)]", ">>> ", "```"];
-            let files = changes.iter().filter(|c| c.status != 'A' && c.path.contains('.')).take(200);
-            files.filter_map(|c| start(&c.path)).any(|text| marks.iter().any(|mark| text.contains(mark)))
-        };
-        let explained = harness.tests_touched || !found.weakened.is_empty() || inline();
-        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
-        harness::counts(&verifiers, at_start, &found.results, explained, &mut harness);
-        harness.failed.iter().for_each(|why| found.fail(why.clone()));
-        found.level = Some(harness.level());
-        found.harness = harness.changes.into_iter().take(HARNESS_MAX).collect();
-        Ok(())
     }
 
     /// Links that the run made and that lead out of the repository: what is behind them is not in the commit.
@@ -406,12 +351,7 @@ impl Driver {
     }
 }
 
-/// A file with definitions of checks is not larger.
-const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
-
 /// What a command changed in the checkout that it must not.
 fn meddled(watched: &Watched, who: &str, found: &mut ProofFindings) {
-    for path in watched.changed().into_iter().take(FAILED_MAX) {
-        found.fail(format!("{path} was changed in the clean checkout by {who}"));
-    }
+    watched.meddled(who).into_iter().for_each(|why| found.fail(why));
 }

@@ -63,9 +63,28 @@ pub fn asks_to_change(task: &str, path: &str) -> bool {
     false
 }
 
+/// Whether `task` speaks of the file `path` by its name.
+pub fn names(task: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let path = path.to_ascii_lowercase();
+    let task = task.to_ascii_lowercase();
+    let mut words = task.split(|c: char| !(c.is_alphanumeric() || "._-/".contains(c)));
+    words.any(|word| {
+        let word = word.trim_end_matches(['.', '/', '-']).trim_start_matches("./");
+        word.len() > 2 && (word == name || word == path)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_names_files_in_any_sentence() {
+        let task = "`text.sh` has three functions (see ./lib/more.sh). Nothing else.";
+        assert!(names(task, "text.sh") && names(task, "lib/more.sh") && !names(task, "other/more.sh"));
+        assert!(!names(task, "ext.sh") && !names(task, "want.cfg"));
+    }
 
     #[test]
     fn only_a_request_to_change_a_file_is_one() {

@@ -5,12 +5,23 @@
 //! elsewhere.
 
 mod asked;
+mod beside;
+mod inline;
 mod make;
 mod parts;
+mod put_back;
+mod redefined;
+mod shadow;
 mod shell;
+mod test_places;
 
-pub use asked::asks_to_change;
+pub use asked::{asks_to_change, names};
+pub use beside::{beside_scripts, is_helper};
 pub use parts::{Part, Role, changed_parts, is_free};
+pub use put_back::as_at_start;
+pub use redefined::{Redefined, redefined};
+pub use shadow::shadows;
+pub use test_places::TestPlace;
 
 use make::{MAKEFILES, Makefile};
 use serde_json::Value;
@@ -31,6 +42,8 @@ pub enum Via {
     Definition,
     /// A script names it.
     Script,
+    /// A script runs it and reads what it prints.
+    Output,
 }
 
 /// A definition that a check uses, wherever it stands: in which folder, and its key.
@@ -49,6 +62,10 @@ pub struct Reach {
     pub scripts: BTreeMap<String, Via>,
     /// Definitions, each with the files that say it and what they say. Without any where none does (yet).
     pub definitions: BTreeMap<Definition, BTreeMap<String, String>>,
+    /// Where its command lines say that tests are.
+    pub tests: BTreeSet<TestPlace>,
+    /// Whether it leads to makefiles in folders that only a run of it knows.
+    pub any_makefile: bool,
 }
 
 /// What the command `argv`, started in `folder`, leads to in a tree whose files `read` gives.
@@ -68,6 +85,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn lines(&mut self, text: &str, folder: &str, via: Via, depth: u32) {
         for simple in commands(text, folder) {
+            let via = if via == Via::Script && simple.captured { Via::Output } else { via };
             self.command(&simple.words, &simple.folder, via, depth);
         }
     }
@@ -92,8 +110,11 @@ impl Walk<'_> {
             "npm" | "pnpm" | "yarn" | "bun" | "run-s" | "run-p" | "npm-run-all" => {
                 self.package(name, &words, &folder, depth);
             }
-            _ if is_interpreter(name) => self.interpreted(&words, &folder, via, depth),
-            _ => {}
+            _ if is_interpreter(name) => {
+                self.reach.tests.extend(test_places::named(&words, &folder, self.read));
+                self.interpreted(&words, &folder, via, depth);
+            }
+            _ => self.reach.tests.extend(test_places::named(&words, &folder, self.read)),
         }
     }
 
@@ -161,7 +182,9 @@ impl Walk<'_> {
             }
         };
         if is_shell_script && self.seen.insert(format!("script {path}")) {
-            self.lines(&text, folder, Via::Script, depth + 1);
+            // What a program prints that a script reads, its own scripts print, too.
+            let inner = if via == Via::Output { Via::Output } else { Via::Script };
+            self.lines(&text, folder, inner, depth + 1);
         }
     }
 
@@ -179,7 +202,9 @@ impl Walk<'_> {
         while let Some(word) = rest.next() {
             match word.as_str() {
                 "-C" | "--directory" => {
-                    folder = rest.next().and_then(|to| join(&folder, to)).unwrap_or(folder);
+                    let to = rest.next();
+                    self.reach.any_makefile |= to.is_some_and(|to| to.contains(['$', '*', '`']));
+                    folder = to.and_then(|to| join(&folder, to)).unwrap_or(folder);
                 }
                 "-f" | "--file" | "--makefile" => named = rest.next().cloned(),
                 "-j" | "--jobs" | "-l" if rest.peek().is_some_and(|n| n.parse::<f64>().is_ok()) => {
@@ -336,63 +361,6 @@ fn is_interpreter(name: &str) -> bool {
     )
 }
 
-/// What became of a definition between the start and now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redefined {
-    /// Which.
-    pub definition: Definition,
-    /// The file that says it now, or said it.
-    pub file: String,
-    /// What it said at the start, in the file that said it.
-    pub before: String,
-    /// Whether everything of it is still there, with something added behind it.
-    pub extended: bool,
-}
-
-/// The definitions of the start that are not what they were.
-pub fn redefined(start: &Reach, now: &Reach) -> Vec<Redefined> {
-    let mut found = Vec::new();
-    for (definition, before) in &start.definitions {
-        let after = now.definitions.get(definition).cloned().unwrap_or_default();
-        if after == *before {
-            continue;
-        }
-        let differs = |from: &BTreeMap<String, String>, to: &BTreeMap<String, String>| {
-            from.iter().find(|(file, text)| to.get(*file) != Some(text)).map(|(file, _)| file.clone())
-        };
-        let file = differs(&after, before).or_else(|| differs(before, &after)).unwrap_or_default();
-        let old: Vec<&str> = before.values().map(String::as_str).collect();
-        found.push(Redefined {
-            definition: definition.clone(),
-            extended: is_extended(definition, before, &after),
-            file,
-            before: old.join("\n"),
-        });
-    }
-    found
-}
-
-/// Whether a rule of a makefile only grew: every line is there in its order, and none of the new ones decides for the others.
-fn is_extended(
-    definition: &Definition,
-    before: &BTreeMap<String, String>,
-    after: &BTreeMap<String, String>,
-) -> bool {
-    if !definition.scope.starts_with("make in") || before.is_empty() || before.keys().ne(after.keys()) {
-        return false;
-    }
-    before.values().zip(after.values()).all(|(old, new)| {
-        // Only recipes of rules grow safely: each line of them is run for itself, and must succeed.
-        let rule = old.lines().next().is_some_and(|head| head.contains(':') && !head.contains('='));
-        let mut lines = new.lines();
-        rule && old.lines().enumerate().all(|(n, line)| match n {
-            // The head may name more that is made before.
-            0 => lines.next().is_some_and(|head| head.starts_with(line) || head == line),
-            _ => lines.any(|new| new == line),
-        })
-    })
-}
-
 /// Whether a command always says how many tests it ran: a pass of it without that is none.
 pub fn always_reports(argv: &[String]) -> bool {
     let simple = match argv {
@@ -402,7 +370,12 @@ pub fn always_reports(argv: &[String]) -> bool {
             }
             commands(line, "")
         }
-        _ => vec![shell::Simple { words: argv.to_vec(), folder: String::new(), swallowed: false }],
+        _ => vec![shell::Simple {
+            words: argv.to_vec(),
+            folder: String::new(),
+            swallowed: false,
+            captured: false,
+        }],
     };
     let [one] = simple.as_slice() else { return false };
     let (words, _) = behind(&one.words, "");

@@ -1,6 +1,7 @@
 //! Files that are tests or configure them, by their names and, where only a part of a file does, by its keys.
 
-use crate::weakened::{is_snapshot, is_test_path};
+use super::inline::inline_tests;
+use crate::weakened::{is_snapshot, is_test_data, is_test_path};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -54,6 +55,46 @@ const WHOLE: &[&str] = &[
     "Taskfile.yml",
     "Taskfile.yaml",
     "bunfig.toml",
+    "rustfmt.toml",
+    "clippy.toml",
+    "ruff.toml",
+    "mypy.ini",
+    "pylintrc",
+    "biome.json",
+    "biome.jsonc",
+    "pyrightconfig.json",
+    "tslint.json",
+    "phpstan.neon",
+    "turbo.json",
+    "nx.json",
+    "lerna.json",
+    "pnpm-workspace.yaml",
+    "pytest.toml",
+    "jest-preset.js",
+    "deno.json",
+    "deno.jsonc",
+];
+
+/// Dot files and folders that no runner of checks goes by.
+const HARMLESS: &[&str] = &[
+    ".gitignore",
+    ".gitkeep",
+    ".keep",
+    ".gitattributes",
+    ".dockerignore",
+    ".editorconfig",
+    ".mailmap",
+    ".npmignore",
+    ".github",
+    ".ralph",
+    ".vscode",
+    ".idea",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".",
+    "..",
 ];
 
 /// Beginnings of names of files that configure tests as a whole: `jest.config.js`, `.mocharc.json`.
@@ -69,17 +110,107 @@ const WHOLE_STEMS: &[&str] = &[
     ".nycrc",
     ".c8rc",
     "wdio.conf.",
+    "jest.setup.",
+    "jest-setup.",
+    "setup-jest.",
+    "vitest.setup.",
+    "vitest-setup.",
+    "setupTests.",
+    "babel.config.",
+    "eslint.config.",
+    "prettier.config.",
+    "stylelint.config.",
+    "tsconfig.",
 ];
 
 /// Sections of files that configure tests, by the beginning of their headings.
 const SECTIONS: &[(&str, &[&str])] = &[
-    ("setup.cfg", &["[tool:pytest", "[coverage"]),
-    ("pyproject.toml", &["[tool.pytest", "[tool.coverage", "[tool.tox", "[tool.hatch.envs", "[tool.poe"]),
-    ("Cargo.toml", &["[[test", "[profile", "[lib", "[[bin", "[[bench"]),
+    (
+        "setup.cfg",
+        &[
+            "[tool:pytest",
+            "[coverage",
+            "[mypy",
+            "[flake8",
+            "[pylint",
+            "[pycodestyle",
+            "[options.entry_points",
+        ],
+    ),
+    (
+        "pyproject.toml",
+        &[
+            "[tool.pytest",
+            "[tool.coverage",
+            "[tool.tox",
+            "[tool.hatch.envs",
+            "[tool.poe",
+            "[tool.ruff",
+            "[tool.mypy",
+            "[tool.black",
+            "[tool.isort",
+            "[tool.pyright",
+            "[tool.pylint",
+            "[tool.flake8",
+            "[project.entry-points",
+            "[build-system",
+        ],
+    ),
+    (
+        "Cargo.toml",
+        &[
+            "[[test",
+            "[profile",
+            "[lib",
+            "[[bin",
+            "[[bench",
+            "[[example",
+            "[lints",
+            "[workspace.lints",
+            "[patch",
+            "[replace",
+        ],
+    ),
+];
+
+/// Whether a section of `Cargo.toml` is compared with all its lines.
+pub(super) fn is_whole_section(key: &str) -> bool {
+    ["[test", "test", "profile", "[bench", "bench", "lints", "workspace.lints", "patch", "replace", "example"]
+        .iter()
+        .any(|whole| key.starts_with(whole))
+}
+
+/// Scripts of `package.json` that an installation runs.
+const LIFECYCLE: &[&str] = &[
+    "preinstall",
+    "install",
+    "postinstall",
+    "preprepare",
+    "prepare",
+    "postprepare",
+    "prepublish",
+    "dependencies",
 ];
 
 /// Keys of `package.json` that configure tests.
-const PACKAGE_KEYS: &[&str] = &["jest", "vitest", "mocha", "ava", "nyc", "c8", "tap"];
+const PACKAGE_KEYS: &[&str] = &[
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "nyc",
+    "c8",
+    "tap",
+    "babel",
+    "eslintConfig",
+    "prettier",
+    "xo",
+    "standard",
+    "stylelint",
+    "wireit",
+    "overrides",
+    "resolutions",
+];
 
 /// Words by which a file puts something else in the place of what runs checks, with the names of such files.
 const REPLACES: &[(&[&str], &[&str])] = &[
@@ -115,6 +246,8 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
     let configures = WHOLE.contains(&name)
         || WHOLE_STEMS.iter().any(|stem| name.starts_with(stem))
         || name.ends_with(".pth")
+        || name == "tsconfig.json"
+        || is_dot_setting(path)
         || cargo_config;
     if configures {
         return whole(if replaces(path, old, new) { Role::Replacement } else { Role::Configuration });
@@ -124,7 +257,10 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         return keyed(&sections(old, headings, cargo), &sections(new, headings, cargo));
     }
     if name == "package.json" {
-        return keyed(&package_keys(old), &package_keys(new));
+        return keyed(&package_keys(old, old), &package_keys(new, old));
+    }
+    if name.starts_with("requirements") && name.ends_with(".txt") {
+        return keyed(&local_requirements(old), &local_requirements(new));
     }
     if let Some(words) = lines_of(name) {
         let picked = |text: Option<&str>| -> BTreeMap<String, String> {
@@ -137,10 +273,21 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         };
         return keyed(&picked(old), &picked(new));
     }
-    match is_test_path(path) || is_snapshot(path) {
+    match is_test_path(path) || is_snapshot(path) || is_test_data(path) {
         true => whole(Role::Test),
+        false if name.ends_with(".rs") => {
+            let mut parts = keyed(&inline_tests(old), &inline_tests(new));
+            parts.iter_mut().for_each(|part| part.role = Role::Test);
+            parts
+        }
         false => Vec::new(),
     }
+}
+
+/// Whether a path is a setting by its dot: `.proverc`, `.yarn/releases/x.cjs`.
+fn is_dot_setting(path: &str) -> bool {
+    let dotted = path.split('/').find(|part| part.starts_with('.'));
+    dotted.is_some_and(|part| !HARMLESS.contains(&part))
 }
 
 /// Lines of build files that decide about tests.
@@ -198,7 +345,10 @@ fn sections(text: Option<&str>, headings: &[&str], cargo: bool) -> BTreeMap<Stri
         // A library or a program is product, except for whether and how it is tested.
         let product = cargo && (heading.starts_with("[lib") || heading.starts_with("[[bin"));
         let tests = ["test", "harness", "doctest"].iter().any(|word| line.starts_with(word));
-        if (picked && (!product || tests)) || package {
+        // A crate that tests are written with may be one of the repo.
+        let own_crate =
+            cargo && heading.contains("dev-dependencies") && (line.contains("path") || line.contains("git"));
+        if (picked && (!product || tests)) || package || own_crate {
             let key = heading.trim_matches(['[', ']']).to_owned();
             let text = found.entry(key).or_default();
             text.push_str(line);
@@ -208,14 +358,49 @@ fn sections(text: Option<&str>, headings: &[&str], cargo: bool) -> BTreeMap<Stri
     found
 }
 
-fn package_keys(text: Option<&str>) -> BTreeMap<String, String> {
-    let package: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+/// What decides of a `package.json`: keys that configure tests, scripts that were there at the start with what runs around
+/// them, scripts of an installation, and packages from places that the repo holds.
+fn package_keys(text: Option<&str>, start: Option<&str>) -> BTreeMap<String, String> {
+    let parse = |text: Option<&str>| -> Value {
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    };
+    let (package, start) = (parse(text), parse(start));
     let value = |key: &&str| package.get(*key).map(|value| ((*key).to_owned(), value.to_string()));
-    PACKAGE_KEYS.iter().filter_map(value).collect()
+    let mut found: BTreeMap<String, String> = PACKAGE_KEYS.iter().filter_map(value).collect();
+    let known = |name: &str| {
+        let around = name.strip_prefix("pre").or_else(|| name.strip_prefix("post"));
+        let first = |name: &str| start["scripts"].get(name).is_some();
+        first(name) || around.is_some_and(first) || LIFECYCLE.contains(&name)
+    };
+    for (name, script) in package["scripts"].as_object().into_iter().flatten() {
+        if known(name) {
+            found.insert(format!("scripts/{name}"), script.to_string());
+        }
+    }
+    for section in ["dependencies", "devDependencies", "optionalDependencies"] {
+        for (name, from) in package[section].as_object().into_iter().flatten() {
+            let from = from.as_str().unwrap_or_default();
+            if ["file:", "link:", "portal:", "patch:", "./", "../"]
+                .iter()
+                .any(|local| from.starts_with(local))
+            {
+                found.insert(format!("{section}/{name}"), from.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Lines of a list of requirements that name a place of the repo, or set something for all.
+fn local_requirements(text: Option<&str>) -> BTreeMap<String, String> {
+    let lines = text.unwrap_or_default().lines().map(str::trim);
+    let local: Vec<&str> = lines.filter(|l| l.starts_with(['-', '.', '/']) || l.contains("file:")).collect();
+    let all = Some(local.join("\n")).filter(|all| !all.is_empty());
+    all.map(|all| ("local requirements".to_owned(), all)).into_iter().collect()
 }
 
 /// Ends of names of sources that are the product, where they are no tests.
-const PRODUCT: &[&str] = &[
+pub(super) const PRODUCT: &[&str] = &[
     "rs", "go", "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "java", "kt", "scala", "rb", "php", "cs", "c",
     "cc", "cpp", "h", "hpp", "swift", "ex", "exs", "md", "rst", "html", "css", "svg", "png", "lock", "sum",
 ];

@@ -7,6 +7,8 @@ pub(crate) struct Simple {
     pub(crate) folder: String,
     /// Whether its failure decides nothing: `… || true`, `… | cat`, `… &`.
     pub(crate) swallowed: bool,
+    /// Whether somebody reads what it prints: `$(…)`, `… | grep`.
+    pub(crate) captured: bool,
 }
 
 /// Words that stand before a command and change nothing about it.
@@ -17,41 +19,49 @@ enum Token {
     Word(String),
     /// `;`, `&&`, `||`, `|`, `&`, a line's end.
     End(&'static str),
-    Open,
+    /// With whether somebody reads what is printed there.
+    Open(bool),
     Close,
 }
 
 /// The simple commands of a line, or of a whole script, that is started in `folder`.
 pub(crate) fn commands(text: &str, folder: &str) -> Vec<Simple> {
     let (mut found, mut words) = (Vec::new(), Vec::new());
-    let mut folders = vec![folder.to_owned()];
-    let finish = |words: &mut Vec<String>, folders: &mut Vec<String>, end: &str, found: &mut Vec<Simple>| {
-        let words = std::mem::take(words);
-        let skip = words.iter().take_while(|w| KEYWORDS.contains(&w.as_str())).count();
-        let words = words[skip..].to_vec();
-        if words.is_empty() {
-            return;
-        }
-        let here = folders.last().cloned().unwrap_or_default();
-        if let [cd, to, ..] = words.as_slice()
-            && matches!(cd.as_str(), "cd" | "pushd")
-        {
-            if let Some(last) = folders.last_mut()
-                && let Some(to) = join(&here, to)
-            {
-                *last = to;
+    let mut folders = vec![(folder.to_owned(), false)];
+    let finish =
+        |words: &mut Vec<String>, folders: &mut Vec<(String, bool)>, end: &str, found: &mut Vec<Simple>| {
+            let words = std::mem::take(words);
+            let skip = words.iter().take_while(|w| KEYWORDS.contains(&w.as_str())).count();
+            let words = words[skip..].to_vec();
+            if words.is_empty() {
+                return;
             }
-            return;
-        }
-        found.push(Simple { words, folder: here, swallowed: matches!(end, "|" | "||" | "&") });
-    };
+            let (here, read) = folders.last().cloned().unwrap_or_default();
+            if let [cd, to, ..] = words.as_slice()
+                && matches!(cd.as_str(), "cd" | "pushd")
+            {
+                if let Some(last) = folders.last_mut()
+                    && let Some(to) = join(&here, to)
+                {
+                    last.0 = to;
+                }
+                return;
+            }
+            found.push(Simple {
+                words,
+                folder: here,
+                swallowed: matches!(end, "|" | "||" | "&"),
+                captured: read || end == "|",
+            });
+        };
     for token in tokens(text) {
         match token {
             Token::Word(word) => words.push(word),
             Token::End(end) => finish(&mut words, &mut folders, end, &mut found),
-            Token::Open => {
+            Token::Open(read) => {
                 finish(&mut words, &mut folders, "", &mut found);
-                folders.push(folders.last().cloned().unwrap_or_default());
+                let (here, outer) = folders.last().cloned().unwrap_or_default();
+                folders.push((here, outer || read));
             }
             Token::Close => {
                 finish(&mut words, &mut folders, "", &mut found);
@@ -71,6 +81,7 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut letters = text.chars().peekable();
     // A word after `<` or `>` is a file that is read or written, not an argument.
     let mut redirected = false;
+    let mut ticks = false;
     let push = |word: &mut Option<String>, redirected: &mut bool, out: &mut Vec<Token>| {
         if let Some(word) = word.take() {
             match std::mem::take(redirected) {
@@ -107,11 +118,13 @@ fn tokens(text: &str) -> Vec<Token> {
             '$' if letters.peek() == Some(&'(') => {
                 letters.next();
                 push(&mut word, &mut redirected, &mut out);
-                out.push(Token::Open);
+                out.push(Token::Open(true));
             }
             '(' | ')' | '`' => {
                 push(&mut word, &mut redirected, &mut out);
-                out.push(if c == ')' { Token::Close } else { Token::Open });
+                ticks = if c == '`' { !ticks } else { ticks };
+                let closes = c == ')' || (c == '`' && !ticks);
+                out.push(if closes { Token::Close } else { Token::Open(c == '`') });
             }
             ';' | '&' | '|' | '\n' => {
                 let double = letters.peek() == Some(&c);

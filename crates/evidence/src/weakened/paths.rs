@@ -9,8 +9,39 @@ const SOURCES: &[&str] = &[
 ];
 
 /// Folders of tests.
-const FOLDERS: &[&str] =
-    &["tests", "test", "__tests__", "spec", "specs", "e2e", "integration_tests", "testing", "t"];
+const FOLDERS: &[&str] = &[
+    "tests",
+    "test",
+    "__tests__",
+    "__mocks__",
+    "spec",
+    "specs",
+    "e2e",
+    "integration_tests",
+    "testing",
+    "testutil",
+    "testutils",
+    "test_utils",
+    "test-utils",
+    "testhelpers",
+    "t",
+];
+
+/// Folders of what tests read.
+const DATA_FOLDERS: &[&str] = &[
+    "tests",
+    "test",
+    "__tests__",
+    "spec",
+    "e2e",
+    "integration_tests",
+    "fixtures",
+    "__fixtures__",
+    "testdata",
+    "test_data",
+    "test-data",
+    "cassettes",
+];
 
 /// Folders of recorded expectations.
 const SNAPSHOT_FOLDERS: &[&str] =
@@ -68,6 +99,12 @@ pub fn is_snapshot(path: &str) -> bool {
     let by_folder = folders.split('/').any(|f| SNAPSHOT_FOLDERS.contains(&f));
     let ui_test = folders.starts_with("tests") && (name.ends_with(".stdout") || name.ends_with(".stderr"));
     by_name || by_folder || ui_test
+}
+
+/// Whether a path is something that tests read, by its folder: `tests/data/want.json`.
+pub fn is_test_data(path: &str) -> bool {
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    folders.split('/').any(|folder| DATA_FOLDERS.contains(&folder))
 }
 
 /// How a file decides what runs as a test.

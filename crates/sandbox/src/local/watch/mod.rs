@@ -3,6 +3,7 @@
 //! changes nothing, and everything that it watches ends with it.
 
 mod programs;
+mod resolve;
 mod tracer;
 
 use crate::os::trace;

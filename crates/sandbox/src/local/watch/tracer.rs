@@ -1,6 +1,7 @@
 //! The watcher's loop: from stops of processes to what was seen.
 
 use super::programs::{Program, classify};
+use super::resolve::{KnownFiles, resolved};
 use crate::os::trace::{self, Call, Stop};
 use nix::errno::Errno;
 use nix::libc;
@@ -13,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Steps that are kept; a check that does more was not watched to its end.
 const STEPS_MAX: usize = 200_000;
-/// Folders in which nobody keeps what decides.
+/// Folders that are filled by programs, in which a check opens more than anybody can keep. What is run there is kept.
 const MADE: &[&str] = &[
     ".git",
     "node_modules",
@@ -48,6 +49,8 @@ pub(super) struct Tracer {
     begun: bool,
     seen: ExecTrace,
     too_much: bool,
+    /// The files of the workspace before the command, so that one is known by any name.
+    known: Option<KnownFiles>,
 }
 
 impl Tracer {
@@ -59,6 +62,7 @@ impl Tracer {
             begun: false,
             seen: ExecTrace::default(),
             too_much: false,
+            known: None,
         }
     }
 
@@ -90,6 +94,7 @@ impl Tracer {
                 }
                 Stop::Call => {
                     self.begun = true;
+                    self.known.get_or_insert_with(|| KnownFiles::below(pid, &self.root, MADE));
                     self.call(pid);
                 }
                 Stop::Forked(new) => drop(self.process_of(new)),
@@ -149,7 +154,7 @@ impl Tracer {
     /// Remembers a script, where it is one of the workspace; whether it is.
     fn ran(&mut self, pid: Pid, script: Option<&str>, scripts: u32) -> bool {
         let path = script.and_then(|script| absolute(pid, None, Path::new(script)));
-        path.is_some_and(|path| self.remember(TraceKind::Ran, scripts, &path))
+        path.is_some_and(|path| self.remember(pid, TraceKind::Ran, scripts, &path))
     }
 
     fn call(&mut self, pid: Pid) {
@@ -174,17 +179,32 @@ impl Tracer {
     fn named(&mut self, pid: Pid, folder: Option<i32>, name: u64, kind: TraceKind, scripts: u32) {
         let Some(name) = trace::text(pid, name) else { return };
         if let Some(path) = absolute(pid, folder, Path::new(OsStr::from_bytes(&name))) {
-            self.remember(kind, scripts, &path);
+            self.remember(pid, kind, scripts, &path);
         }
     }
 
-    /// Remembers what was done to a file of the workspace, under the name it was called by and the one it has.
-    fn remember(&mut self, kind: TraceKind, scripts: u32, path: &Path) -> bool {
+    /// Remembers what was done to a file of the workspace, under the name it was called by and those it has.
+    fn remember(&mut self, pid: Pid, kind: TraceKind, scripts: u32, path: &Path) -> bool {
         let mut inside = self.note(kind, scripts, path);
-        if kind != TraceKind::Wrote
-            && let Some(real) = path.canonicalize().ok().filter(|real| real != path)
-        {
-            inside |= self.note(kind, scripts, &real);
+        // A call that removes or replaces a name does so to a link itself; one that opens it follows it.
+        let ways = match kind {
+            TraceKind::Wrote => vec![resolved(pid, path, true), resolved(pid, path, false)],
+            _ => vec![resolved(pid, path, true)],
+        };
+        for real in ways {
+            if real != path {
+                inside |= self.note(kind, scripts, &real);
+            }
+            if kind == TraceKind::Wrote
+                && let Some(first) = self
+                    .known
+                    .as_ref()
+                    .and_then(|known| known.find(pid, &real))
+                    .filter(|first| *first != real)
+            {
+                let first = first.to_owned();
+                inside |= self.note(kind, scripts, &first);
+            }
         }
         inside
     }
@@ -192,7 +212,8 @@ impl Tracer {
     fn note(&mut self, kind: TraceKind, scripts: u32, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.root) else { return false };
         let is_made = |part: Component<'_>| MADE.iter().any(|made| part.as_os_str() == *made);
-        if below.as_os_str().is_empty() || below.components().any(is_made) {
+        let made = kind != TraceKind::Ran && below.components().any(is_made);
+        if below.as_os_str().is_empty() || made {
             return false;
         }
         if self.seen.steps.len() >= STEPS_MAX {

@@ -1,0 +1,266 @@
+//! The required checks in a clean checkout: once on the work as it stands, and once more with what decides as it was at the
+//! start, where the run changed something of that.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::proof::findings::HarnessFindings;
+use crate::proof::harness::{self, HarnessFacts};
+use crate::proof::put_back;
+use crate::proof::watched::Watched;
+use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::prove::{ProofFindings, ProofSubject};
+use crate::step::verify::{Checked, HowToCheck, run_check, run_logged};
+use ralph_domain::event::{CheckResult, FileChange};
+use ralph_domain::id::TreeId;
+use ralph_domain::ports::{ExecRequest, ExecTrace, Sandbox};
+use ralph_domain::proof::ProofLevel;
+use ralph_safe_fs::{Links, SafeDir};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// Reasons that are kept.
+const TOLD_MAX: usize = 40;
+/// Changes to what decides that the proof keeps.
+const HARNESS_MAX: usize = 200;
+/// A file with definitions of checks is not larger.
+const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
+/// Settings in the home of the checks that programs read by themselves, each with its digest.
+const HOME_SETTINGS: &str = "cd \"$HOME\" 2>/dev/null || exit 0; for f in .*rc .*rc.* .npmrc .profile .bash_profile .zshenv .gitconfig .pydistutils.cfg .pytest.ini .cargo/config .cargo/config.toml .config/*/* .m2/settings.xml .gradle/*.gradle .gradle/gradle.properties .local/bin/* bin/* .local/lib/python*/site-packages/*customize.py .local/lib/python*/site-packages/*.pth .perl5/*; do [ -f \"$f\" ] && cksum \"$f\"; done; true";
+const HOME_TIMEOUT: Duration = Duration::from_secs(60);
+const HOME_MAX: u64 = 256 * 1024;
+
+/// What came of the required checks in a checkout.
+pub(super) struct CheckRun {
+    pub(super) results: Vec<CheckResult>,
+    pub(super) trace: ExecTrace,
+    /// Whether every check was watched.
+    pub(super) all_seen: bool,
+    /// What was done to files that nobody may touch.
+    pub(super) meddled: Vec<String>,
+    /// What failed checks printed, each under a heading.
+    pub(super) output: Vec<(String, String)>,
+}
+
+impl CheckRun {
+    fn passed(&self) -> bool {
+        self.meddled.is_empty() && !self.results.is_empty() && self.results.iter().all(|result| result.passed)
+    }
+}
+
+impl Driver {
+    /// Runs the required checks; `None` where the run was stopped meanwhile.
+    pub(super) fn run_final_checks(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        env: &[(String, String)],
+        (tree, logs): (&TreeId, &Path),
+        watched: &Watched,
+    ) -> Result<Option<CheckRun>, DriveError> {
+        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().cloned().collect();
+        let mut run = CheckRun {
+            results: Vec::new(),
+            trace: ExecTrace::default(),
+            all_seen: true,
+            meddled: Vec::new(),
+            output: Vec::new(),
+        };
+        for verifier in &verifiers {
+            let log = logs.join(format!("check-{}.log", verifier.name));
+            let how = HowToCheck { env, watch: true };
+            match run_check(&mut self.ctx, sandbox, verifier, tree, &log, how)? {
+                Checked::Result(result, excerpt, seen) => {
+                    if !result.passed {
+                        let heading = format!("final check: {} failed", verifier.name);
+                        run.output.push((heading, format!("{}\n{excerpt}", verifier.command_line())));
+                    }
+                    let who = format!("`{}`", verifier.name);
+                    run.meddled.extend(watched.meddled(&who));
+                    run.all_seen &= seen.is_some();
+                    let seen = seen.unwrap_or_default();
+                    let wrote = watched.written(&seen).into_iter().take(TOLD_MAX);
+                    run.meddled.extend(wrote.map(|path| format!("{path} was written to during {who}")));
+                    run.trace.steps.extend(seen.steps);
+                    run.results.push(*result);
+                }
+                Checked::Stopped => return Ok(None),
+            }
+        }
+        Ok(Some(run))
+    }
+
+    /// Settings in the home of the checks, where a setup may have written some.
+    pub(super) fn home_settings(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        env: &[(String, String)],
+        logs: &Path,
+    ) -> Result<Option<String>, DriveError> {
+        if self.ctx.state.spec.settings.setup_commands.is_empty() {
+            return Ok(None);
+        }
+        let mut request = ExecRequest::new(["sh", "-c", HOME_SETTINGS].map(str::to_owned).to_vec());
+        request.timeout = Some(HOME_TIMEOUT);
+        request.env = env.to_vec();
+        let log = logs.join("home.log");
+        let run = run_logged(&mut self.ctx, sandbox, &request, "setup", &log, false)?;
+        let ended = run.outcome.is_ok_and(|outcome| outcome.end.success());
+        Ok(ended.then(|| crate::log_tail::read_tail(&log, HOME_MAX)))
+    }
+
+    /// Whether what decides is as it was at the start.
+    pub(super) fn judge_harness(
+        &mut self,
+        folder: &Path,
+        subject: &ProofSubject,
+        (watched, trace, home): (&Watched, &ExecTrace, Option<String>),
+        found: &mut ProofFindings,
+    ) -> Result<(), DriveError> {
+        let base = &subject.baseline.head;
+        let changes = self.workspace.changes(base.as_str(), subject.commit.as_str())?;
+        let mut harness = self.compare_harness(folder, subject, &changes, (watched, trace))?;
+        let start = |path: &str| {
+            let bytes = self.workspace.file_at(base, path).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        // Tests that stand in the product itself explain another number, too.
+        let inline = || {
+            let marks = ["#[test]", "#[cfg(test)]", ">>> ", "```"];
+            let files = changes.iter().filter(|c| c.status != 'A' && c.path.contains('.')).take(200);
+            files.filter_map(|c| start(&c.path)).any(|text| marks.iter().any(|mark| text.contains(mark)))
+        };
+        let explained = harness.tests_touched || !found.weakened.is_empty() || inline();
+        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
+        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
+        harness::counts(&verifiers, at_start, &found.results, explained, &mut harness);
+        for file in self.home_differences(home.as_deref()) {
+            let what = "the setup wrote it into the home of the checks, and did not at the start";
+            harness.lower(&format!("~/{file}"), None, what);
+        }
+        harness.failed.iter().for_each(|why| found.fail(why.clone()));
+        found.judged = Some(harness);
+        Ok(())
+    }
+
+    /// Settings in the home of the checks that the setup of the start did not leave there.
+    fn home_differences(&self, home: Option<&str>) -> Vec<String> {
+        let (Some(home), Some(start)) = (home, self.baseline_home()) else { return Vec::new() };
+        let known: BTreeSet<&str> = start.lines().collect();
+        let new = home.lines().filter(|line| !known.contains(line));
+        new.filter_map(|line| line.splitn(3, ' ').nth(2)).map(str::to_owned).take(TOLD_MAX).collect()
+    }
+
+    fn compare_harness(
+        &self,
+        folder: &Path,
+        subject: &ProofSubject,
+        changes: &[FileChange],
+        (watched, trace): (&Watched, &ExecTrace),
+    ) -> Result<HarnessFindings, DriveError> {
+        let base = &subject.baseline.head;
+        let spec = &self.ctx.state.spec;
+        let top = SafeDir::open(folder).ok();
+        let now = |path: &str| top.as_ref()?.read_text(path, Links::Inside, DEFINITIONS_MAX).ok();
+        let start = |path: &str| {
+            let bytes = self.workspace.file_at(base, path).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let came: BTreeSet<&str> =
+            changes.iter().filter(|c| c.status == 'A').map(|c| c.path.as_str()).collect();
+        let before = self.baseline_trace();
+        Ok(harness::judge(&HarnessFacts {
+            folder: spec.task.working_dir.as_deref().unwrap_or_default(),
+            task: &super::prepare::task_words(spec),
+            changes,
+            start: &start,
+            now: &now,
+            protected: &self.protected_now(subject)?,
+            tests: watched.tests().filter(|path| !came.contains(path)).map(str::to_owned).collect(),
+            setup: spec.settings.setup_commands.iter().map(|command| command.argv()).collect(),
+            traces: [&before, trace],
+            verifiers: spec.settings.required().collect(),
+        }))
+    }
+
+    /// Where the run changed something that decides, and passes: the checks once more with all of that as it was at the start.
+    /// Only if they pass then, too, is the level `independent`. `false` where the run was stopped meanwhile.
+    pub(super) fn check_as_at_start(
+        &mut self,
+        subject: &ProofSubject,
+        found: &mut ProofFindings,
+    ) -> Result<bool, DriveError> {
+        let Some(mut harness) = found.judged.take() else { return Ok(true) };
+        let passed =
+            found.failed.is_empty() && !found.results.is_empty() && found.results.iter().all(|r| r.passed);
+        let base = &subject.baseline.head;
+        let changes = self.workspace.changes(base.as_str(), subject.commit.as_str())?;
+        let back = harness.put_back(&changes);
+        let mut level = harness.level();
+        if passed && (!back.is_empty() || level == ProofLevel::OwnTests) {
+            let left: Vec<FileChange> = changes.into_iter().filter(|c| !back.contains(&c.path)).collect();
+            let logs = subject.logs.join("start");
+            make_dir(&logs)?;
+            let again = self.in_clean_folder(|driver, folder| {
+                driver.passes_as_at_start(folder, subject, (&back, &left), &logs)
+            })?;
+            level = match again {
+                None => return Ok(false),
+                Some(true) => {
+                    harness.is_confirmed();
+                    ProofLevel::Independent
+                }
+                Some(false) => {
+                    harness.is_refuted();
+                    ProofLevel::OwnTests
+                }
+            };
+        }
+        found.level = Some(level);
+        found.harness = harness.changes.into_iter().take(HARNESS_MAX).collect();
+        Ok(true)
+    }
+
+    /// `None` where the run was stopped meanwhile.
+    fn passes_as_at_start(
+        &mut self,
+        folder: &Path,
+        subject: &ProofSubject,
+        (back, left): (&BTreeSet<String>, &[FileChange]),
+        logs: &Path,
+    ) -> Result<Option<bool>, DriveError> {
+        if self.workspace.checkout_clean(&subject.commit, folder).is_err() {
+            return Ok(Some(false));
+        }
+        let start = folder.parent().unwrap_or(folder).join("files-of-the-start");
+        make_dir(&start)?;
+        if self.workspace.checkout_clean(&subject.baseline.head, &start).is_err()
+            || put_back::put_back(back, &start, folder).is_err()
+        {
+            return Ok(Some(false));
+        }
+        let watched = Watched::take(folder, &self.protected_now(subject)?);
+        let sandbox = self.sandbox.with_root(folder)?;
+        let env = self.checkout_env(&*sandbox);
+        let mut meddled = false;
+        match self.run_setup(&*sandbox, &env, logs, &mut || meddled |= !watched.changed().is_empty())? {
+            SetupEnd::Ready => {}
+            SetupEnd::Stopped => return Ok(None),
+            SetupEnd::Failed { .. } => return Ok(Some(false)),
+        }
+        let home = self.home_settings(&*sandbox, &env, logs)?;
+        if meddled || !self.home_differences(home.as_deref()).is_empty() {
+            return Ok(Some(false));
+        }
+        let Some(run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)? else {
+            return Ok(None);
+        };
+        if !run.passed() {
+            return Ok(Some(false));
+        }
+        let mut seen = self.compare_harness(folder, subject, left, (&watched, &run.trace))?;
+        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
+        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
+        harness::counts(&verifiers, at_start, &run.results, false, &mut seen);
+        Ok(Some(seen.failed.is_empty() && seen.changes.is_empty()))
+    }
+}

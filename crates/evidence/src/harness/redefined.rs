@@ -1,0 +1,93 @@
+//! Definitions that are not what they were: which, and whether they only grew.
+
+use super::{Definition, Reach};
+use crate::weakened::is_test_path;
+use std::collections::BTreeMap;
+
+/// What became of a definition between the start and now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redefined {
+    /// Which.
+    pub definition: Definition,
+    /// The file that says it now, or said it.
+    pub file: String,
+    /// What it said at the start, in the file that said it.
+    pub before: String,
+    /// Whether everything of it is still there, with something added behind it.
+    pub extended: bool,
+}
+
+/// The definitions of the start that are not what they were.
+pub fn redefined(start: &Reach, now: &Reach) -> Vec<Redefined> {
+    let mut found = Vec::new();
+    for (definition, before) in &start.definitions {
+        let after = now.definitions.get(definition).cloned().unwrap_or_default();
+        if after == *before || is_grown_list(definition, before, &after) {
+            continue;
+        }
+        let differs = |from: &BTreeMap<String, String>, to: &BTreeMap<String, String>| {
+            from.iter().find(|(file, text)| to.get(*file) != Some(text)).map(|(file, _)| file.clone())
+        };
+        let file = differs(&after, before).or_else(|| differs(before, &after)).unwrap_or_default();
+        let old: Vec<&str> = before.values().map(String::as_str).collect();
+        found.push(Redefined {
+            definition: definition.clone(),
+            extended: is_extended(definition, before, &after),
+            file,
+            before: old.join("\n"),
+        });
+    }
+    found
+}
+
+/// Whether a rule of a makefile only grew: every line is there in its order, and none of the new ones decides for the others.
+fn is_extended(
+    definition: &Definition,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> bool {
+    if !definition.scope.starts_with("make in") || before.is_empty() || before.keys().ne(after.keys()) {
+        return false;
+    }
+    before.values().zip(after.values()).all(|(old, new)| {
+        // Only recipes of rules grow safely: each line of them is run for itself, and must succeed.
+        let rule = old.lines().next().is_some_and(|head| head.contains(':') && !head.contains('='));
+        let mut lines = new.lines();
+        rule && old.lines().enumerate().all(|(n, line)| match n {
+            // The head may name more that is made before.
+            0 => lines.next().is_some_and(|head| head.starts_with(line) || head == line),
+            _ => lines.any(|new| new == line),
+        })
+    })
+}
+
+/// Ends of names of what a compiler is given.
+const COMPILED: &[&str] = &[
+    "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "s", "o", "m", "mm", "f", "f90", "rs", "go", "java", "kt",
+    "cs", "ml", "hs", "d", "zig", "v", "vhd", "asm",
+];
+
+/// Whether a variable of a makefile is a list of sources and only names more of them: that is the product.
+fn is_grown_list(
+    definition: &Definition,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> bool {
+    if !definition.scope.starts_with("make in") || before.is_empty() || before.keys().ne(after.keys()) {
+        return false;
+    }
+    let words = |text: &str| -> Option<(String, Vec<String>)> {
+        let (name, value) = text.split_once('=').filter(|_| text.lines().count() == 1)?;
+        Some((name.trim().to_owned(), value.split_whitespace().map(str::to_owned).collect()))
+    };
+    let source = |word: &String| {
+        let plain =
+            word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c)) && !word.starts_with('-');
+        let end = word.rsplit_once('.').map_or("", |(_, end)| end);
+        plain && COMPILED.contains(&end) && !is_test_path(word)
+    };
+    before.values().zip(after.values()).all(|(old, new)| {
+        let (Some((name, old)), Some((same, new))) = (words(old), words(new)) else { return false };
+        name == same && !old.is_empty() && new.starts_with(&old) && new.iter().all(source)
+    })
+}
