@@ -29,7 +29,16 @@ fn what_finished_runs_leave_is_removed_and_what_nobody_saw_or_took_stays() {
     assert!(plan.contains("its work is only in its clone"), "{plan}");
     assert!(folder(&worktree).is_dir());
     let branch = format!("ralph/{worktree}");
-    let done = repo.ralph(&["clean", "--older-than", "0d", "--json"]).exits(0).json();
+    // Headless, nothing goes without a yes.
+    let shown = repo.ralph(&["clean", "--older-than", "0d"]).exits(0);
+    assert!(shown.stderr.contains("`ralph clean --older-than 0d --yes` removes it"), "{}", shown.stderr);
+    assert!(shown.stdout.contains("of 1 finished run:"), "{}", shown.stdout);
+    let json = repo.ralph(&["clean", "--older-than", "0d", "--json"]).exits(0).json();
+    assert_eq!(json["removed"], false, "{json}");
+    let young = repo.ralph(&["clean"]).exits(0).stdout;
+    assert!(young.contains("only runs that ended more than 14 days ago count"), "{young}");
+    assert!(folder(&worktree).is_dir());
+    let done = repo.ralph(&["clean", "--older-than", "0d", "--yes", "--json"]).exits(0).json();
     assert_eq!(done["removed"], true);
     assert!(done["bytes"].as_u64().unwrap() > 0, "{done}");
     assert!(!folder(&worktree).exists() && folder(&clone).is_dir());
@@ -37,7 +46,7 @@ fn what_finished_runs_leave_is_removed_and_what_nobody_saw_or_took_stays() {
     assert!(!repo.git(&["for-each-ref"]).contains(&format!("refs/ralph/{worktree}")));
     assert!(!repo.git(&["worktree", "list"]).contains(&worktree));
     repo.ralph(&["apply", &clone, "--squash"]).exits(0);
-    repo.ralph(&["clean", "--older-than", "0d"]).exits(0);
+    repo.ralph(&["clean", "--older-than", "0d", "--yes"]).exits(0);
     assert!(!folder(&clone).exists());
     let listed = repo.ralph(&["list", "--json"]).exits(0).json();
     assert_eq!(listed.as_array().unwrap().len(), 2, "the record stays: {listed}");
@@ -57,7 +66,8 @@ fn an_unfinished_run_is_never_cleaned_up() {
     let done = TestEnv::finish(command.env("RALPH_FAULT", "checkpoint.committed"));
     let run = repo.ralph(&["list", "--json"]).json()[0]["run_id"].as_str().unwrap_or_default().to_owned();
     assert!(!run.is_empty(), "{done:?}");
-    let plan = repo.ralph(&["clean", "--older-than", "0d", "--unread", "--json"]).exits(0).json();
+    let args = ["clean", "--older-than", "0d", "--unread", "--yes", "--json"];
+    let plan = repo.ralph(&args).exits(0).json();
     assert_eq!(plan["runs"].as_array().unwrap().len(), 0, "{plan}");
     assert!(plan["kept"][0]["why"].as_str().unwrap().contains("not finished"), "{plan}");
     assert!(env.path("state/ralph/workspaces").join(&run).is_dir());
