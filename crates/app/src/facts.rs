@@ -69,6 +69,14 @@ impl RunReading {
             && self.driver.is_none()
     }
 
+    /// Whether `ralph clean` has removed what this run had beside its record: commits, snapshots, its own folder.
+    pub fn is_cleaned_up(&self) -> bool {
+        let git = self.entry.git_folder();
+        self.state.result.finished.is_some()
+            && self.state.baseline.is_some()
+            && git.is_some_and(|folder| !folder.is_dir())
+    }
+
     /// Notes that somebody has looked at this run, where it is over.
     pub fn mark_seen(&self) {
         if self.state.result.finished.is_some() {

@@ -15,8 +15,11 @@ impl FinishedRun {
     pub fn last_question(&self) -> Option<(String, String)> {
         let state = snapshot::load(&self.home.record(&self.spec.run_id)).ok()?;
         let last = state.iterations.history.back().filter(|last| last.files == 0)?;
-        let line = last.message.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-        let question = line.ends_with(['?', '？']).then(|| ralph_domain::text::one_line(line, 300))?;
+        let said = last.message.trim();
+        let whole = said.strip_suffix(['?', '？'])?;
+        // Its last sentence.
+        let from = whole.rfind(['.', '!', '?', '\n']).map_or(0, |at| at + 1);
+        let question = ralph_domain::text::one_line(said.get(from..)?.trim(), 300);
         Some((last.agent.to_string(), question))
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn of(
         return Ok(Some(id));
     }
     Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
-        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
+        .hint(format!("`ralph resume {id}` goes on with it, the same command with `--new` starts another one, `ralph cancel {id}` ends it")))
 }
 
 /// An unfinished run of the same task beside the user's tree that nobody drives: whoever starts another one may have meant to

@@ -51,6 +51,12 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         ))
         .hint(format!("`ralph cancel {driven}` ends it, then `ralph restore {id}`")));
     }
+    if app.facts(folder, Some(id.as_str())).is_ok_and(|facts| facts.is_cleaned_up()) {
+        return Err(CommandError::usage(format!(
+            "run {id} was cleaned up: the files before it are not kept any more"
+        ))
+        .hint(format!("`ralph show {id}` still tells what it did")));
+    }
     if !entry.workspace.is_dir() {
         return Err(CommandError::usage(format!(
             "the folder of run {id} is gone: `{}`",

@@ -159,7 +159,7 @@ fn cleaning_up_without_a_terminal_says_what_went() {
     repo.ralph(&["show", &run]).exits(0);
     let cleaned = repo.ralph(&["clean", "--older-than", "0d", "--yes"]).exits(0);
     assert!(cleaned.stdout.contains(&run) && cleaned.stdout.contains("files "), "{cleaned:?}");
-    assert!(cleaned.stderr.contains("of 1 run removed"), "{cleaned:?}");
+    assert!(cleaned.stderr.contains("of 1 finished run removed"), "{cleaned:?}");
 }
 
 /// Programs that walk the tree (`node --test` does) stumble over a link that leads nowhere.

@@ -51,8 +51,15 @@ fn what_finished_runs_leave_is_removed_and_what_nobody_saw_or_took_stays() {
     let listed = repo.ralph(&["list", "--json"]).exits(0).json();
     assert_eq!(listed.as_array().unwrap().len(), 2, "the record stays: {listed}");
     repo.ralph(&["show", &clone]).exits(0);
-    let refused = repo.ralph(&["diff", &worktree]).exits(2);
-    assert!(refused.stderr.contains("cleaned up"), "{}", refused.stderr);
+    for command in ["diff", "restore"] {
+        let refused = repo.ralph(&[command, &worktree]).exits(2);
+        assert!(refused.stderr.contains("cleaned up"), "{command}: {}", refused.stderr);
+    }
+    let shown = repo.ralph(&["show", &worktree]).exits(0).stdout;
+    assert!(
+        shown.contains("cleaned up") && !shown.contains("refs/ralph/"),
+        "nothing stale is named: {shown}"
+    );
     let costs = repo.ralph(&["cost", "--json"]).exits(0).json();
     assert_eq!(costs["rows"][0]["sessions"], 2, "{costs}");
 }
@@ -95,4 +102,25 @@ fn costs_are_added_up_by_agent_model_and_repo() {
     repo.ralph(&["cost", "--since", "soon"]).exits(2);
     let doctor = ralph_in(&env, &repo.dir, &["doctor"]).stdout;
     assert!(doctor.contains("kept by runs"), "{doctor}");
+}
+
+#[test]
+fn checkouts_of_other_repos_that_no_run_needs_are_removed() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    capable_claude(&env);
+    let plain = env.path("plain");
+    std::fs::create_dir_all(&plain).unwrap();
+    let from = repo.dir.display().to_string();
+    let args = ["run", "--isolation", "none", "--clone", &from, "--json", "Make it two"];
+    ralph_in(&env, &plain, &args).exits(0);
+    let sources = || std::fs::read_dir(env.path("state/ralph/sources")).unwrap().count();
+    let clean = ["clean", "--all", "--unread", "--older-than", "0d", "--yes"];
+    ralph_in(&env, &plain, &clean).exits(0);
+    assert_eq!(sources(), 1, "its clone alone holds the work");
+    ralph_in(&env, &plain, &["apply", "--into", &from]).exits(0);
+    std::fs::remove_dir_all(env.path("state/ralph/workspaces")).unwrap();
+    let done = ralph_in(&env, &plain, &clean).exits(0);
+    assert!(done.stderr.contains("1 checkout of other repos"), "{}", done.stderr);
+    assert_eq!(sources(), 0);
 }

@@ -145,7 +145,7 @@ impl Driver {
             let changed = surroundings::differences(&state.surroundings, &now);
             if !changed.is_empty() {
                 found.hint = Some(
-                    "programs or settings that the checks use changed on this machine: look at them, and start a new run (`ralph run --new`) if they are yours"
+                    "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
                         .to_owned(),
                 );
             }
