@@ -79,7 +79,8 @@ impl AppError {
         let others: Vec<String> = errors
             .map(|error| {
                 let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-                format!("also: {}{hint}", error.message)
+                let cause = error.cause.map(|cause| format!("\n{cause}")).unwrap_or_default();
+                format!("also: {}{hint}{cause}", error.message)
             })
             .collect();
         let cause: Vec<String> = first.cause.clone().into_iter().chain(others).collect();

@@ -106,6 +106,8 @@ impl RunFacts {
             self.result.disproved.take_if(|(tree, _)| Some(&*tree) == self.work.tree.as_ref()).is_some();
         if refused {
             self.result.candidate = true;
+            // Where it is refused for want of the same thing, nobody is paid in between.
+            self.result.setup_hint = self.result.setup_hint.take().map(|(hint, _)| (hint, 1));
             return;
         }
         let tree = self.work.tree.as_ref();

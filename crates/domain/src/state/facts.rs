@@ -194,6 +194,12 @@ impl NeedsHuman {
     /// How a person answers, as commands on the run.
     pub fn answer(&self, run: &str) -> String {
         match self.reason {
+            // A final check said so; settings are frozen, and so is the commit that the work stands on.
+            HumanReason::Setup if self.message.contains("start a new run") => {
+                format!(
+                    "do that, then run the task again with `--new`; `ralph show {run} --proof` shows what failed"
+                )
+            }
             HumanReason::Setup => {
                 format!(
                     "do that, then `ralph resume {run}` checks again; `ralph show {run} --checks` shows what failed"
