@@ -1,5 +1,4 @@
 //! Any bytes in any pieces: no parser panics, the result does not depend on the pieces, and everything stays bounded.
-//! `fuzz/fuzz_targets/streams.rs` checks the same, guided by coverage.
 
 #![allow(
     clippy::unwrap_used,

@@ -12,9 +12,10 @@ use ralph_domain::id::RunId;
 use ralph_domain::spec::WorkspaceKind;
 use ralph_git::Repo;
 use ralph_git::place;
-use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::layout::{RalphDir, RunDir, StateHome};
 use ralph_journal::registry::{self, Registration};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,12 +78,29 @@ pub struct CleanPlan {
     pub remove: Vec<LeftBehind>,
     /// What stays although it is old enough.
     pub keep: Vec<LeftAlone>,
+    /// Checkouts of repos that tasks and `--clone` named, which no run works for any more: they are made again when needed.
+    pub sources: Vec<OldSource>,
+}
+
+/// A checkout of another repo that nobody needs now.
+#[derive(Debug, Serialize)]
+pub struct OldSource {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 impl CleanPlan {
     /// Bytes on this disk that a clean-up frees.
     pub fn bytes(&self) -> u64 {
-        self.remove.iter().map(|left| left.workspace_bytes + left.log_bytes).sum()
+        let runs = self.remove.iter().map(|left| left.workspace_bytes + left.log_bytes);
+        runs.chain(self.sources.iter().map(|source| source.bytes)).sum()
+    }
+
+    /// Whether nothing goes.
+    pub fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.sources.is_empty()
     }
 }
 
@@ -100,7 +118,32 @@ pub fn plan(env: &Environment, folder: &Path, request: &CleanRequest) -> Result<
             None => {}
         }
     }
+    plan.sources = old_sources(env, &home, request);
     Ok(plan)
+}
+
+/// Checkouts of other repos that were not used since, and that no run with files of its own was started from.
+fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> Vec<OldSource> {
+    let needed: BTreeSet<PathBuf> = registry::all(home)
+        .into_iter()
+        .filter(|entry| {
+            let over =
+                RunReading::load(env, entry.clone()).is_ok_and(|run| run.state.result.finished.is_some());
+            !over || (entry.workspace != entry.origin && entry.workspace.is_dir())
+        })
+        .map(|entry| entry.origin)
+        .collect();
+    let folders = fs::read_dir(home.path().join("sources")).into_iter().flatten().flatten();
+    let is_old = |path: &Path| {
+        // Bringing it up to date writes there.
+        let used = fs::metadata(path.join(".git")).and_then(|meta| meta.modified());
+        used.ok().and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|at| at < request.before)
+    };
+    folders
+        .map(|entry| entry.path())
+        .filter(|path| !needed.contains(path) && is_old(path))
+        .map(|path| OldSource { bytes: size(&path), path })
+        .collect()
 }
 
 /// Nothing where a run has left nothing, or is too young to be spoken of.
@@ -204,6 +247,10 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
         for folder in [entry.run_dir().git(), entry.run_dir().copy_git()] {
             let _ = fs::remove_dir_all(folder);
         }
+    }
+    for source in plan.sources.iter().filter(|source| source.path.starts_with(home.path())) {
+        let removed = fs::remove_dir_all(&source.path);
+        problems.extend(removed.err().map(|e| format!("cannot remove `{}`: {e}", source.path.display())));
     }
     Ok(problems)
 }

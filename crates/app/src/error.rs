@@ -72,6 +72,20 @@ impl AppError {
         self.cause = Some(cause.into());
         self
     }
+    /// Several that stand in the way at once, as one: the first, and the others below it. Nothing where there are none.
+    pub fn all(errors: Vec<Self>) -> Option<Self> {
+        let mut errors = errors.into_iter();
+        let first = errors.next()?;
+        let others: Vec<String> = errors
+            .map(|error| {
+                let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                let cause = error.cause.map(|cause| format!("\n{cause}")).unwrap_or_default();
+                format!("also: {}{hint}{cause}", error.message)
+            })
+            .collect();
+        let cause: Vec<String> = first.cause.clone().into_iter().chain(others).collect();
+        Some(Self { cause: (!cause.is_empty()).then(|| cause.join("\n")), ..first })
+    }
     /// With a code that says more than the kind, for JSON results.
     #[must_use]
     pub fn code(mut self, code: ErrorCode) -> Self {

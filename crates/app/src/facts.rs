@@ -13,8 +13,10 @@ use ralph_domain::state::{RunState, Stage};
 use ralph_domain::status::Status;
 use ralph_domain::text::one_line;
 use ralph_domain::view::{self, RunView, ViewContext};
+use ralph_journal::layout::RalphDir;
 use ralph_journal::lock::{self, LockHolder};
 use ralph_journal::registry::Registration;
+use ralph_journal::shown;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -47,6 +49,10 @@ impl RunReading {
         }
         let mut state = find::handle(env, &entry).state()?;
         let driver = lock::holder(&entry.run_dir().lock()).filter(|h| h.run_id == entry.run_id);
+        if state.result.finished.is_some() && driver.is_none() {
+            // Whoever ended it may have been killed before the copy was made.
+            shown::complete(&RalphDir::of(&entry.origin), &entry.run_id, &entry.run_dir());
+        }
         let now = SystemClock::default().now();
         let last_event = state.result.finished.as_ref().map_or(state.now, |end| end.at);
         // A run that nobody drives does not grow older by itself.
@@ -61,6 +67,14 @@ impl RunReading {
         self.state.result.finished.is_none()
             && self.state.people.needs_human.is_none()
             && self.driver.is_none()
+    }
+
+    /// Whether `ralph clean` has removed what this run had beside its record: commits, snapshots, its own folder.
+    pub fn is_cleaned_up(&self) -> bool {
+        let git = self.entry.git_folder();
+        self.state.result.finished.is_some()
+            && self.state.baseline.is_some()
+            && git.is_some_and(|folder| !folder.is_dir())
     }
 
     /// Notes that somebody has looked at this run, where it is over.

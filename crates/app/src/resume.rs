@@ -277,11 +277,11 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
     let id = &state.spec.run_id;
     let over = AppError::usage(format!("run {id} is over: {}", end.summary));
     let Some(option) = end.reason.budget_option() else {
-        return Err(over.hint("`ralph run --new` starts another one"));
+        return Err(over.hint("`ralph run` starts another one"));
     };
     if budgets.is_empty() {
         return Err(over.hint(format!(
-            "`ralph resume {id} {option}` goes on with a larger budget, `ralph run --new` starts another run"
+            "`ralph resume {id} {option}` goes on with a larger budget, `ralph run` starts another run"
         )));
     }
     let spent = state.spent();

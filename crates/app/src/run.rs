@@ -124,7 +124,13 @@ pub(crate) fn prepare(
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
-    let sandbox = sandboxes::choose(&env, request, &loaded, chosen.settings.sandbox.as_ref())?;
+    // What is missing is named at once, not one thing after the other.
+    let mut missing = Vec::new();
+    let sandbox = sandboxes::choose(&env, request, &loaded, chosen.settings.sandbox.as_ref());
+    let sandbox = sandbox.unwrap_or_else(|error| {
+        missing.push(error);
+        Default::default()
+    });
     let mut request = request.clone();
     let isolation = if sandbox.provider().is_elsewhere() {
         // The user's own tree is no place for a sandbox to work in.
@@ -133,21 +139,34 @@ pub(crate) fn prepare(
         }
         Isolation::Auto
     } else {
-        options::isolation(&env, &request, &loaded)?
+        options::isolation(&env, &request, &loaded).unwrap_or_else(|error| {
+            missing.push(error);
+            Isolation::Auto
+        })
     };
     chosen.settings.sandbox = Some(sandbox);
-    let (mut settings, assumptions) = options::resolve(
+    let publishes = loaded.file.clone().with_task(chosen.settings.clone());
+    let resolved = options::resolve(
         &env,
         &request,
         loaded.clone(),
         std::mem::take(&mut chosen.settings),
         (&models, &chosen.model),
         (isolation, &origin.top),
-    )?;
+    );
+    let (mut settings, assumptions) = resolved.unwrap_or_else(|error| {
+        missing.push(error);
+        let mut settings = publishes.resolve();
+        settings.handover.publish = request.publish.unwrap_or(settings.handover.publish);
+        (settings, Default::default())
+    });
     if let Some(issue) = &issue {
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
-    settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report)?;
+    missing.extend(settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report).err());
+    if let Some(error) = AppError::all(missing) {
+        return Err(error);
+    }
     let goes_on = unfinished::of(&home, &request, &origin, &task, &settings)?;
     if let Some(run) = unfinished::beside(&home, &request, &origin, &task) {
         report.notice(&Notice::OtherUnfinished { run: &run });

@@ -32,6 +32,10 @@ impl RunFiles {
                 return Ok(Self { reading, repo, work });
             }
         }
+        if reading.state.iterations.count > 0 && reading.state.work.commit.is_none() {
+            return Err(AppError::usage(format!("run {run} has changed no file"))
+                .hint(format!("`ralph show {run}` tells what it did")));
+        }
         let error = AppError::usage(format!("run {run} has recorded no work"));
         Err(match reading.state.iterations.count {
             0 => error.hint("its first iteration is not over yet: `ralph status` shows where it stands"),
@@ -39,8 +43,13 @@ impl RunFiles {
         })
     }
 
-    /// Takes the result over into the user's own checkout.
-    pub fn take_over(&self, env: &Environment, how: TakeOver<'_>) -> Result<TakenOver, AppError> {
+    /// Takes the result over into the user's own checkout: the folder that the run was started from, or `into`.
+    pub fn take_over(
+        &self,
+        env: &Environment,
+        into: Option<&Path>,
+        how: TakeOver<'_>,
+    ) -> Result<TakenOver, AppError> {
         let (spec, run) = (&self.reading.state.spec, &self.reading.entry.run_id);
         if let Some(driver) = &self.reading.driver {
             return Err(AppError::usage(format!(
@@ -51,9 +60,20 @@ impl RunFiles {
                 "`ralph stop {run}` ends it after its session; `ralph diff {run}` shows what there is"
             )));
         }
-        let origin = Repo::discover(env.vars(), &spec.origin)?;
+        if into.is_none() && is_own_checkout(env, &spec.origin) {
+            let branch = spec.branch.as_deref().unwrap_or("HEAD");
+            return Err(AppError::usage(format!(
+                "run {run} was not started in a repo of yours: there is no checkout to put its result into"
+            ))
+            .hint(format!(
+                "`ralph apply {run} --into DIR` puts it into your own clone; there, `git fetch {} {branch}` does, too; `ralph open {run} --files` shows the files",
+                spec.home().display()
+            )));
+        }
+        let origin = Repo::discover(env.vars(), into.unwrap_or(&spec.origin))?;
         let fetched;
-        let work = if matches!(spec.place, WorkspaceKind::Clone { .. }) && self.repo.top != origin.top {
+        let elsewhere = into.is_some() || matches!(spec.place, WorkspaceKind::Clone { .. });
+        let work = if elsewhere && self.repo.top != origin.top {
             fetched = RunWork::fetch(&origin, &self.repo, run).map_err(refused)?;
             fetched.as_ref().unwrap_or(&self.work)
         } else {
@@ -72,6 +92,11 @@ impl RunFiles {
             None => state.spec.task.title.clone(),
         }
     }
+}
+
+/// Whether a folder is not the user's own, but the checkout that was made of a repo that a task or `--clone` named.
+pub fn is_own_checkout(env: &Environment, origin: &Path) -> bool {
+    env.state_home().is_ok_and(|home| origin.starts_with(home.path().join("sources")))
 }
 
 fn refused(error: ralph_git::Error) -> AppError {

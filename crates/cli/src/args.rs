@@ -144,7 +144,8 @@ pub enum Command {
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.
     Demo(command::demo::DemoArgs),
-    /// Put the dashboard into a sandbox of a cloud.
+    /// Put the dashboard into a sandbox of a cloud. Not listed while this program has no dashboard to be put there.
+    #[command(hide = true)]
     Deploy(command::deploy::DeployArgs),
     /// Print a completion script for your shell.
     Completions(command::completions::CompletionsArgs),

@@ -22,7 +22,7 @@ pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandEr
     let presenter = Presenter::new(app, out);
     let plan = app.prepare(request, &presenter)?;
     let begun = app.start(plan, signals::install(), &presenter)?;
-    Ok(finish(begun, out))
+    Ok(finish(begun, app, out))
 }
 
 /// The same. Where nothing checks the result and somebody is there to answer, that is asked, once.
@@ -66,12 +66,12 @@ pub fn resume_run(
     out: &Out,
 ) -> Result<u8, CommandError> {
     let begun = app.resume(folder, name, notify, budgets, signals::install(), &Presenter::new(app, out))?;
-    Ok(finish(begun, out))
+    Ok(finish(begun, app, out))
 }
 
-fn finish(begun: ResumeOutcome, out: &Out) -> u8 {
+fn finish(begun: ResumeOutcome, app: &App, out: &Out) -> u8 {
     match begun {
-        ResumeOutcome::Ready(run) => drive(*run, out),
+        ResumeOutcome::Ready(run) => drive(*run, app, out),
         ResumeOutcome::Told { run, outcome, stopped } => told(&run, &outcome, stopped, out),
         ResumeOutcome::Ended { run } => {
             out.say(format!("run {run} is cancelled; it had not begun"));
@@ -125,11 +125,11 @@ fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) 
 }
 
 /// Runs a driver to its end and tells how it went.
-fn drive(run: ReadyRun, out: &Out) -> u8 {
+fn drive(run: ReadyRun, app: &App, out: &Out) -> u8 {
     ralph_sandbox::let_go_of_code();
     log::attach(&run);
     let finished = run.run();
-    summary(&finished, out);
+    summary(&finished, app, out);
     if out.json {
         out.value(&finished.result);
     } else if !out.quiet {

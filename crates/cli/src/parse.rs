@@ -42,9 +42,18 @@ impl BudgetArgs {
 /// Reads an amount of money.
 fn usd(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "an amount in USD, such as 2.50".to_owned())?;
-    match (0.0..=Usd::MAX.dollars()).contains(&amount) {
+    match amount > 0.0 && amount <= Usd::MAX.dollars() {
         true => Ok(amount),
-        false => Err(format!("an amount in USD from 0 to {:.0}", Usd::MAX.dollars())),
+        false if amount == 0.0 => Err("an amount above 0: no agent works for nothing".to_owned()),
+        false => Err(format!("an amount in USD above 0 and up to {:.0}", Usd::MAX.dollars())),
+    }
+}
+
+/// Reads the name of a model.
+pub fn model(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("the name of a model; it is empty".to_owned()),
+        name => Ok(name.to_owned()),
     }
 }
 

@@ -261,6 +261,9 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> String {
             if !live.activity.is_empty() {
                 text.push_str(&format!(" · {}", live.activity));
             }
+            if let Some(pending) = ralph_domain::view::pending(state) {
+                text = format!("{pending} · {text}");
+            }
             text
         }
         Some(_) => format!("checking {} · {}", live.activity, clock(live.elapsed)),

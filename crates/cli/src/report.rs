@@ -141,7 +141,7 @@ fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
         ));
     }
     let blind: Vec<&str> = unpriced.iter().map(AgentName::as_str).collect();
-    if !blind.is_empty() && (out.live || out.verbose) {
+    if !blind.is_empty() {
         out.say(format!(
             "{} {} {} not report cost and no price is known: the cap of {} cannot hold for {}",
             out.err(Tone::Attention, "note:"),
@@ -189,7 +189,7 @@ fn failing_checks(checks: &[CheckView], out: &Out) {
 }
 
 /// The end of a run, for people.
-pub fn summary(finished: &FinishedRun, out: &Out) {
+pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     let FinishedRun { result, spec, .. } = finished;
     let state = finished.state.as_ref();
     let (tone, sign) = match result.reason {
@@ -217,6 +217,12 @@ pub fn summary(finished: &FinishedRun, out: &Out) {
     );
     if result.reason != EndReason::Completed {
         failing_checks(&finished.checks(), out);
+        if let Some((agent, question)) = finished.last_question() {
+            let answer = format!("`ralph nudge \"…\" --run {}` answers", spec.run_id);
+            let answer =
+                if result.reason == EndReason::NeedsHuman { format!(" ({answer})") } else { String::new() };
+            row("asked", &format!("{agent}: {question}{answer}"));
+        }
     }
     if result.tokens.cached > 0 {
         let saved = result.saved_usd.map(|saved| format!(", saved {saved}")).unwrap_or_default();
@@ -266,7 +272,7 @@ pub fn summary(finished: &FinishedRun, out: &Out) {
     }
     if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
         out.say_below(6, format!("{} {hint}", out.err(Tone::Plain, "next:")));
-    } else if let Some(next) = result_place::next(result, spec) {
+    } else if let Some(next) = result_place::next(result, spec, app.environment()) {
         out.say_below(6, format!("{} {next}", out.err(Tone::Plain, "next:")));
     }
 }

@@ -261,7 +261,8 @@ fn iterations(facts: &RunReading, out: &Out) {
 pub fn places(facts: &RunReading, out: &Out) {
     let (state, dir) = (&facts.state, facts.entry.run_dir());
     heading(out, "Where");
-    if let Some(branch) = facts.branch() {
+    let gone = facts.is_cleaned_up();
+    if let Some(branch) = facts.branch().filter(|branch| !gone || !branch.starts_with("refs/")) {
         // What the engine keeps for itself is no branch that anybody could check out.
         let name = if branch.starts_with("refs/") { "commits" } else { "branch" };
         row(out, name, &branch);
@@ -270,7 +271,12 @@ pub fn places(facts: &RunReading, out: &Out) {
         let how = if pr.draft { " (draft)" } else { "" };
         row(out, "pull request", &format!("{}{how}", pr.url));
     }
-    row(out, "folder", &home_path(state.spec.home()));
+    if gone {
+        row(out, "cleaned up", "commits and raw logs of this run are removed; its record stays");
+    }
+    if !gone || state.spec.home().is_dir() {
+        row(out, "folder", &home_path(state.spec.home()));
+    }
     for sandbox in &state.spending.compute.sandboxes {
         let rests = if sandbox.rests { ", stopped" } else { "" };
         row(out, "sandbox", &format!("{} of {}{rests}", sandbox.id, sandbox.provider));

@@ -62,7 +62,7 @@ impl NewTask<'_> {
     }
 
     fn slug(&self) -> String {
-        names::slug(self.title)
+        if self.title == UNNAMED { self.id() } else { names::slug(self.title) }
     }
 
     /// The command that runs the tests, as a shell line.
@@ -93,10 +93,14 @@ impl NewTask<'_> {
             .map(|(at, (text, command))| format!("- [ ] M2.{} {text}\n  - verify: `{command}`", at + 1))
             .collect();
         let base = self.base_branch.map(quoted).unwrap_or_default();
-        let template = match self.base_branch {
-            Some(_) => TASK.to_owned(),
-            None => TASK.replace("base_branch: %%base_branch%%\n", ""),
-        };
+        let mut template = TASK.to_owned();
+        if self.base_branch.is_none() {
+            template = template.replace("base_branch: %%base_branch%%\n", "");
+        }
+        if self.title == UNNAMED {
+            // The id names the branch until the task has a name.
+            template = template.replace("target_branch_slug: %%slug%%\n", "");
+        }
         fill(
             &template,
             &[
@@ -106,7 +110,6 @@ impl NewTask<'_> {
                 ("test_command", &quoted(&self.test())),
                 ("verify_commands", &verify),
                 ("title", self.title),
-                ("verify_test", &format!("`{}`", self.test())),
                 ("quality_boxes", &boxes.join("\n")),
             ],
         )

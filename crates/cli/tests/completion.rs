@@ -226,12 +226,12 @@ fn what_only_a_person_can_install_is_asked_for_and_not_tried_for_ever() {
 }
 
 #[test]
-fn files_of_the_user_that_the_checks_need_are_asked_for() {
+fn files_of_the_user_that_the_checks_need_are_asked_for_where_the_result_leaves_the_folder() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("expected.txt", "right\n");
     repo.stub(&format!("echo right > part.txt; {PROMISE}"), "diff expected.txt part.txt");
-    let run = repo.run(&[]).exits(3).json();
+    let run = repo.run(&["--branch", "topic"]).exits(3).json();
     let summary = run["summary"].as_str().unwrap();
     assert!(summary.contains("need `expected.txt`, which you have not committed"), "{summary}");
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();

@@ -7,8 +7,12 @@
 mod first_run;
 #[path = "daily/from_nothing.rs"]
 mod from_nothing;
+#[path = "daily/going_on.rs"]
+mod going_on;
 #[path = "daily/memory.rs"]
 mod memory;
+#[path = "daily/next_lines.rs"]
+mod next_lines;
 #[path = "daily/plans.rs"]
 mod plans;
 #[path = "daily/seeing.rs"]

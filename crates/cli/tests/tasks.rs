@@ -204,6 +204,8 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
                 "Say in one sentence what the plan adds and for whom.",
                 "Say in two or three sentences what changes. A story that needs more is two stories.",
                 "put the command that runs your tests here",
+                "Say here what works once this is done",
+                "put the command that shows it here",
             ] {
                 text = text.replace(asked, "The router loses messages.");
             }

@@ -6,6 +6,7 @@
 use crate::error::DriveError;
 use crate::integrity::WatchedRunFiles;
 use crate::run_writer::RunWriter;
+use crate::step::recheck::baseline_lacks_programs;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
 use ralph_domain::outcome::RunResult;
@@ -59,6 +60,7 @@ impl Driver {
             driver.ctx.redo_controls()?;
             driver.check_evidence()?;
             driver.check_tree()?;
+            driver.baseline_due = baseline_lacks_programs(&driver.ctx.state);
         }
         driver.ctx.flush()?;
         Ok(driver)
@@ -89,6 +91,10 @@ impl Driver {
         if self.suspends(&step)? {
             return Ok(Progress::Rest);
         }
+        if std::mem::take(&mut self.baseline_due) && matches!(step, Step::Work { .. }) {
+            self.recheck_baseline()?;
+            return Ok(Progress::More);
+        }
         tracing::debug!(?step, seq = self.ctx.state.seq.0, "next");
         match step {
             Step::Prepare => {
@@ -104,6 +110,7 @@ impl Driver {
             Step::Void => self.void()?,
             Step::Checkpoint => self.checkpoint()?,
             Step::Verify { checks } => self.verify(&checks)?,
+            Step::Recheck { checks } => self.recheck(&checks)?,
             Step::Judge => self.judge()?,
             Step::Wait { reason, until } => self.wait(&reason, until)?,
             Step::Mitigate { rung } => self.mitigate(rung)?,

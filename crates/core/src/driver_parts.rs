@@ -99,6 +99,8 @@ pub struct Driver {
     pub(crate) spec_version: u32,
     /// The files as a session found them that is to change none.
     pub(crate) read_only_from: Option<TreeId>,
+    /// The checks of the start are to be run once more before the first session.
+    pub(crate) baseline_due: bool,
 }
 
 impl Driver {
@@ -139,6 +141,7 @@ impl Driver {
             doctor_profile: None,
             spec_version: 1,
             read_only_from: None,
+            baseline_due: false,
         }
     }
 

@@ -136,6 +136,9 @@ fn between(state: &RunState) -> Step {
             format!("The deadline passed after {}.", end_summary::iterations(state)),
         );
     }
+    if !state.people.recheck.is_empty() {
+        return Step::Recheck { checks: state.people.recheck.iter().cloned().collect() };
+    }
     if critic_is_due(state) {
         return Step::Criticise;
     }
@@ -314,7 +317,7 @@ fn unnamed_wait(state: &RunState, agent: &AgentName) -> Duration {
 /// The verifiers that must run now on the recorded tree.
 fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
     let settings = &state.spec.settings;
-    let promised = current.session.as_ref().is_some_and(|s| s.promised);
+    let promised = current.promises();
     settings
         .verifiers
         .iter()
@@ -341,43 +344,14 @@ fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
 /// The judgement on the iteration under way. A result counts only for the tree it was made on.
 pub fn judge(state: &RunState) -> Verdict {
     let Some(current) = &state.iterations.current else { return Verdict::SessionFailed };
-    let settings = &state.spec.settings;
-    let promised = current.session.as_ref().is_some_and(|s| s.promised);
+    let promised = current.promises();
     if !current.protected.is_empty() {
         return Verdict::ProtectedChanged;
     }
-    let on_tree =
-        |name: &String| state.work.checks.get(name).filter(|r| Some(&r.tree) == state.work.tree.as_ref());
-    let proven = !settings.required_verifiers.is_empty()
-        && settings.required_verifiers.iter().all(|name| on_tree(name).is_some_and(|r| r.passed));
-    let failing = settings.required_verifiers.iter().any(|name| on_tree(name).is_some_and(|r| !r.passed));
-    let disproved =
-        state.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.work.tree.as_ref());
-    let proven = proven && !disproved;
-    // A criterion without a check of its own is met when it is claimed and everything else passes.
-    let own = |id: &str| state.spec.task.criteria.iter().any(|c| c.id == id && c.check.is_own());
-    let all_claimed = state
-        .spec
-        .task
-        .criteria
-        .iter()
-        .filter(|c| !c.check.is_own())
-        .all(|c| state.work.claims.contains(&c.id))
-        && state.work.unclaimed.iter().all(|id| own(id));
-    let proven = proven && all_claimed;
-    let claimed = match settings.completion {
-        Completion::Promise => promised,
-        Completion::Claim => promised || all_claimed,
-        Completion::Checks => true,
-        Completion::Metric => {
-            let mut targets = settings
-                .verifiers
-                .iter()
-                .filter(|v| v.metric.as_ref().is_some_and(|m| m.target.is_some()))
-                .peekable();
-            targets.peek().is_some() && targets.all(|v| on_tree(&v.name).is_some_and(|r| r.passed))
-        }
-    };
+    let (proven, claimed) = (state.is_proven(), !current.outdated && state.is_claimed(promised));
+    let required = &state.spec.settings.required_verifiers;
+    let failing = required.iter().any(|name| state.passes_now(name) == Some(false));
+    let disproved = state.is_disproved();
     let session_failed = current.session.as_ref().is_none_or(|s| {
         !matches!(s.end, SessionEnd::Completed | SessionEnd::Stopped { cause: StopCause::Rotated })
     });

@@ -80,7 +80,7 @@ pub fn missing_setup(unrecorded: &[String], has: impl Fn(&str) -> bool) -> Optio
 pub fn setup_hint(folder: &str, command: &str) -> String {
     format!(
         "the checks pass only where `{folder}` exists, and git does not hold it: set \"setup_commands\": [\"{command}\"] \
-         in .ralph/config.json and start a new run (`ralph run --new`), so that the final check can install what it needs"
+         in .ralph/config.json and start a new run (`--new`), so that the final check can install what it needs"
     )
 }
 
@@ -89,7 +89,7 @@ pub fn commit_hint(paths: &[&str]) -> String {
     let shown: Vec<String> = paths.iter().take(5).map(|p| format!("`{p}`")).collect();
     let more = if paths.len() > 5 { ", …" } else { "" };
     format!(
-        "the checks need {}{more}, which you have not committed: commit what belongs to the project, then start a new run (`ralph run --new`)",
+        "the checks need {}{more}, which you have not committed: commit what belongs to the project, then start a new run (`--new`)",
         shown.join(", ")
     )
 }

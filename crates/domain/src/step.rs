@@ -38,6 +38,11 @@ pub enum Step {
         /// Their names.
         checks: Vec<String>,
     },
+    /// A person mended what the checks need: run these again on the work that is there, before anybody is paid.
+    Recheck {
+        /// Their names.
+        checks: Vec<String>,
+    },
     /// Judge the iteration and write its receipt.
     Judge,
     /// Wait for a limit to end, or for a person.

@@ -107,7 +107,21 @@ fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
             (None, None) => format!("waiting for {}: {}", age(since(wait.since, now)), wait.reason),
         };
     }
-    work(state, moment, now)
+    let mut text = work(state, moment, now);
+    if let Some(pending) = pending(state) {
+        text.push_str(&format!(" · {pending}"));
+    }
+    text
+}
+
+/// What a person asked for and what happens once the session is over.
+pub fn pending(state: &RunState) -> Option<String> {
+    state.iterations.current.as_ref()?;
+    match (&state.people.stop_by, &state.people.paused_by) {
+        (Some(who), _) => Some(format!("ends after this session (asked by {who})")),
+        (None, Some(who)) => Some(format!("pauses after this session (asked by {who})")),
+        (None, None) => None,
+    }
 }
 
 fn work(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
@@ -200,7 +214,9 @@ fn checks(state: &RunState) -> Vec<CheckView> {
     let settings = &state.spec.settings;
     let is_current = |result: &CheckResult| state.work.tree.as_ref() == Some(&result.tree);
     let view = |verifier: &crate::config::VerifierConfig| {
+        let at_start = || state.baseline_checks.iter().flat_map(|checks| &checks.results);
         let last = state.work.checks.get(&verifier.name);
+        let last = last.or_else(|| at_start().find(|result| result.name == verifier.name));
         CheckView {
             name: verifier.name.clone(),
             command: verifier.command_line(),

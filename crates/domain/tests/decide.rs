@@ -713,3 +713,68 @@ fn events_of_any_size_are_cut_and_decide_the_same() {
     assert!(!files.is_empty() && *files_total == 100_000);
     assert!(dirty_touched.last().unwrap().ends_with(" more"));
 }
+
+#[test]
+fn what_was_claimed_or_proven_for_the_task_as_it_was_ends_nothing() {
+    let edit = || Control::Edit { task: "another task".into() };
+    // During the session.
+    let mut run = Run::prepared();
+    run.started().control(edit());
+    run.ended(SessionEnd::Completed, true).checkpointed("t1").checked("tests", true).checked("lint", true);
+    assert_eq!(run.judged(), Verdict::NotPromised);
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+    assert_eq!(run.iteration("t2", true, true, true), Verdict::Candidate, "the next one has the new text");
+    // During the final check.
+    let commit = run.0.work.commit.clone().unwrap();
+    run.event(EventBody::ProofStarted { commit, clean: true }).control(edit());
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 3, .. }));
+    // Where checks alone decide, the session still worked on the old text.
+    let mut run = Run::new(|config| config.completion = Some(Completion::Checks)).and_prepared();
+    run.started().control(edit());
+    run.ended(SessionEnd::Completed, false).checkpointed("t1").checked("tests", true).checked("lint", true);
+    assert_ne!(run.judged(), Verdict::Candidate);
+}
+
+#[test]
+fn after_a_person_mended_the_surroundings_checks_come_before_another_session() {
+    let needs = || EventBody::NeedsHuman { reason: HumanReason::Setup, message: "install it".into() };
+    let mut run = Run::prepared();
+    assert_eq!(run.iteration("t1", true, false, true), Verdict::FalsePromise);
+    run.event(needs()).control(Control::Resume);
+    assert_eq!(decide(&run.0), Step::Recheck { checks: vec!["tests".into()] });
+    run.checked("tests", true);
+    assert_eq!(decide(&run.0), Step::Prove, "the work was done all along");
+    // What is still red is work for the next session; what nobody promised is not done.
+    for (promised, passes) in [(true, false), (false, true)] {
+        let mut run = Run::prepared();
+        run.iteration("t1", promised, false, true);
+        run.event(needs()).control(Control::Resume);
+        let Step::Recheck { checks } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+        checks.iter().for_each(|name| drop(run.checked(name, passes)));
+        assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+    }
+    // A final check that lacked something is made again; where it still does, the person is asked before anybody works.
+    let mut run = Run::prepared();
+    run.iteration("t1", true, true, true);
+    let refused = |run: &mut Run| {
+        run.event(EventBody::ProofFinished {
+            commit: "c-t1".into(),
+            tree: "t1".into(),
+            passed: false,
+            proof: Digest::of(b""),
+            failed: vec!["tests: exit code 1".into()],
+            duration_ms: 5,
+            weakened: 0,
+            hint: Some("set it up".into()),
+            level: None,
+            watched: Default::default(),
+            harness: Vec::new(),
+            refused: Vec::new(),
+        });
+    };
+    refused(&mut run);
+    run.event(needs()).control(Control::Resume);
+    assert_eq!(decide(&run.0), Step::Prove);
+    refused(&mut run);
+    assert!(matches!(decide(&run.0), Step::AskPerson(need) if need.reason == HumanReason::Setup));
+}

@@ -194,6 +194,27 @@ pub fn switch_in_place(repo: &Repo, run: &RunId, name: &str) -> Result<Repo> {
         .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
+/// Goes back to the branch that was checked out before a run switched to `own`, where that still is at `head`, `own` is
+/// checked out and nothing is staged. No file is touched. Returns its name.
+pub fn leave_branch(repo: &Repo, run: &RunId, own: &str, head: &str) -> Result<Option<String>> {
+    let git = repo.git();
+    if repo.branch.as_deref() != Some(own)
+        || git.call(["diff", "--cached", "--quiet"]).accept(&[1]).run()?.code != 0
+    {
+        return Ok(None);
+    }
+    let before = git.call(["rev-parse", "--abbrev-ref", "@{-1}"]).accept(&[128]).run()?;
+    let name = before.text().trim().to_owned();
+    let tip = Refs::new(repo, &folder(repo, run)).read(&format!("refs/heads/{name}"))?;
+    if before.code != 0 || name.is_empty() || name == own || tip.as_deref() != Some(head) {
+        return Ok(None);
+    }
+    let now = switch_in_place(repo, run, &name)?;
+    now.git().call(["read-tree", "HEAD"]).run()?;
+    now.git().call(["update-index", "-q", "--refresh"]).accept(&[1]).run()?;
+    Ok(Some(name))
+}
+
 /// The line in `HEAD`'s log by which `git switch -` finds the way back. A log that cannot be written costs nothing else.
 fn note_switch(repo: &Repo, name: &str) {
     if repo.ref_format == RefFormat::Other {

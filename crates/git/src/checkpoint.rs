@@ -228,7 +228,7 @@ impl GitWorkspace {
     }
 
     /// Checks that the branch can move. Returns where somebody has moved it on to, whose commits are then taken in.
-    fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
+    pub(crate) fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
         let (true, Some(branch)) = (on_branch, &self.options.branch) else { return Ok(None) };
         let name = format!("refs/heads/{branch}");
         let head = self.refs.head()?;

@@ -330,6 +330,11 @@ impl Workspace for HandBack {
         self.agent.checkpoint(request)
     }
 
+    /// The copy's branch is its own; that of the user is looked at when files are handed back.
+    fn check_place(&self, _: bool) -> Result<(), WorkspaceError> {
+        Ok(())
+    }
+
     fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
         self.seal()?;
         self.agent.tree()
@@ -374,6 +379,16 @@ impl Workspace for HandBack {
 
     fn damage(&self) -> Option<String> {
         self.user.damage().or_else(|| self.agent.damage())
+    }
+
+    fn loose_commit(
+        &mut self,
+        tree: &TreeId,
+        parent: &CommitId,
+        at: Timestamp,
+    ) -> Result<Option<CommitId>, WorkspaceError> {
+        self.seal()?;
+        self.agent.loose_commit(tree, parent, at)
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {

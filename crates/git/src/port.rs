@@ -2,7 +2,9 @@
 
 use crate::clean;
 use crate::diff;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::object::commit_body;
+use crate::oid::oid;
 use crate::push;
 use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
@@ -64,6 +66,11 @@ impl Workspace for GitWorkspace {
             .map_err(|e| e.during(&format!("record iteration {}", request.iteration)))
     }
 
+    fn check_place(&self, on_branch: bool) -> Result<(), WorkspaceError> {
+        let ready = self.check_branch(on_branch).map(drop);
+        ready.map_err(|e| e.during("go on where the run was"))
+    }
+
     fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
         let state = self.now().map_err(|e| e.during("read the files"))?;
         Ok(TreeId::new(state.tree.to_string()))
@@ -119,6 +126,27 @@ impl Workspace for GitWorkspace {
             .into_iter()
             .find(|dir| !dir.is_dir())?;
         Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))
+    }
+
+    fn loose_commit(
+        &mut self,
+        tree: &TreeId,
+        parent: &CommitId,
+        at: Timestamp,
+    ) -> Result<Option<CommitId>, WorkspaceError> {
+        let mut make = || {
+            let (tree, parent) = (oid(tree.as_str())?, oid(parent.as_str())?);
+            let body = commit_body(
+                &tree,
+                &[parent],
+                &self.options.identity,
+                at.as_second(),
+                "The work, with changes that are not committed\n",
+            );
+            self.objects.write("commit", &body)
+        };
+        let made = make().map_err(|e: Error| e.during("record the files that are checked"))?;
+        Ok(Some(CommitId::new(made.to_string())))
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {

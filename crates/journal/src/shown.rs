@@ -33,6 +33,13 @@ pub fn link(dir: &RalphDir, run: &RunId, record: &RunDir) {
     }
 }
 
+/// Puts the copy of a run that is over where only the link is still.
+pub fn complete(dir: &RalphDir, run: &RunId, record: &RunDir) {
+    if fs::read_link(dir.run(run).path()).is_ok_and(|target| target == record.path()) {
+        let _ = copy(dir, run, record);
+    }
+}
+
 /// Takes the link or the copy away again: the run does not exist.
 pub fn unlink(dir: &RalphDir, run: &RunId) {
     let place = dir.run(run).path().to_owned();

@@ -36,6 +36,10 @@ pub struct Proof {
     /// Where the checks ran: [`CLEAN_CHECKOUT`].
     #[cfg_attr(feature = "schema", schemars(extend("enum" = [CLEAN_CHECKOUT])))]
     pub place: String,
+    /// Changes of the user's own, not committed, that were checked along because the checks need them: the commit alone
+    /// does not pass. Bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
     /// Who decided what a pass means; absent where it did not pass, and in proofs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,

@@ -75,7 +75,11 @@ pub fn duration(length: Duration) -> String {
             0 => format!("{} min", seconds / 60),
             rest => format!("{} min {rest} s", seconds / 60),
         },
-        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+        3600..=172_799 => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+        _ => match seconds % 86_400 / 3600 {
+            0 => format!("{} days", seconds / 86_400),
+            rest => format!("{} days {rest} h", seconds / 86_400),
+        },
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the checks of a run stand that this process has driven.
+//! How the checks of a run stand that this process has driven, and what its agent asked.
 
 use super::FinishedRun;
 use ralph_domain::view::{CheckView, ViewContext, view};
@@ -9,5 +9,17 @@ impl FinishedRun {
     pub fn checks(&self) -> Vec<CheckView> {
         let state = snapshot::load(&self.home.record(&self.spec.run_id));
         state.map(|state| view(&state, &ViewContext::default()).checks).unwrap_or_default()
+    }
+
+    /// What the agent asked last, where its last session changed nothing and ended with a question.
+    pub fn last_question(&self) -> Option<(String, String)> {
+        let state = snapshot::load(&self.home.record(&self.spec.run_id)).ok()?;
+        let last = state.iterations.history.back().filter(|last| last.files == 0)?;
+        let said = last.message.trim();
+        let whole = said.strip_suffix(['?', '？'])?;
+        // Its last sentence.
+        let from = whole.rfind(['.', '!', '?', '\n']).map_or(0, |at| at + 1);
+        let question = ralph_domain::text::one_line(said.get(from..)?.trim(), 300);
+        Some((last.agent.to_string(), question))
     }
 }

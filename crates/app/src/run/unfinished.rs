@@ -29,7 +29,7 @@ pub(super) fn of(
     let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
     let id = entry.run_id.clone();
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
-    if state.result.finished.is_some() {
+    if state.result.finished.is_some() || (state.baseline.is_some() && !has_start(origin, &id)) {
         return Ok(None);
     }
     let mut before = state.spec.settings.clone();
@@ -40,7 +40,7 @@ pub(super) fn of(
         return Ok(Some(id));
     }
     Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
-        .hint(format!("`ralph resume {id}` goes on with it, `ralph run --new` starts another one, `ralph cancel {id}` ends it")))
+        .hint(format!("`ralph resume {id}` goes on with it, the same command with `--new` starts another one, `ralph cancel {id}` ends it")))
 }
 
 /// An unfinished run of the same task beside the user's tree that nobody drives: whoever starts another one may have meant to
@@ -63,4 +63,11 @@ pub(super) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task
                 })
         })
         .map(|entry| entry.run_id)
+}
+
+/// Whether the repo still is the one that a run began in; another one may have been made at its place.
+fn has_start(origin: &Repo, run: &RunId) -> bool {
+    let name = format!("refs/ralph/{run}/start^{{tree}}");
+    let found = origin.git().call(["rev-parse", "--quiet", "--verify", &name]).accept(&[1, 128]).run();
+    found.is_ok_and(|output| output.code == 0)
 }

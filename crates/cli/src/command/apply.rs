@@ -9,7 +9,7 @@ use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
 use ralph_git::take_over::{TakeOver, TakenOver};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Puts the changes of a run into the folder that it was started from. Without a flag they are plain changes, for you to look
 /// at and commit. Where something of yours is in the way, nothing is touched and the files are named. Your stash, your other
@@ -33,6 +33,9 @@ pub struct ApplyArgs {
     /// As the run's own commits on this new branch, without switching to it.
     #[arg(long, value_name = "NAME", group = "how")]
     pub branch: Option<String>,
+    /// Into this checkout of yours, instead of the folder that the run was started from.
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
     /// The message of the one commit of `--squash`.
     #[arg(short, long, value_name = "TEXT", requires = "squash")]
     pub message: Option<String>,
@@ -61,8 +64,9 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         (None, false, false) => TakeOver::Files,
     };
     let proven = found.reading.state.result.proof.as_ref().is_some_and(|proof| proof.passed);
-    let done = found.take_over(env, how)?;
-    let origin = &found.reading.state.spec.origin;
+    let into = args.into.as_ref().map(|dir| folder.join(dir));
+    let done = found.take_over(env, into.as_deref(), how)?;
+    let origin = into.as_ref().unwrap_or(&found.reading.state.spec.origin);
     if out.json {
         out.value(&json!({
             "run_id": run,

@@ -11,7 +11,7 @@ use ralph_app::clean::{self, CleanPlan, CleanRequest, LeftBehind};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::text::count;
+use ralph_domain::text::{count, duration};
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// run; `ralph restore` and `ralph diff` no longer do. Never touched: branches, runs that are not finished, runs whose end
 /// nobody has looked at, and clones that alone hold their work.
 ///
-/// On a terminal it asks first. Without one it asks nobody and removes: it says what, and only what is over goes.
+/// On a terminal it asks first. Without one it only says what would go: `--yes` removes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph clean --dry-run               what would go, of this folder's runs
@@ -53,39 +53,69 @@ pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let request = CleanRequest { before, everywhere: args.all, unseen: args.unread };
     let plan = clean::plan(env, folder, &request)?;
     if !out.json {
-        show(&plan, now, out);
+        show(&plan, now, &args, out);
     }
-    let wanted = !args.dry_run && !plan.remove.is_empty();
-    // Headless never asks: whoever calls it there means it.
-    let go = wanted && (args.yes || !may_ask(out) || confirm("Remove this?", out));
+    let wanted = !args.dry_run && !plan.is_empty();
+    // Headless never asks: there only whoever says yes means it.
+    let go = wanted && (args.yes || (may_ask(out) && confirm("Remove this?", out)));
     let problems = if go { clean::apply(env, &plan)? } else { Vec::new() };
     if out.json {
         out.value(&json!({
             "removed": go,
             "bytes": plan.bytes(),
             "runs": plan.remove,
+            "sources": plan.sources,
             "kept": plan.keep,
             "problems": problems,
         }));
     } else if go {
         problems.iter().for_each(|problem| out.warn(problem));
         let sign = out.err(Tone::Good, out.sign(Sign::Good));
-        let runs = count(plan.remove.len(), "run");
-        out.say(format!("{sign} {} of {runs} removed", size(plan.bytes())));
-    } else if wanted {
+        out.say(format!("{sign} {} of {} removed", size(plan.bytes()), things(&plan)));
+    } else if wanted && may_ask(out) {
         out.say("nothing was removed");
-    } else if args.dry_run && !plan.remove.is_empty() {
-        out.say(format!("{} `ralph clean` without `--dry-run` removes it", out.err(Tone::Plain, "next:")));
+    } else if !plan.is_empty() {
+        let next = out.err(Tone::Plain, "next:");
+        out.say(format!("{next} nothing was removed; `{}` removes it", args.again()));
     }
     Ok(if problems.is_empty() { 0 } else { 1 })
 }
 
-fn show(plan: &CleanPlan, now: jiff::Timestamp, out: &Out) {
-    if plan.remove.is_empty() {
-        out.line("nothing to clean up");
+impl CleanArgs {
+    /// The same command, meant.
+    fn again(&self) -> String {
+        let days = self.older_than.as_secs() / 86_400;
+        let age = match self.older_than.as_secs() % 86_400 {
+            0 => format!("{days}d"),
+            _ => format!("{}m", self.older_than.as_secs() / 60),
+        };
+        let mut words = format!("ralph clean --older-than {age}");
+        for (flag, given) in [(" --all", self.all), (" --unread", self.unread)] {
+            words.push_str(if given { flag } else { "" });
+        }
+        words + " --yes"
+    }
+}
+
+/// What a plan is about, in words.
+fn things(plan: &CleanPlan) -> String {
+    let runs = (!plan.remove.is_empty()).then(|| count(plan.remove.len(), "finished run"));
+    let sources = (!plan.sources.is_empty()).then(|| count(plan.sources.len(), "checkout of other repos"));
+    let all: Vec<String> = runs.into_iter().chain(sources).collect();
+    all.join(" and ").replace("checkout of other reposs", "checkouts of other repos")
+}
+
+fn show(plan: &CleanPlan, now: jiff::Timestamp, args: &CleanArgs, out: &Out) {
+    if plan.is_empty() {
+        let age = duration(args.older_than);
+        out.line(match args.older_than.is_zero() {
+            true => "nothing to clean up".to_owned(),
+            false => format!(
+                "nothing to clean up: only runs that ended more than {age} ago count (`--older-than 0d` takes every one that is over)"
+            ),
+        });
     } else {
-        let runs = count(plan.remove.len(), "run");
-        out.line(format!("{} of {runs} that are over:", size(plan.bytes())));
+        out.line(format!("{} of {}:", size(plan.bytes()), things(plan)));
     }
     let mut table = Table::new(1).indent(2);
     for left in &plan.remove {
@@ -98,6 +128,9 @@ fn show(plan: &CleanPlan, now: jiff::Timestamp, out: &Out) {
         ]);
     }
     table.lines(columns(), out).iter().for_each(|line| out.line(line));
+    for source in &plan.sources {
+        out.line(format!("  {} ({})", source.path.display(), size(source.bytes)));
+    }
     for alone in &plan.keep {
         out.line(format!("  {} stays: {}", alone.run_id, alone.why));
     }

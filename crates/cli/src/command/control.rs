@@ -66,7 +66,7 @@ pub struct CooldownArgs {
   ralph model --default                  back to the configured one")]
 pub struct ModelArgs {
     /// The model.
-    #[arg(required_unless_present = "default")]
+    #[arg(required_unless_present = "default", value_parser = crate::parse::model)]
     pub model: Option<String>,
     /// The run; the latest of this folder if left out.
     #[arg(long, value_name = "RUN")]

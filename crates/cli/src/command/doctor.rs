@@ -111,8 +111,9 @@ fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let (task_checks, task) = task::checks(env, folder, &top);
     let task = task.unwrap_or_default();
     checks.extend(repo::checks(env, folder, task.repo_url.as_deref()));
+    let wanted = file.publish.is_some();
     let file = file.with_task(task.settings);
-    checks.extend(code_host::checks(env, folder, &file, task.repo_url.as_deref()));
+    checks.extend(code_host::checks(env, folder, &file, task.repo_url.as_deref(), wanted));
     checks.extend(agents::checks(env, &top, &file, &task.models));
     checks.extend(config_checks);
     checks.extend(with_dotenv.as_ref().err().map(|error| {

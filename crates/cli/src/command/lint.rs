@@ -22,11 +22,13 @@ const ROUNDS: usize = 5;
 #[command(after_help = "Examples:
   ralph lint                      the task of this folder
   ralph lint ralph/tasks.json
+  ralph lint tasks/*.md           several, each by itself
   ralph lint --fix                fix what can be fixed without asking
   ralph lint --probe-checks       also run the checks: one that passes already proves nothing")]
 pub struct LintArgs {
-    /// The task file; the only one of this folder if left out.
-    pub file: Option<PathBuf>,
+    /// The task files; the only one of this folder if left out.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// Apply the changes that are right whatever you meant.
     #[arg(long)]
     pub fix: bool,
@@ -40,8 +42,35 @@ pub struct LintArgs {
 
 /// Runs the command.
 pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if args.files.len() < 2 {
+        let (refuses, value) = one(&args, args.files.first().map(PathBuf::as_path), app, folder, out)?;
+        if out.json {
+            out.value(&value);
+        }
+        return Ok(if refuses { 2 } else { 0 });
+    }
+    let (mut refuses, mut values) = (false, Vec::new());
+    for file in &args.files {
+        let (refused, value) = one(&args, Some(file), app, folder, out)?;
+        refuses |= refused;
+        values.push(value);
+    }
+    if out.json {
+        out.value(&json!({ "ok": !refuses, "files": values }));
+    }
+    Ok(if refuses { 2 } else { 0 })
+}
+
+/// Checks one task: whether a run of it is refused, and the whole report.
+fn one(
+    args: &LintArgs,
+    file: Option<&Path>,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<(bool, serde_json::Value), CommandError> {
     let env = app.environment();
-    let mut source = task_source::find(folder, args.file.as_deref())?;
+    let mut source = task_source::find(folder, file)?;
     let mut fixed = Vec::new();
     let mut report = lint_task(env, &source, &[]);
     if args.fix {
@@ -59,12 +88,10 @@ pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         let passing = probe::passing(env, task, &source.folder, args.probe_seconds, out)?;
         report = lint_task(env, &source, &passing);
     }
-    if out.json {
-        out.value(&object(&source, &report, &fixed));
-    } else {
+    if !out.json {
         print_report(&source, &report, &fixed, out);
     }
-    Ok(if report.refuses() { 2 } else { 0 })
+    Ok((report.refuses(), object(&source, &report, &fixed)))
 }
 
 /// Applies the safe edits and returns what was done, in words.

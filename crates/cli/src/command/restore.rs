@@ -7,6 +7,7 @@ use crate::table::{Cell, Table, columns};
 use ralph_app::{App, locks};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
+use ralph_domain::spec::WorkspaceKind;
 use ralph_domain::text::count;
 use ralph_git::Repo;
 use ralph_git::restore::{RestoreAction, RestorePlan, apply_restore, plan_restore};
@@ -20,7 +21,8 @@ use std::time::Duration;
 const SHOWN: usize = 50;
 
 /// Shows what would change, and changes it only after a yes. `HEAD`, branches, the index and files that git ignores
-/// stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`.
+/// stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`. Where the run had switched your
+/// checkout to a branch of its own, you are back on the one before; its commits stay on its branch.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph restore               the latest run of this folder
@@ -49,6 +51,12 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         ))
         .hint(format!("`ralph cancel {driven}` ends it, then `ralph restore {id}`")));
     }
+    if app.facts(folder, Some(id.as_str())).is_ok_and(|facts| facts.is_cleaned_up()) {
+        return Err(CommandError::usage(format!(
+            "run {id} was cleaned up: the files before it are not kept any more"
+        ))
+        .hint(format!("`ralph show {id}` still tells what it did")));
+    }
     if !entry.workspace.is_dir() {
         return Err(CommandError::usage(format!(
             "the folder of run {id} is gone: `{}`",
@@ -66,7 +74,7 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     }
     let yes = yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
     let kept_at =
-        if yes && !plan.changes.is_empty() { Some(apply(&repo, &home, &entry, out)?) } else { None };
+        if yes && !plan.changes.is_empty() { Some(apply(&repo, &home, &entry, app, out)?) } else { None };
     if out.json {
         out.value(&object(id, &plan, kept_at.as_deref()));
     } else if kept_at.is_none() && !plan.changes.is_empty() {
@@ -78,7 +86,13 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     Ok(0)
 }
 
-fn apply(repo: &Repo, home: &StateHome, entry: &Registration, out: &Out) -> Result<String, CommandError> {
+fn apply(
+    repo: &Repo,
+    home: &StateHome,
+    entry: &Registration,
+    app: &App,
+    out: &Out,
+) -> Result<String, CommandError> {
     let id = &entry.run_id;
     // No run may start in this folder before the files are back.
     let _lock = locks::take(home, &entry.workspace, id, Duration::ZERO)?;
@@ -89,6 +103,15 @@ fn apply(repo: &Repo, home: &StateHome, entry: &Registration, out: &Out) -> Resu
         count(done.plan.changes.len(), "file"),
         done.saved.short()
     ));
+    // On the run's own branch the files of before would be an edit that takes its commits back.
+    if let Ok(state) = app.handle(entry).state()
+        && let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline)
+        && state.spec.place == WorkspaceKind::InPlace
+        && let Some(back) =
+            ralph_git::place::leave_branch(repo, id, branch, baseline.head.as_str()).map_err(from_git)?
+    {
+        out.say(format!("back on the branch {back}; the run's commits stay on {branch}"));
+    }
     Ok(kept)
 }
 

@@ -7,7 +7,7 @@ use crate::consent;
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::parse::{BudgetArgs, isolation, publish};
+use crate::parse::{BudgetArgs, isolation, model, publish};
 use ralph_app::{
     App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify, repo_file,
 };
@@ -67,7 +67,7 @@ pub struct RunArgs {
     #[arg(long, visible_alias = "modals", alias = "modal", value_name = "A,B", value_delimiter = ',')]
     pub agents: Vec<String>,
     /// The model for every agent that takes one.
-    #[arg(short, long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL", value_parser = model)]
     pub model: Option<String>,
     /// A check that must pass, as a shell command; may be given several times.
     #[arg(long, value_name = "COMMAND")]

@@ -1,5 +1,7 @@
 //! Where the result of a run is, and the one command that comes next.
 
+use ralph_app::Environment;
+use ralph_app::taking_home::is_own_checkout;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_domain::text::count;
@@ -29,7 +31,7 @@ pub fn row(result: &RunResult, spec: &RunSpec) -> (&'static str, String) {
 }
 
 /// What to do with the result.
-pub fn next(result: &RunResult, spec: &RunSpec) -> Option<String> {
+pub fn next(result: &RunResult, spec: &RunSpec, env: &Environment) -> Option<String> {
     let run = &spec.run_id;
     if let Some(url) = result.pr_url.as_deref().filter(|_| result.success) {
         return Some(format!("review {url} (`ralph open {run}`)"));
@@ -42,6 +44,9 @@ pub fn next(result: &RunResult, spec: &RunSpec) -> Option<String> {
             "`ralph diff {run}` shows the changes, new files too; `ralph apply {run} --squash` commits them, `ralph restore {run}` undoes them"
         ),
         (WorkspaceKind::InPlace, Some(_)) => format!("`ralph diff {run}` shows the changes, new files too"),
+        _ if is_own_checkout(env, &spec.origin) => format!(
+            "`ralph diff {run}` shows the changes, `ralph open {run} --files` the files; `ralph apply {run} --into DIR` brings them into a clone of yours"
+        ),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, _) => format!(
             "`ralph apply {run}` brings the changes into your own folder; `ralph diff {run}` shows them first"
         ),

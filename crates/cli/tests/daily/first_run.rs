@@ -112,6 +112,11 @@ fn everything_that_is_missing_is_told_at_once() {
     for what in ["no-such-agent", "no-such-check", "ZAI_API_KEY"] {
         assert!(refused.stderr.contains(what), "{what}: {}", refused.stderr);
     }
+    // Where it works and where it hands over to, too.
+    let refused = ralph_in(&env, &repo.dir, &["run", "--provider", "daytona", "--publish", "pr"]).exits(4);
+    for what in ["DAYTONA_API_KEY", "ZAI_API_KEY", "the repo has no remote `origin`"] {
+        assert!(refused.stderr.contains(what), "{what}: {}", refused.stderr);
+    }
 }
 
 /// The configuration that the older tool's documentation shows, word for word.

@@ -157,9 +157,9 @@ fn cleaning_up_without_a_terminal_says_what_went() {
     let args = ["run", "--json", "--worktree", "--isolation", "none", "Make it two"];
     let run = ralph_in(&env, &repo.dir, &args).exits(0).json()["run_id"].as_str().unwrap().to_owned();
     repo.ralph(&["show", &run]).exits(0);
-    let cleaned = repo.ralph(&["clean", "--older-than", "0d"]).exits(0);
+    let cleaned = repo.ralph(&["clean", "--older-than", "0d", "--yes"]).exits(0);
     assert!(cleaned.stdout.contains(&run) && cleaned.stdout.contains("files "), "{cleaned:?}");
-    assert!(cleaned.stderr.contains("of 1 run removed"), "{cleaned:?}");
+    assert!(cleaned.stderr.contains("of 1 finished run removed"), "{cleaned:?}");
 }
 
 /// Programs that walk the tree (`node --test` does) stumble over a link that leads nowhere.
@@ -177,4 +177,99 @@ fn nothing_of_a_run_leads_nowhere_where_its_checks_work() {
         return;
     }
     done.exits(0);
+}
+
+#[test]
+fn empty_words_and_no_money_are_refused_before_anything_is_made() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    super::capable_claude(&env);
+    let refused = |args: &[&str], words: &str| {
+        let done = ralph_in(&env, &repo.dir, args).exits(2);
+        assert!(done.stderr.contains(words), "{args:?}: {}", done.stderr);
+    };
+    refused(&["run", ""], "the task is empty");
+    refused(&["run", "  "], "the task is empty");
+    refused(&["run", "--max-cost", "0", "Make it two"], "above 0");
+    refused(&["run", "--model", "", "Make it two"], "the name of a model; it is empty");
+    refused(&["model", ""], "the name of a model; it is empty");
+    refused(
+        &["run", "Fix", "the", "failing", "tests"],
+        "put it into quotes: `ralph run \"Fix the failing tests\"`",
+    );
+    repo.write("a.md", "# Do a\n");
+    refused(&["run", "a.md", "./a.md"], "`./a.md` is named twice");
+    assert_eq!(repo.ralph(&["list", "--json"]).exits(0).json(), json!([]), "no run was made");
+}
+
+#[test]
+fn several_tasks_are_linted_each_by_itself() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    let task = json!({"task": "Make it", "acceptance_criteria": [{"type": "file_exists", "path": "a"}]});
+    repo.write("one/ralph.json", &task.to_string());
+    repo.write("two/ralph.json", "{}");
+    let done = repo.ralph(&["lint", "one/ralph.json", "two/ralph.json", "--json"]).exits(2).json();
+    assert_eq!((&done["ok"], &done["files"][0]["ok"]), (&false.into(), &true.into()), "{done}");
+    assert_eq!(done["files"][1]["ok"], false, "{done}");
+    let one = repo.ralph(&["lint", "one/ralph.json", "--json"]).exits(0).json();
+    assert_eq!(one["ok"], true, "{one}");
+}
+
+#[test]
+fn a_template_whose_first_box_nobody_filled_in_starts_nothing() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    super::capable_claude(&env);
+    repo.ralph(&["init", "--task"]).exits(0);
+    let text = repo.read("ralph_task.md");
+    assert!(!text.contains("new-task"), "nobody has named it: {text}");
+    let asked = "Say in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.";
+    assert!(text.contains(asked));
+    repo.write("ralph_task.md", &text.replace(asked, "calc.x is wrong."));
+    repo.ralph(&["lint"]).exits(2);
+    let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none"]).exits(2);
+    assert!(refused.stderr.contains("the template still asks"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_doctor_finds_no_fault_in_a_machine_where_only_a_task_is_missing() {
+    let env = TestEnv::new(RALPH);
+    let repo = calc(&env);
+    super::capable_claude(&env);
+    let found = ralph_in(&env, &repo.dir, &["doctor", "--json"]).exits(0).json();
+    let rows: Vec<_> =
+        found["checks"].as_array().unwrap().iter().filter(|row| row["name"] == "task").collect();
+    assert_eq!((rows.len(), &rows[0]["status"]), (1, &"warn".into()), "{found}");
+    // A task that is refused has no row that says it is fine; nobody asked for a code host.
+    repo.ralph(&["init", "--task"]).exits(0);
+    let found = ralph_in(&env, &repo.dir, &["doctor", "--json"]).exits(4).json();
+    let of = |name: &str| -> Vec<String> {
+        let rows = found["checks"].as_array().unwrap().iter().filter(|row| row["name"] == name);
+        rows.map(|row| row["status"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(of("task").iter().all(|status| status == "missing"), "{found}");
+    assert_eq!(of("code host"), ["warn"], "{found}");
+}
+
+#[test]
+fn a_cap_that_cannot_hold_is_told_without_a_terminal_too() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    let done = repo.ralph(&["run", "--isolation", "none"]).exits(0);
+    assert!(done.stderr.contains("the cap of $10 cannot hold for it"), "{}", done.stderr);
+}
+
+#[test]
+fn the_copy_that_a_killed_end_left_out_is_made_by_the_next_command() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none"]);
+    TestEnv::finish(command.env("RALPH_FAULT", "finish.after"));
+    let shown = repo.dir.join(".ralph/runs").join(repo.latest());
+    assert!(shown.symlink_metadata().unwrap().is_symlink());
+    repo.ralph(&["status"]).exits(0);
+    assert!(shown.symlink_metadata().unwrap().is_dir());
 }

@@ -145,3 +145,46 @@ fn beside_unfinished_changes_only_what_the_run_did_is_shown_and_taken() {
         assert_eq!(files, "calc.py", "{name}");
     }
 }
+
+#[test]
+fn restore_after_a_run_on_a_branch_goes_back_to_the_branch_before() {
+    let env = TestEnv::new(RALPH);
+    let (repo, _) = ran(&env, &["--branch", "topic"]);
+    assert_eq!(repo.git(&["branch", "--show-current"]), "topic");
+    let done = repo.ralph(&["restore", "--yes"]).exits(0);
+    assert!(done.stderr.contains("back on the branch main"), "{}", done.stderr);
+    assert_eq!(repo.git(&["branch", "--show-current"]), "main");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "", "no edit is left that takes the commits back");
+    assert_eq!(repo.git(&["show", "topic:calc.py"]), "x = 2");
+}
+
+#[test]
+fn a_repo_that_was_made_anew_at_the_same_path_starts_its_own_run() {
+    let env = TestEnv::new(RALPH);
+    capable_claude(&env);
+    let repo = calc(&env);
+    let mut command = env.ralph_command(&repo.dir, RUN);
+    TestEnv::finish(command.env("PATH", super::path(&env)).env("RALPH_FAULT", "checkpoint.committed"));
+    assert_eq!(repo.ralph(&["list", "--json"]).json().as_array().unwrap().len(), 1);
+    std::fs::remove_dir_all(&repo.dir).unwrap();
+    let repo = calc(&env);
+    ralph_in(&env, &repo.dir, RUN).exits(0);
+    assert_eq!(repo.read("calc.py"), "x = 2\n");
+}
+
+#[test]
+fn another_branch_in_the_folder_is_told_before_a_session_is_paid() {
+    let env = TestEnv::new(RALPH);
+    capable_claude(&env);
+    let repo = calc(&env);
+    let run = [RUN, &["--branch", "topic"]].concat();
+    let mut command = env.ralph_command(&repo.dir, &run);
+    TestEnv::finish(command.env("PATH", super::path(&env)).env("RALPH_FAULT", "prepare.after"));
+    repo.git(&["checkout", "-q", "main"]);
+    let refused = ralph_in(&env, &repo.dir, &["resume"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("topic"), "{refused:?}");
+    assert!(repo.events_named("iteration_started").is_empty(), "nobody worked: {}", refused.stderr);
+    repo.git(&["checkout", "-q", "topic"]);
+    ralph_in(&env, &repo.dir, &["resume"]).exits(0);
+    assert_eq!(repo.git(&["show", "topic:calc.py"]), "x = 2");
+}

@@ -3,9 +3,8 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::log_tail::read_tail;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
-use crate::step::verify::{Checked, HowToCheck, run_check};
+use crate::step::verify::{CheckRuns, Checked, HowToCheck};
 use ralph_domain::event::{Baseline, BaselineChecks};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ExecTrace;
@@ -18,9 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// Results of the start that are kept for other runs.
 const CACHED_MAX: usize = 50;
-/// Bytes of a failed check's output that are read, and lines of it that are told.
-const OUTPUT_MAX: u64 = 4096;
-const LINES_MAX: usize = 6;
 /// What the checks of the start were seen to do, in the run's folder.
 const TRACE: &str = "baseline/trace.json";
 /// The settings in the home of the checks of the start, after the setup.
@@ -159,10 +155,11 @@ impl Driver {
             }
         }
         let home = self.home_settings(&*sandbox, &env, logs)?;
+        let mut runs = CheckRuns::default();
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
             let how = HowToCheck { env: &env, watch: true };
-            match run_check(&mut self.ctx, &*sandbox, &verifier, &baseline.tree, &log, how)? {
+            match runs.run(&mut self.ctx, &*sandbox, &verifier, &baseline.tree, &log, how)? {
                 Checked::Result(result, _, seen) => {
                     match seen {
                         Some(seen) => trace.steps.extend(seen.steps),
@@ -181,22 +178,17 @@ impl Driver {
     fn tell_results(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let required = self.ctx.state.spec.settings.required_verifiers.clone();
         for result in checks.results.iter().filter(|result| !result.passed) {
+            // How it fails is told with the snapshot: by its tests it is meant to, and a missing program has its own line.
             let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
-            let log = self.ctx.run.path().join(&result.log);
-            let output = self.ctx.shown_elsewhere(&read_tail(&log, OUTPUT_MAX));
-            let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            let last = lines[lines.len().saturating_sub(LINES_MAX)..].join(" | ");
+            let lacks_program = matches!(result.exit_code, Some(126 | 127));
+            if checks.cached || by_tests || lacks_program {
+                continue;
+            }
             let why = result.why.as_deref().unwrap_or("failed");
-            let hint = match by_tests || checks.cached {
-                true => "",
-                false => "; if that is not how the result is checked, `--verify CMD` names another command",
-            };
-            let said = if last.is_empty() || checks.cached {
-                String::new()
-            } else {
-                format!(": {}", one_line(&last, 600))
-            };
-            self.ctx.notice(format!("before any work {} fails ({why}){said}{hint}", result.name))?;
+            self.ctx.notice(format!(
+                "before any work {} fails ({why}); if that is not how the result is checked, `--verify CMD` names another command",
+                result.name
+            ))?;
         }
         let passing: Vec<&str> = checks
             .results

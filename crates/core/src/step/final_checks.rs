@@ -9,7 +9,7 @@ use crate::proof::put_back;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prove::{ProofFindings, ProofSubject};
-use crate::step::verify::{Checked, HowToCheck, run_check, run_logged};
+use crate::step::verify::{CheckRuns, Checked, HowToCheck, run_logged};
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::id::TreeId;
 use ralph_domain::ports::{ExecRequest, ExecTrace, Sandbox};
@@ -65,10 +65,11 @@ impl Driver {
             meddled: Vec::new(),
             output: Vec::new(),
         };
+        let mut runs = CheckRuns::default();
         for verifier in &verifiers {
             let log = logs.join(format!("check-{}.log", verifier.name));
             let how = HowToCheck { env, watch: true };
-            match run_check(&mut self.ctx, sandbox, verifier, tree, &log, how)? {
+            match runs.run(&mut self.ctx, sandbox, verifier, tree, &log, how)? {
                 Checked::Result(result, excerpt, seen) => {
                     if !result.passed {
                         let heading = format!("final check: {} failed", verifier.name);
@@ -116,8 +117,8 @@ impl Driver {
         (watched, trace, home): (&Watched, &ExecTrace, Option<String>),
         found: &mut ProofFindings,
     ) -> Result<(), DriveError> {
-        let base = &subject.baseline.head;
-        let changes = self.workspace.changes(base.as_str(), subject.commit.as_str())?;
+        let base = &subject.start;
+        let changes = self.workspace.changes(base.as_str(), subject.checked.as_str())?;
         let mut harness = self.compare_harness(folder, subject, &changes, (watched, trace))?;
         let start = |path: &str| {
             let bytes = self.workspace.file_at(base, path).ok().flatten()?;
@@ -157,7 +158,7 @@ impl Driver {
         changes: &[FileChange],
         (watched, trace): (&Watched, &ExecTrace),
     ) -> Result<HarnessFindings, DriveError> {
-        let base = &subject.baseline.head;
+        let base = &subject.start;
         let spec = &self.ctx.state.spec;
         let top = SafeDir::open(folder).ok();
         let now = |path: &str| top.as_ref()?.read_text(path, Links::Inside, DEFINITIONS_MAX).ok();
@@ -192,8 +193,8 @@ impl Driver {
         let Some(mut harness) = found.judged.take() else { return Ok(true) };
         let passed =
             found.failed.is_empty() && !found.results.is_empty() && found.results.iter().all(|r| r.passed);
-        let base = &subject.baseline.head;
-        let changes = self.workspace.changes(base.as_str(), subject.commit.as_str())?;
+        let base = &subject.start;
+        let changes = self.workspace.changes(base.as_str(), subject.checked.as_str())?;
         let back = harness.put_back(&changes);
         let mut level = harness.level();
         if passed && (!back.is_empty() || level == ProofLevel::OwnTests) {
@@ -228,12 +229,12 @@ impl Driver {
         (back, left): (&BTreeSet<String>, &[FileChange]),
         logs: &Path,
     ) -> Result<Option<bool>, DriveError> {
-        if self.workspace.checkout_clean(&subject.commit, folder).is_err() {
+        if self.workspace.checkout_clean(&subject.checked, folder).is_err() {
             return Ok(Some(false));
         }
         let start = folder.parent().unwrap_or(folder).join("files-of-the-start");
         make_dir(&start)?;
-        if self.workspace.checkout_clean(&subject.baseline.head, &start).is_err()
+        if self.workspace.checkout_clean(&subject.start, &start).is_err()
             || put_back::put_back(back, &start, folder).is_err()
         {
             return Ok(Some(false));

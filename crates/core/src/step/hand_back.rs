@@ -19,16 +19,21 @@ impl Driver {
         let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
         let taken = user.take_in()?;
         self.ctx.boundary("takein.after");
+        let told = match &self.ctx.state.spec.branch {
+            Some(branch) => format!(", and is committed with its work on `{branch}`"),
+            None => String::new(),
+        };
         match taken.as_slice() {
             [] => Ok(()),
-            [one] => self.ctx.notice(format!("your own change of `{one}` was brought to the agent")),
+            [one] => self.ctx.notice(format!("your own change of `{one}` was brought to the agent{told}")),
             many => {
                 let names: Vec<String> = many.iter().take(5).map(|name| format!("`{name}`")).collect();
                 let more = if many.len() > names.len() { ", …" } else { "" };
                 let files = count(many.len(), "file");
                 self.ctx.notice(format!(
-                    "your own changes of {files} were brought to the agent ({}{more})",
-                    names.join(", ")
+                    "your own changes of {files} were brought to the agent ({}{more}){}",
+                    names.join(", "),
+                    told.replace("and is", "and are")
                 ))
             }
         }

@@ -27,6 +27,12 @@ impl Driver {
         let iteration = current.iteration;
         let folder = self.ctx.iteration_dir(iteration)?;
         let verdict = judge(&self.ctx.state);
+        if current.outdated && current.session.as_ref().is_some_and(|session| session.promised) {
+            self.ctx.notice(
+                "the task was edited during this session: what it promised does not count, the next one works on the new text"
+                    .to_owned(),
+            )?;
+        }
         let failure = failure_signature(&self.ctx.state, &current, verdict, self.ctx.run.path());
         let mut evidence = evidence::read(&self.ctx.state, &current, self.ctx.run.path(), &folder);
         let signals = self.score(&current, failure.as_ref(), &mut evidence)?;

@@ -13,6 +13,7 @@ pub(crate) mod judge;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
+pub(crate) mod recheck;
 pub(crate) mod recorder;
 pub(crate) mod stuck_signs;
 pub(crate) mod tick;

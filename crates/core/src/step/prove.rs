@@ -1,12 +1,14 @@
 //! Prove: the final check of the exact work commit, in a clean checkout and a sandbox of its own. What passes only in the
 //! workspace does not pass here, and the agent is told what differs.
 
+mod users_changes;
+
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::findings::HarnessFindings;
 use crate::proof::results::without_result;
+use crate::proof::surroundings;
 use crate::proof::watched::Watched;
-use crate::proof::{difference, surroundings};
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::final_checks::CheckRun;
 use ralph_domain::event::{CheckResult, EventBody};
@@ -16,7 +18,6 @@ use ralph_domain::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, VERSION, Watching,
 };
 use ralph_domain::protect::ProtectedChange;
-use ralph_domain::setup;
 use ralph_evidence::weakened::{self, Finding};
 use ralph_journal::artifacts;
 use std::path::{Path, PathBuf};
@@ -30,11 +31,19 @@ const FAILED_MAX: usize = 40;
 const TOLD_MAX: usize = 20;
 
 /// What is to be proven.
+#[derive(Clone)]
 pub(super) struct ProofSubject {
+    /// What is handed over.
     pub(super) commit: CommitId,
+    /// What is checked out: the same, or with it the user's own changes that are not committed.
+    pub(super) checked: CommitId,
+    /// What that is compared with.
+    pub(super) start: CommitId,
     pub(super) tree: TreeId,
     pub(super) baseline: Baseline,
     pub(super) logs: PathBuf,
+    /// The user's own changes in it.
+    beside: Vec<String>,
 }
 
 /// What a proof found so far.
@@ -78,26 +87,47 @@ impl Driver {
         self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
         let logs = self.ctx.run.path().join("proof");
         make_dir(&logs)?;
-        let subject = ProofSubject { commit, tree, baseline, logs };
-        let mut found = ProofFindings::default();
+        let (checked, start) = (commit.clone(), baseline.head.clone());
+        let mut subject = ProofSubject { commit, checked, start, tree, baseline, logs, beside: Vec::new() };
         let protected = self.workspace.protected_changes()?;
-        found.protected = self.take_claims(self.ctx.state.iterations.count, protected)?;
-        for change in found.protected.clone() {
-            found.fail(format!("protected path {} was {}", change.path, change.change.as_str()));
-        }
-        for missing in self.missing_from(&subject)? {
-            found.fail(missing);
-        }
-        found.weakened = self.weakened(&subject)?;
-        self.check_environment(&mut found);
-        // `false` where the run was stopped meanwhile.
-        if !self.in_clean_folder(|driver, folder| driver.prove_in(folder, &subject, &mut found))? {
-            return Ok(());
+        let protected = self.take_claims(self.ctx.state.iterations.count, protected)?;
+        // `None` where the run was stopped meanwhile.
+        let Some(mut found) = self.look_at(&subject, &protected)? else { return Ok(()) };
+        if let Some(beside) = self.with_users_changes(&subject, &found)? {
+            let Some(second) = self.look_at(&beside, &protected)? else { return Ok(()) };
+            if second.failed.is_empty() {
+                self.tell_users_changes(&beside)?;
+                (subject, found) = (beside, second);
+            }
         }
         if !self.check_as_at_start(&subject, &mut found)? {
             return Ok(());
         }
         self.ctx.boundary("prove.ran");
+        if !found.output.is_empty() {
+            self.explain(&subject, &mut found)?;
+        }
+        self.finish_proof(&subject, &found, started)
+    }
+
+    /// Everything that is to be found out of a subject; `None` where the run was stopped meanwhile.
+    fn look_at(
+        &mut self,
+        subject: &ProofSubject,
+        protected: &[ProtectedChange],
+    ) -> Result<Option<ProofFindings>, DriveError> {
+        let mut found = ProofFindings { protected: protected.to_vec(), ..ProofFindings::default() };
+        for change in protected {
+            found.fail(format!("protected path {} was {}", change.path, change.change.as_str()));
+        }
+        for missing in self.missing_from(subject)? {
+            found.fail(missing);
+        }
+        found.weakened = self.weakened(subject)?;
+        self.check_environment(&mut found);
+        if !self.in_clean_folder(|driver, folder| driver.prove_in(folder, subject, &mut found))? {
+            return Ok(None);
+        }
         for result in found.results.clone().iter().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
             found.fail(format!("{}: {why}", result.name));
@@ -107,10 +137,7 @@ impl Driver {
             let required = &self.ctx.state.spec.settings.required_verifiers;
             without_result(required, &found.results).into_iter().for_each(|why| found.fail(why));
         }
-        if !found.output.is_empty() {
-            self.explain(&subject, &mut found)?;
-        }
-        self.finish_proof(&subject, &found, started)
+        Ok(Some(found))
     }
 
     /// Whether the check itself is still the one from the start: programs of this machine, and what turns a failure into
@@ -122,7 +149,7 @@ impl Driver {
             let changed = surroundings::differences(&state.surroundings, &now);
             if !changed.is_empty() {
                 found.hint = Some(
-                    "programs or settings that the checks use changed on this machine: look at them, and start a new run (`ralph run --new`) if they are yours"
+                    "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
                         .to_owned(),
                 );
             }
@@ -136,8 +163,7 @@ impl Driver {
 
     /// What the run's whole change does to tests.
     fn weakened(&self, subject: &ProofSubject) -> Result<Vec<Finding>, DriveError> {
-        let patch =
-            self.workspace.patch(subject.baseline.head.as_str(), subject.commit.as_str(), PATCH_MAX)?;
+        let patch = self.workspace.patch(subject.start.as_str(), subject.checked.as_str(), PATCH_MAX)?;
         let mut found = weakened::findings(&String::from_utf8_lossy(&patch));
         for finding in &mut found {
             finding.excerpt = self.ctx.redactor.text(&finding.excerpt).into_owned();
@@ -196,7 +222,7 @@ impl Driver {
         let passed = found.failed.is_empty() && !found.results.is_empty();
         let check = |result: &CheckResult| ProofCheck {
             command: self.ctx.redactor.text(&command(&result.name)).into_owned(),
-            commit: Some(subject.commit.clone()),
+            commit: Some(subject.checked.clone()),
             result: result.clone(),
         };
         Ok(Proof {
@@ -207,6 +233,7 @@ impl Driver {
             tree: subject.tree.clone(),
             base: subject.baseline.head.clone(),
             place: CLEAN_CHECKOUT.to_owned(),
+            beside: subject.beside.clone(),
             level: found.level.filter(|_| passed),
             watched: found.watched,
             harness: found.harness.clone(),
@@ -231,7 +258,7 @@ impl Driver {
 
     /// The patterns that protected something. A file that came during the run and that a verifier names never was.
     pub(super) fn protected_now(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
-        let head = &subject.baseline.head;
+        let head = &subject.start;
         let mut patterns = super::prepare::protected_in(&self.ctx.state.spec, &|path| {
             let bytes = self.workspace.file_at(head, path).ok().flatten()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -265,7 +292,7 @@ impl Driver {
         subject: &ProofSubject,
         found: &mut ProofFindings,
     ) -> Result<bool, DriveError> {
-        if let Err(error) = self.workspace.checkout_clean(&subject.commit, folder) {
+        if let Err(error) = self.workspace.checkout_clean(&subject.checked, folder) {
             found.fail(error.to_string());
             found.hint = Some(match error.hint {
                 Some(hint) => format!("{}: {hint}", error.reason),
@@ -273,7 +300,7 @@ impl Driver {
             });
             return Ok(true);
         }
-        let forged = self.workspace.verify_checkout(&subject.commit, folder)?;
+        let forged = self.workspace.verify_checkout(&subject.checked, folder)?;
         if !forged.is_empty() {
             forged.into_iter().for_each(|why| found.fail(why));
             return Ok(true);
@@ -316,38 +343,9 @@ impl Driver {
         if watched.links_out.is_empty() {
             return Ok(Vec::new());
         }
-        let changes = self.workspace.changes(subject.baseline.head.as_str(), subject.commit.as_str())?;
+        let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
         let made = |path: &&String| changes.iter().any(|change| change.path == **path);
         Ok(watched.links_out.iter().filter(made).cloned().collect())
-    }
-
-    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can fix.
-    fn explain(&self, subject: &ProofSubject, found: &mut ProofFindings) -> Result<(), DriveError> {
-        let unrecorded = self.workspace.unrecorded()?;
-        let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
-        let dirty: Vec<String> = files.into_iter().filter(|f| f.status != 'D').map(|f| f.path).collect();
-        if let Some(line) = difference::line(&unrecorded, &dirty, &found.output) {
-            found.fail(line);
-        }
-        let state = &self.ctx.state;
-        let below = state.spec.task.working_dir.clone().unwrap_or_default();
-        let has = |name: &str| {
-            [state.spec.workspace.join(name), state.spec.workspace.join(&below).join(name)]
-                .iter()
-                .any(|path| path.is_file())
-        };
-        if state.spec.settings.setup_commands.is_empty()
-            && let Some((folder, setup)) = setup::missing_setup(&unrecorded, has)
-        {
-            found.hint = Some(setup::setup_hint(&folder, setup.command));
-            return Ok(());
-        }
-        let needed: Vec<&str> =
-            dirty.iter().filter(|p| difference::is_named(p, &found.output)).map(String::as_str).collect();
-        if !needed.is_empty() {
-            found.hint = Some(setup::commit_hint(&needed));
-        }
-        Ok(())
     }
 }
 

@@ -30,6 +30,8 @@ const NAMES_MAX: u64 = 256 * 1024;
 /// Lines of the output that a result keeps, and bytes of each.
 const LINES_KEPT: usize = 12;
 const LINE_MAX: usize = 200;
+/// The variable that tells a command which check it is: one that reads it is never shared.
+const OWN_NAME: &str = "RALPH_VERIFIER";
 
 impl Driver {
     pub(crate) fn verify(&mut self, checks: &[String]) -> Result<(), DriveError> {
@@ -41,6 +43,7 @@ impl Driver {
         };
         let iteration = current.iteration;
         let folder = self.ctx.iteration_dir(iteration)?;
+        let mut runs = CheckRuns::default();
         for name in checks {
             let Some(verifier) =
                 self.ctx.state.spec.settings.verifiers.iter().find(|v| v.name == *name).cloned()
@@ -49,7 +52,7 @@ impl Driver {
             };
             let log = folder.join(format!("check-{name}.log"));
             let how = HowToCheck::default();
-            match run_check(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, how)? {
+            match runs.run(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, how)? {
                 Checked::Result(result, excerpt, _) => {
                     if !result.passed {
                         let why = result.why.clone().unwrap_or_default();
@@ -90,6 +93,48 @@ pub(crate) struct HowToCheck<'a> {
     pub env: &'a [(String, String)],
     /// Whether it is watched, where it can be.
     pub watch: bool,
+}
+
+/// Checks that have run so far on one tree in one place: several that are the same command run once and share what it says.
+#[derive(Default)]
+pub(crate) struct CheckRuns {
+    done: Vec<(VerifierConfig, CheckResult, String, Option<ExecTrace>)>,
+}
+
+impl CheckRuns {
+    /// Runs a check, or takes what the same command has said on the same files.
+    pub(crate) fn run(
+        &mut self,
+        ctx: &mut Context,
+        sandbox: &dyn Sandbox,
+        verifier: &VerifierConfig,
+        tree: &TreeId,
+        log_path: &Path,
+        how: HowToCheck<'_>,
+    ) -> Result<Checked, DriveError> {
+        if let Some((_, result, excerpt, trace)) =
+            self.done.iter().find(|(known, result, ..)| result.tree == *tree && is_same(known, verifier))
+        {
+            // The time was spent once.
+            let result = CheckResult { name: verifier.name.clone(), duration_ms: 0, ..result.clone() };
+            return Ok(Checked::Result(Box::new(result), excerpt.clone(), trace.clone()));
+        }
+        let checked = run_check(ctx, sandbox, verifier, tree, log_path, how)?;
+        if let Checked::Result(result, excerpt, trace) = &checked {
+            self.done.push((verifier.clone(), (**result).clone(), excerpt.clone(), trace.clone()));
+        }
+        Ok(checked)
+    }
+}
+
+/// Whether two checks are one command that is judged alike.
+fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
+    !a.command_argv.is_empty()
+        && a.command_argv == b.command_argv
+        && a.timeout_seconds == b.timeout_seconds
+        && a.expect == b.expect
+        && a.metric == b.metric
+        && !a.command_argv.iter().any(|word| word.contains(OWN_NAME))
 }
 
 /// Runs one verifier in `sandbox`.

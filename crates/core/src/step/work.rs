@@ -34,6 +34,7 @@ impl Driver {
         skipped: Vec<String>,
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
+        self.workspace.check_place(self.ctx.state.spec.commits_on_branch())?;
         self.take_in()?;
         self.ctx.sync_guardrails();
         self.show();

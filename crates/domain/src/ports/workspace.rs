@@ -20,6 +20,8 @@ pub trait Workspace: Send {
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError>;
     /// Records the tree as it is now: tree, commit on `refs/ralph/<run>/work`, list of changes.
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError>;
+    /// Whether the next checkpoint can be made where the last one was: a person may have checked out something else.
+    fn check_place(&self, on_branch: bool) -> Result<(), WorkspaceError>;
     /// The tree as it is now, without a commit. Cheap when nothing changed.
     fn tree(&mut self) -> Result<TreeId, WorkspaceError>;
     /// Refs that moved since they were last accepted, other than by this run.
@@ -40,6 +42,13 @@ pub trait Workspace: Send {
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError>;
     /// What somebody did to the repository itself so that the run cannot go on in it; `None` where it is sound.
     fn damage(&self) -> Option<String>;
+    /// A commit of `tree` upon `parent` that no ref names, for a checkout; `None` where nobody keeps more than it records.
+    fn loose_commit(
+        &mut self,
+        tree: &TreeId,
+        parent: &CommitId,
+        at: Timestamp,
+    ) -> Result<Option<CommitId>, WorkspaceError>;
     /// A file as a commit holds it; `None` where it has none.
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError>;
     /// The commit that a branch of the repo that the result is for names; `None` where there is no such branch, or nobody

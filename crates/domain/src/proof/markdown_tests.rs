@@ -38,6 +38,7 @@ fn proof() -> Proof {
         tree: TreeId::new("fedcba9876543210fedcba9876543210fedcba98"),
         base: CommitId::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
         place: "clean checkout".into(),
+        beside: Vec::new(),
         level: Some(ProofLevel::Independent),
         watched: Watching::NotWatched,
         harness: Vec::new(),

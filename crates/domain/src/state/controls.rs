@@ -2,6 +2,7 @@
 
 use super::{LETTERS, RunFacts};
 use crate::control::{BudgetChange, Control, Letter};
+use crate::outcome::HumanReason;
 use crate::select::Cooldown;
 use jiff::Timestamp;
 
@@ -12,7 +13,10 @@ impl RunFacts {
             Control::Resume => {
                 self.people.paused_by = None;
                 self.handover.try_again();
-                if self.people.needs_human.as_ref().is_some_and(|n| !n.reason.needs_approval()) {
+                if let Some(need) = self.people.needs_human.take_if(|need| !need.reason.needs_approval()) {
+                    if need.reason == HumanReason::Setup {
+                        self.look_again();
+                    }
                     self.person_answered();
                 }
             }
@@ -59,6 +63,13 @@ impl RunFacts {
                     .retain(|name, _| self.spec.settings.verifiers.iter().any(|v| v.name == *name));
                 self.people.edit_pending = true;
                 self.result.candidate = false;
+                // Promise and proof are about the task as it was.
+                if let Some(current) = &mut self.iterations.current {
+                    current.outdated = true;
+                }
+                if self.result.finished.is_none() && self.result.proof.take().is_some() {
+                    self.result.outdated = true;
+                }
             }
             Control::Budget(change) => self.change_budgets(change, at),
             Control::Nudge { text } => {
@@ -85,6 +96,26 @@ impl RunFacts {
             self.spending.totals.waited_ms = 0;
             self.handover.reopened();
         }
+    }
+
+    /// What the checks need may be there now: the work that is there is checked again before another session.
+    fn look_again(&mut self) {
+        // A program that was missing at the start may have come since, by this person's own hand.
+        self.surroundings.retain(|name, mark| !mark.is_empty() || name.starts_with("~/"));
+        let refused =
+            self.result.disproved.take_if(|(tree, _)| Some(&*tree) == self.work.tree.as_ref()).is_some();
+        if refused {
+            self.result.candidate = true;
+            // Where it is refused for want of the same thing, nobody is paid in between.
+            self.result.setup_hint = self.result.setup_hint.take().map(|(hint, _)| (hint, 1));
+            return;
+        }
+        let tree = self.work.tree.as_ref();
+        let passes = |name: &&String| {
+            self.work.checks.get(*name).is_some_and(|result| result.passed && Some(&result.tree) == tree)
+        };
+        let required = self.spec.settings.required_verifiers.iter();
+        self.people.recheck = required.filter(|name| !passes(name)).cloned().collect();
     }
 
     /// A person looked at what the run asked about: it may go on, and the recovery steps start again at the first one.

@@ -41,6 +41,16 @@ pub struct Current {
     pub checked: Vec<String>,
     /// Protected paths that were changed.
     pub protected: Vec<ProtectedChange>,
+    /// The task was edited after its session had begun: what it claims is about the task as it was.
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
+    pub outdated: bool,
+}
+
+impl Current {
+    /// Whether its session promised that the task, as it is now, is done.
+    pub fn promises(&self) -> bool {
+        !self.outdated && self.session.as_ref().is_some_and(|session| session.promised)
+    }
 }
 
 /// How far an iteration is.
@@ -184,8 +194,16 @@ impl NeedsHuman {
     /// How a person answers, as commands on the run.
     pub fn answer(&self, run: &str) -> String {
         match self.reason {
+            // A final check said so; settings are frozen, and so is the commit that the work stands on.
+            HumanReason::Setup if self.message.contains("start a new run") => {
+                format!(
+                    "do that, then run the task again with `--new`; `ralph show {run} --proof` shows what failed"
+                )
+            }
             HumanReason::Setup => {
-                format!("do that, then `ralph run --new`; `ralph show {run} --proof` shows what failed")
+                format!(
+                    "do that, then `ralph resume {run}` checks again; `ralph show {run} --checks` shows what failed"
+                )
             }
             HumanReason::RefsMoved | HumanReason::Tampered => {
                 format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")

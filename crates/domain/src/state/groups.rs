@@ -192,6 +192,9 @@ pub struct PeopleFacts {
     /// An agent asks for a person; it is passed on once the iteration is judged.
     #[serde(default)]
     pub question: Option<NeedsHuman>,
+    /// Checks that are run again before the next session, because a person mended what they need.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub recheck: BTreeSet<String>,
     /// Something was noticed that needs a person, not yet asked.
     pub alarm: Option<NeedsHuman>,
     /// Bytes of the inbox that were read.
@@ -231,6 +234,9 @@ pub struct SpendingFacts {
 pub struct ResultFacts {
     /// Promise and checks hold on this commit; the final check is due.
     pub candidate: bool,
+    /// The task was edited while the final check ran: what it finds is about the task as it was.
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
+    pub outdated: bool,
     /// The final check of the last iteration.
     pub proof: Option<ProofFacts>,
     /// The tree on which a final check failed, and what failed: promising it again proves nothing.

@@ -8,6 +8,7 @@
 
 mod compute;
 mod controls;
+mod done;
 mod facts;
 mod fold;
 mod groups;

@@ -174,6 +174,10 @@ impl Workspace for MemoryWorkspace {
         })
     }
 
+    fn check_place(&self, _: bool) -> Result<(), WorkspaceError> {
+        Ok(())
+    }
+
     fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
         Ok(self.with(|history, files| TreeId::new(history.keep_tree(files))))
     }
@@ -241,6 +245,16 @@ impl Workspace for MemoryWorkspace {
             .into_iter()
             .map(|change| format!("`{}` differs", change.path))
             .collect())
+    }
+
+    /// In memory every file is recorded.
+    fn loose_commit(
+        &mut self,
+        _: &TreeId,
+        _: &CommitId,
+        _: Timestamp,
+    ) -> Result<Option<CommitId>, WorkspaceError> {
+        Ok(None)
     }
 
     /// Nobody can do anything to a repository in memory.

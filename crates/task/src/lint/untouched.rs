@@ -12,6 +12,8 @@ const ASKED: &[&str] = &[
     "Say in one sentence what the plan adds and for whom.",
     "Say in two or three sentences what changes. A story that needs more is two stories.",
     "put the command that runs your tests here",
+    "Say here what works once this is done",
+    "put the command that shows it here",
 ];
 
 /// The first place in a task file that its template asks to be filled in: its line and the words.

@@ -7,7 +7,15 @@ use ralph_git::Repo;
 use std::path::Path;
 
 /// Whom a run could hand over to; nothing where nobody asks for that.
-pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile, cloned: Option<&str>) -> Vec<DoctorCheck> {
+///
+/// `wanted`: the configuration asks for it; where only the kind of the task does, a run does without.
+pub fn checks(
+    env: &Environment,
+    folder: &Path,
+    file: &ConfigFile,
+    cloned: Option<&str>,
+    wanted: bool,
+) -> Vec<DoctorCheck> {
     let repo = Repo::discover(env.vars(), folder).ok();
     if repo.is_none() && cloned.is_none() {
         return Vec::new();
@@ -16,8 +24,8 @@ pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile, cloned: Optio
     // Where the result is to be handed over, a run does not start without.
     let publish = settings.handover.publish;
     let lacks = |check: DoctorCheck| match publish {
-        Publish::Pr => DoctorCheck { status: Status::Missing, ..check },
-        Publish::Push | Publish::None => check,
+        Publish::Pr if wanted => DoctorCheck { status: Status::Missing, ..check },
+        Publish::Pr | Publish::Push | Publish::None => check,
     };
     let remote = &settings.handover.remote;
     let own = repo.as_ref().and_then(|repo| handover::remote_url(repo, remote));
@@ -32,7 +40,7 @@ pub fn checks(env: &Environment, folder: &Path, file: &ConfigFile, cloned: Optio
             };
             let check = lacks(DoctorCheck::warn(Area::Repo, "code host", what));
             let check = match publish {
-                Publish::Push if url.is_none() => DoctorCheck { status: Status::Missing, ..check },
+                Publish::Push if url.is_none() && wanted => DoctorCheck { status: Status::Missing, ..check },
                 Publish::None | Publish::Push => check,
                 Publish::Pr => check
                     .fix("set GITHUB_TOKEN and a remote on GitHub; `--publish none` or `push` does without"),

@@ -1,7 +1,7 @@
 //! The task, in whichever dialect it is written: can it be read, what is wrong with it, and what its checks, its sandbox and its
 //! code host need.
 
-use super::{Area, DoctorCheck};
+use super::{Area, DoctorCheck, Status};
 use crate::words::size;
 use ralph_app::lint::lint_task;
 use ralph_app::{Environment, task_source};
@@ -34,7 +34,9 @@ pub fn checks(env: &Environment, folder: &Path, top: &Path) -> (Vec<DoctorCheck>
     let mut checks = Vec::new();
     if dialects.is_empty() {
         let names: Vec<&str> = Dialect::ALL.into_iter().map(Dialect::main_file).collect();
-        checks.push(missing(format!("there is no task file here (looked for {})", names.join(", "))));
+        // A sentence is a task, so nothing is wrong with this machine.
+        let none = missing(format!("there is no task file here (looked for {})", names.join(", ")));
+        checks.push(DoctorCheck { status: Status::Warn, ..none });
         return (checks, None);
     }
     if dialects.len() > 1 {
@@ -103,8 +105,11 @@ fn one(
                 .fix(problem.fix.clone()),
         );
     }
+    let refused = report.refuses();
     let file: TaskFile = report.task?;
-    checks.push(ok(&file.title));
+    if !refused {
+        checks.push(ok(&file.title));
+    }
     let (models, repo_url) = (file.model.clone(), file.git.repo_url.clone());
     let text = text.to_owned();
     let (_, settings) = adopt(file, &text);
@@ -114,7 +119,6 @@ fn one(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::doctor::Status;
 
     fn look(folder: &Path) -> Vec<DoctorCheck> {
         checks(&Environment::new(Default::default(), "/"), folder, folder).0
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn a_task_of_any_kind_is_known_and_a_missing_one_named() {
         let top = tempfile::tempdir().unwrap();
-        assert_eq!(look(top.path())[0].status, Status::Missing);
+        assert_eq!(look(top.path())[0].status, Status::Warn, "a sentence is a task, too");
         std::fs::write(top.path().join("PROMPT.md"), " \n").unwrap();
         assert_eq!(look(top.path())[0].status, Status::Missing);
         std::fs::write(top.path().join("PROMPT.md"), "# Fix it\n").unwrap();

@@ -26,7 +26,7 @@ pub fn task(args: &RunArgs, folder: &Path) -> Result<TaskInput, CommandError> {
     match args.tasks.as_slice() {
         [] => Ok(args.ralph_dir.as_deref().map_or(TaskInput::Found, in_ralph_dir)),
         [word] if word == "-" => standard_input(),
-        [word] if is_sentence(word, folder) => sentence(word),
+        [word] if word.trim().is_empty() || is_sentence(word, folder) => sentence(word),
         [word, ..] => Ok(TaskInput::File(PathBuf::from(word))),
     }
 }
@@ -34,6 +34,20 @@ pub fn task(args: &RunArgs, folder: &Path) -> Result<TaskInput, CommandError> {
 /// The files of several runs side by side. A sentence among them is refused: each run has its clone, its branch and its
 /// cost, and that is said file by file.
 pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let exists = |word: &String| folder.join(word).symlink_metadata().is_ok();
+    let is_named = |word: &String| word.contains('/') || word.ends_with(".md") || word.ends_with(".json");
+    if !args.tasks.iter().any(|word| exists(word) || is_named(word) || is_sentence(word, folder)) {
+        let whole = ralph_domain::text::one_line(&args.tasks.join(" "), 80);
+        return Err(CommandError::usage(
+            "none of these is a task file, and a sentence is one argument".to_owned(),
+        )
+        .hint(format!("put it into quotes: `ralph run \"{whole}\"`")));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = args.tasks.iter().find(|word| !seen.insert(same_file(folder, word))) {
+        return Err(CommandError::usage(format!("`{twice}` is named twice: each task runs once"))
+            .hint("name each file once; `ralph run --worktree` twice starts two runs of one task"));
+    }
     match args.tasks.iter().find(|word| *word == "-" || is_sentence(word, folder)) {
         None => Ok(args.tasks.iter().map(PathBuf::from).collect()),
         Some(word) => Err(CommandError::usage(format!(
@@ -44,6 +58,12 @@ pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError
             "put one sentence into quotes (`ralph run \"Fix the failing tests\"`), or name task files only",
         )),
     }
+}
+
+/// A file by whichever of its names.
+fn same_file(folder: &Path, word: &str) -> PathBuf {
+    let path = folder.join(word);
+    path.canonicalize().unwrap_or(path)
 }
 
 /// A plan below another folder than `ralph/`.

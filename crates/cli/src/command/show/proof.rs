@@ -58,6 +58,16 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     if let Some(level) = proof.level {
         out.line(format!("  level: {}, {}", level.words(), proof.watched.words()));
     }
+    if !proof.beside.is_empty() {
+        let files = one_line(&proof.beside.join(", "), 160);
+        out.line(format!(
+            "  {}",
+            out.out(
+                Tone::Attention,
+                &format!("checked with your own changes, which are not committed: {files}")
+            )
+        ));
+    }
     for change in proof.harness.iter().take(WEAKENED_MAX) {
         out.line(format!("  {}", out.out(Tone::Attention, &one_line(&change.line(), 160))));
     }

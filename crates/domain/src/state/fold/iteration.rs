@@ -12,6 +12,7 @@ impl RunFacts {
             return;
         };
         self.iterations.attempts = *attempt;
+        self.people.recheck.clear();
         self.people.nudges_read = self.people.nudges.len();
         self.agents.last_agent = Some(agent.clone());
         self.agents.skip.clear();
@@ -31,6 +32,7 @@ impl RunFacts {
             change: None,
             checked: Vec::new(),
             protected: Vec::new(),
+            outdated: false,
         });
     }
 
@@ -156,5 +158,8 @@ impl RunFacts {
             current.checked.push(result.name.clone());
         }
         self.work.checks.insert(result.name.clone(), result.clone());
+        if self.people.recheck.remove(&result.name) && self.people.recheck.is_empty() {
+            self.result.candidate = self.is_done_after_all();
+        }
     }
 }

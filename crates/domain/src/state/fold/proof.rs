@@ -16,6 +16,7 @@ pub fn proof_failure(failed: &[String]) -> Digest {
 
 impl RunFacts {
     pub(super) fn proof_started(&mut self, commit: &CommitId, clean: bool) {
+        self.result.outdated = false;
         self.result.proof = Some(ProofFacts {
             commit: commit.clone(),
             passed: false,
@@ -49,8 +50,11 @@ impl RunFacts {
             return;
         };
         self.result.candidate = false;
-        self.take_hint(hint.as_deref());
         self.spending.totals.working_ms += duration_ms;
+        if std::mem::take(&mut self.result.outdated) {
+            return;
+        }
+        self.take_hint(hint.as_deref());
         if !passed {
             self.result.disproved = Some((tree.clone(), failed.clone()));
             // What the iteration showed is what the final check found, not that its own checks passed.

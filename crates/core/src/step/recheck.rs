@@ -1,0 +1,68 @@
+//! Recheck: a person mended what the checks need, so the work that is there is checked again before anybody is paid.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::step::baseline_checks::BaselineEnd;
+use crate::step::clean_checkout::make_dir;
+use crate::step::environment::fault_of;
+use crate::step::verify::{CheckRuns, Checked, HowToCheck};
+use ralph_domain::event::EventBody;
+use ralph_domain::outcome::HumanReason;
+use ralph_domain::ports::Surroundings;
+use ralph_domain::state::RunState;
+
+/// Whether the checks of the start failed for want of a program, and nobody has worked since.
+pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
+    let missing = state.baseline_checks.as_ref().is_some_and(|checks| {
+        checks.setup_failed.is_some()
+            || checks.results.iter().any(|result| matches!(result.exit_code, Some(126 | 127)))
+    });
+    missing && state.spending.totals.sessions == 0 && state.iterations.current.is_none()
+}
+
+impl Driver {
+    /// Runs checks again on the work that is there. Where they still lack what they lacked, the person is asked again.
+    pub(crate) fn recheck(&mut self, checks: &[String]) -> Result<(), DriveError> {
+        let tree = self.workspace.tree()?;
+        let logs = self.ctx.run.path().join("recheck");
+        make_dir(&logs)?;
+        let iteration = self.ctx.state.iterations.count;
+        let mut runs = CheckRuns::default();
+        self.ctx.notice("the checks are run again before another session".to_owned())?;
+        for name in checks {
+            let known = self.ctx.state.spec.settings.verifiers.iter().find(|v| v.name == *name).cloned();
+            let Some(verifier) = known else { continue };
+            let log = logs.join(format!("check-{name}.log"));
+            let how = HowToCheck::default();
+            match runs.run(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, how)? {
+                Checked::Result(result, ..) => {
+                    self.ctx.record(EventBody::CheckFinished { iteration, result: *result })?;
+                }
+                Checked::Stopped => return Ok(()),
+            }
+        }
+        let before = self.ctx.state.stuck.environment.as_ref().map(|(fault, _)| fault.clone());
+        let now = fault_of(&self.ctx.state, self.ctx.run.path());
+        if let Some(fault) = now.filter(|fault| before.as_ref() == Some(fault)) {
+            let message = format!("the checks still lack what they need: {fault}");
+            self.ctx.record(EventBody::NeedsHuman { reason: HumanReason::Setup, message })?;
+        }
+        self.ctx.flush()?;
+        Ok(())
+    }
+
+    /// The checks of the start, once more: what they lacked may be there now.
+    pub(crate) fn recheck_baseline(&mut self) -> Result<(), DriveError> {
+        let Some(baseline) = self.ctx.state.baseline.clone() else { return Ok(()) };
+        let surroundings = match self.sandbox.capabilities().surroundings {
+            Surroundings::Host => crate::proof::surroundings::sealed(&self.fingerprints()),
+            Surroundings::Own => Default::default(),
+        };
+        if let BaselineEnd::Known(checks) = self.check_baseline(&baseline)? {
+            self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
+            self.ctx.flush()?;
+            self.tell_missing_programs()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether the work is done, as far as the checks in the workspace say.
+
+use super::RunFacts;
+use crate::config::{Completion, VerifierConfig};
+use crate::event::Verdict;
+
+impl RunFacts {
+    /// How a check ended on the present tree; a result counts only for the tree that it was made on.
+    pub(crate) fn passes_now(&self, name: &str) -> Option<bool> {
+        let result = self.work.checks.get(name)?;
+        (Some(&result.tree) == self.work.tree.as_ref()).then_some(result.passed)
+    }
+
+    /// Whether a final check has refused the present tree.
+    pub(crate) fn is_disproved(&self) -> bool {
+        self.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.work.tree.as_ref())
+    }
+
+    /// Whether every criterion without a check of its own is claimed, and nothing else is left open.
+    fn all_claimed(&self) -> bool {
+        let criteria = &self.spec.task.criteria;
+        let own = |id: &String| criteria.iter().any(|c| c.id == *id && c.check.is_own());
+        let mut others = criteria.iter().filter(|c| !c.check.is_own());
+        others.all(|c| self.work.claims.contains(&c.id)) && self.work.unclaimed.iter().all(own)
+    }
+
+    /// Whether every required check passes on the present tree, and no final check has refused it. A criterion without a
+    /// check of its own is met when it is claimed and everything else passes.
+    pub(crate) fn is_proven(&self) -> bool {
+        let required = &self.spec.settings.required_verifiers;
+        !required.is_empty()
+            && required.iter().all(|name| self.passes_now(name) == Some(true))
+            && !self.is_disproved()
+            && self.all_claimed()
+    }
+
+    /// Whether somebody says that the work is done, in the way that the run asks for.
+    pub(crate) fn is_claimed(&self, promised: bool) -> bool {
+        let settings = &self.spec.settings;
+        match settings.completion {
+            Completion::Promise => promised,
+            Completion::Claim => promised || self.all_claimed(),
+            Completion::Checks => true,
+            Completion::Metric => {
+                let has_target = |v: &&VerifierConfig| v.metric.as_ref().is_some_and(|m| m.target.is_some());
+                let mut targets = settings.verifiers.iter().filter(has_target).peekable();
+                targets.peek().is_some() && targets.all(|v| self.passes_now(&v.name) == Some(true))
+            }
+        }
+    }
+
+    /// Whether the work of the last iteration, whose checks were run again, is done.
+    pub(super) fn is_done_after_all(&self) -> bool {
+        let Some(last) = self.iterations.history.back() else { return false };
+        let promised = matches!(last.verdict, Verdict::FalsePromise | Verdict::Candidate);
+        last.verdict != Verdict::ProtectedChanged && self.is_proven() && self.is_claimed(promised)
+    }
+}
