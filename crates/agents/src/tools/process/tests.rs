@@ -20,7 +20,7 @@ impl Sandbox for ScriptedSandbox {
         "played"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: Surroundings::Host }
     }
     fn root(&self) -> &Path {
         Path::new("/w")
