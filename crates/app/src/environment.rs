@@ -11,6 +11,7 @@ use crate::variables::{Variable, of_dotenv};
 use jiff::tz::TimeZone;
 use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
+use ralph_domain::secret_name::is_secret_name;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::StateHome;
 use std::io::ErrorKind;
@@ -241,11 +242,13 @@ impl Environment {
         Self { vars: self.vars.with(pairs), ..self.clone() }
     }
 
-    /// A redactor for every secret that a run can see: its variables, and all of the folder's `.env`.
+    /// A redactor for every secret that a run can see: its variables, all of the folder's `.env`, and what agents log in with.
     pub fn redactor(&self, folder: &Path) -> Redactor {
         // What is refused is read by nobody.
         let dotenv = parse_dotenv(&dotenv_text(&self.vars, folder).unwrap_or_default());
-        Redactor::from_vars(self.vars.texts().chain(dotenv))
+        let named = self.vars.texts().chain(dotenv).filter(|(name, _)| is_secret_name(name));
+        let home = self.vars.home().map(ralph_sandbox::isolation::login_secrets);
+        Redactor::new(named.chain(home.into_iter().flatten()))
     }
 }
 

@@ -39,7 +39,7 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{shown, snapshot};
-pub(crate) use source::settle;
+pub(crate) use source::{asked_for_source, settle, trust_stores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
