@@ -41,7 +41,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
         asked.settle(env, request.yes)?;
     }
     let from = place::from_here(env, &from);
-    let folder = checkout(env, &from, base.as_deref())?;
+    let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
     settled.task = brought(request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
@@ -55,10 +55,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
 
 /// What a repo's task needs allowed before the repo that it names is fetched: with the user's rights whatever lies there
 /// would come into a sandbox whose commands the task chooses. Nothing is connected to.
-pub(crate) fn asked_for_source(
-    env: &Environment,
-    request: &RunRequest,
-) -> Result<Option<Asked>, AppError> {
+pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<Asked>, AppError> {
     if request.asked_in.is_some() || matches!(request.place, PlaceRequest::Clone { .. }) {
         return Ok(None);
     }
@@ -84,7 +81,8 @@ pub(crate) fn trust_stores(env: &Environment, request: &RunRequest) -> Result<Ve
     let mut stores = vec![TrustStore::of(&home, &top)];
     if let Ok(Some(named)) = named(env, request, &top, here.as_ref()) {
         stores.extend(named.by_repo.iter().map(|(_, repo)| TrustStore::of(&home, repo)));
-        let folder = checkout_folder(env, &place::from_here(env, &named.url), named.base.as_deref())?;
+        let from = place::from_here(env, &named.url);
+        let folder = checkout_folder(env, &from, named.base.as_deref(), named.by_repo.is_some())?;
         stores.push(TrustStore::of(&home, &folder));
     }
     stores.dedup_by(|a, b| a.path() == b.path());
@@ -171,17 +169,24 @@ fn plain(url: &str) -> String {
 }
 
 /// Where the checkout of an address stands.
-fn checkout_folder(env: &Environment, from: &str, base: Option<&str>) -> Result<PathBuf, AppError> {
+fn checkout_folder(
+    env: &Environment,
+    from: &str,
+    base: Option<&str>,
+    by_repo: bool,
+) -> Result<PathBuf, AppError> {
     let key = format!("{}\0{}", ralph_git::place::shown(from), base.unwrap_or_default());
     let name = Digest::of(key.as_bytes()).short().to_owned();
-    Ok(env.state_home()?.path().join("sources").join(name))
+    let all = handover::named_checkouts(env)?;
+    let of_user = all.parent().unwrap_or(&all).to_owned();
+    Ok(if by_repo { all } else { of_user }.join(name))
 }
 
 /// The checkout, up to date.
-fn checkout(env: &Environment, from: &str, base: Option<&str>) -> Result<PathBuf, AppError> {
-    let folder = checkout_folder(env, from, base)?;
+fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) -> Result<PathBuf, AppError> {
+    let folder = checkout_folder(env, from, base, by_repo)?;
     let extent = Extent { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
-    let source = handover::clone_source(env, from);
+    let source = handover::clone_source(env, from, &folder);
     let known = folder.is_dir();
     let failed = |error: ralph_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
     let made = ralph_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;

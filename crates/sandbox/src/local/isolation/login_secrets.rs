@@ -79,7 +79,9 @@ fn of_value(value: &Value, key: &str, inside: Inside, depth: usize, found: &mut 
 fn is_secret(key: &str, text: &str, inside: Inside) -> bool {
     let named = is_secret_name(&words(key)) || key.eq_ignore_ascii_case("authorization");
     match inside {
-        Inside::Login => named || matches!(key, "access" | "refresh" | "key") || looks_random(text, TOKEN_MIN),
+        Inside::Login => {
+            named || matches!(key, "access" | "refresh" | "key") || looks_random(text, TOKEN_MIN)
+        }
         Inside::Settings => named,
         Inside::Given => named || looks_random(text, RANDOM_MIN),
     }
@@ -103,7 +105,8 @@ fn words(key: &str) -> String {
 fn looks_random(text: &str, least: usize) -> bool {
     let has = |is: fn(&char) -> bool| text.chars().any(|letter| is(&letter));
     let kinds = [char::is_ascii_lowercase, char::is_ascii_uppercase, char::is_ascii_digit];
-    let place = text.contains("://") || text.starts_with(['/', '~', '.', '@']) || text.contains(char::is_whitespace);
+    let place =
+        text.contains("://") || text.starts_with(['/', '~', '.', '@']) || text.contains(char::is_whitespace);
     let mixed = kinds.iter().filter(|is| has(**is)).count() >= 2;
     text.len() >= least && mixed && !place
 }
@@ -120,7 +123,8 @@ fn of_toml(text: &str, found: &mut Vec<String>) {
         // `env = { A = "…", B = "…" }` is a line of its own kind.
         let inline = line.starts_with("env") || line.contains("headers");
         for pair in line.split([',', '{', '}']) {
-            let Some((key, value)) = pair.split_once('=').filter(|(_, value)| !value.trim().is_empty()) else {
+            let Some((key, value)) = pair.split_once('=').filter(|(_, value)| !value.trim().is_empty())
+            else {
                 continue;
             };
             let bare = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
@@ -181,7 +185,8 @@ mod tests {
         ] {
             assert!(found.iter().any(|value| value == yes), "{yes}: {found:?}");
         }
-        for no in ["Dark-Theme-01", "Some-Command-1", "production", "user:inference", "max", "Model-Name-01"] {
+        for no in ["Dark-Theme-01", "Some-Command-1", "production", "user:inference", "max", "Model-Name-01"]
+        {
             assert!(!found.iter().any(|value| value == no), "{no}: {found:?}");
         }
     }

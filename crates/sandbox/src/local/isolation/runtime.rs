@@ -1,8 +1,8 @@
 //! What the sandbox of one run needs while it stands: its home, its limits, its proxy.
 
+use super::limits::Groups;
 use super::logins::{HOME, KEPT, LoggedIn, Logins};
 use super::remove_tree::remove_tree;
-use super::limits::Groups;
 use super::same_path::{self, Workspace};
 use super::wrap::{ALTERNATES, NOTHING};
 use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
