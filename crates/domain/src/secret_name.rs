@@ -55,20 +55,11 @@ fn holds_login(value: &str) -> bool {
 
 /// Whether a folder of this name is kept for secrets.
 pub fn is_secret_folder(path: &Path) -> bool {
-    const FOLDERS: &[&str] = &[
-        ".ssh",
-        ".aws",
-        ".gnupg",
-        ".kube",
-        ".azure",
-        ".oci",
-        ".gcloud",
-        "gcloud",
-        ".secrets",
-        ".password-store",
-        ".vault",
-    ];
-    path.file_name().is_some_and(|name| FOLDERS.iter().any(|folder| name == *folder))
+    const FOLDERS: &[&str] =
+        &[".ssh", ".aws", ".gnupg", ".kube", ".azure", ".oci", ".gcloud", ".secrets", ".password-store"];
+    // Packages have folders of these names, too, elsewhere.
+    let at = path.ends_with(".config/gcloud") || path == Path::new("secrets");
+    at || path.file_name().is_some_and(|name| FOLDERS.iter().any(|folder| name == *folder))
 }
 
 /// What the name of a file says of what is in it.
@@ -91,7 +82,7 @@ pub fn file_secrecy(path: &Path) -> FileSecrecy {
         return FileSecrecy::Secret;
     }
     // Bundles of public certificates have the same ending, and tools need them.
-    match [".pem", ".key"].iter().any(|end| name.ends_with(end)) {
+    match [".pem", ".key", "key.json"].iter().any(|end| name.ends_with(end)) {
         true => FileSecrecy::MayHoldKey,
         false => FileSecrecy::Open,
     }
@@ -136,22 +127,34 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
         ".vault_pass",
         ".vault-pass",
         "vault_pass.txt",
+        "deploy_key",
+        "token.json",
+        "tokens.json",
         "kubeconfig",
         "master.key",
         "local.settings.json",
         "application_default_credentials.json",
     ];
     /// With any ending of a settings file.
-    const STEMS: &[&str] = &["secrets", "secret", ".secrets", ".secret", "credentials", ".credentials"];
+    const STEMS: &[&str] = &[
+        "secrets",
+        "secret",
+        ".secrets",
+        ".secret",
+        "credentials",
+        ".credentials",
+        "password",
+        "passwords",
+        ".password",
+        ".passwords",
+    ];
     const SETTINGS: &[&str] = &["", "yml", "yaml", "toml", "json", "ini", "env", "properties", "conf", "txt"];
     const ENDS: &[&str] = &[".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".ovpn", ".kubeconfig"];
     /// In the name of a JSON file: an account of a machine.
     const ACCOUNTS: &[&str] =
         &["service-account", "service_account", "serviceaccount", "client_secret", "gcp-key", "gcp_key"];
-    let (stem, ending) = match name.trim_start_matches('.').split_once('.') {
-        Some((stem, ending)) => (&name[..name.len() - ending.len() - 1], ending),
-        None => (name, ""),
-    };
+    let ending = name.trim_start_matches('.').split_once('.').map_or("", |(_, ending)| ending);
+    let stem = name.strip_suffix(ending).unwrap_or(name).trim_end_matches('.');
     let state = |name: &str| name.starts_with("terraform.tfstate") || name.contains(".tfstate.");
     NAMES.contains(&name)
         || name.starts_with(".env.")
@@ -281,6 +284,7 @@ mod tests {
         }
         assert_eq!(of("server.pem"), FileSecrecy::MayHoldKey);
         let folder = |name: &str| is_secret_folder(Path::new(name));
-        assert!(folder(".config/gcloud") && folder(".ssh") && !folder("src/cloud"));
+        assert!(folder(".config/gcloud") && folder(".ssh") && folder("secrets"));
+        assert!(!folder("venv/lib/gcloud") && !folder("node_modules/x/secrets"));
     }
 }
