@@ -167,7 +167,11 @@ fn no_way_to_write_a_password_into_an_address_is_shown() {
         let repo = naming(&place, "naming", &url);
         let refused = place.ralph_in(&repo.dir, &RUN);
         assert!(matches!(refused.code, Some(2 | 3)), "{url}: {}", refused.stderr);
-        assert!(!format!("{}{}", refused.stdout, refused.stderr).contains(canary), "{url}: {}", refused.stderr);
+        assert!(
+            !format!("{}{}", refused.stdout, refused.stderr).contains(canary),
+            "{url}: {}",
+            refused.stderr
+        );
         std::fs::remove_dir_all(&repo.dir).unwrap();
     }
 }
