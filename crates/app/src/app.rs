@@ -9,6 +9,7 @@ use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::{self, ResumeOutcome};
 use crate::run::{self, Plan, placement};
+use crate::trust::store::TrustStore;
 use crate::{find, spawn, wiring};
 use ralph_core::handle::RunHandle;
 use ralph_core::{CancelFlag, Driver};
@@ -61,6 +62,17 @@ impl App {
     /// checkout of that.
     pub fn settle(&self, request: &RunRequest) -> Result<RunRequest, AppError> {
         run::settle(&self.env, request)
+    }
+
+    /// What must be allowed before [`Self::settle`] may connect to another repo that a task names; nothing where none is named, or
+    /// by the user alone.
+    pub fn asked_for_source(&self, request: &RunRequest) -> Result<Option<Asked>, AppError> {
+        run::asked_for_source(&self.env, request)
+    }
+
+    /// Where it is kept what was allowed to the repo of a request, and to the one that its task names. Nothing is connected to.
+    pub fn trust_stores(&self, request: &RunRequest) -> Result<Vec<TrustStore>, AppError> {
+        run::trust_stores(&self.env, request)
     }
 
     /// Settles everything about a run that can be settled before anything is made, and refuses what cannot work.

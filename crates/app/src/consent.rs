@@ -71,6 +71,12 @@ impl Difference {
 }
 
 impl Asked {
+    /// These asks of the repo of `store`.
+    pub(crate) fn of(store: TrustStore, asks: Vec<Ask>) -> Self {
+        let sources = asks.iter().map(|ask| ask.source.clone()).collect();
+        Self { store, asks, sources, own: Vec::new(), variables: Vec::new() }
+    }
+
     /// All of it.
     pub fn asks(&self) -> &[Ask] {
         &self.asks
@@ -81,9 +87,11 @@ impl Asked {
         trust::hash(&self.asks)
     }
 
-    /// Whether `RALPH_TRUST` names exactly this set.
+    /// Whether `RALPH_TRUST` names exactly this set. It may name several, for what is asked before another repo is fetched and
+    /// after that.
     pub fn is_named_in(&self, env: &Environment) -> bool {
-        env.vars().filled(VARIABLE).is_some_and(|named| named.trim() == self.hash().as_str())
+        let (named, own) = (env.vars().filled(VARIABLE).unwrap_or_default(), self.hash());
+        named.split([',', ' ']).any(|one| one.trim() == own.as_str())
     }
 
     /// Where it is kept what was allowed.
@@ -198,13 +206,15 @@ impl Gathering<'_> {
         Ok(Asked { store, asks, sources, own, variables })
     }
 
-    /// The repo that a task has named, where results are pushed to it.
+    /// The repo that a repo's task has named, where results are pushed to it.
     fn pushed_to(&self) -> Option<Ask> {
-        let source = self.request.named_by.as_deref()?;
+        let (source, naming) = (self.request.named_by.as_deref()?, self.request.named_in.as_deref()?);
         let PlaceRequest::Clone { from, .. } = &self.request.place else { return None };
-        let url = ralph_git::place::shown(from);
-        let text = format!("results to be pushed to {}", quoted(&url));
-        self.publishes().then(|| Ask::new(AskKind::Push, source, "repo_url", &url, text))
+        let by_task = self.task.as_ref().and_then(|task| task.settings.publish);
+        let known = self.request.publish.or(by_task).or(self.loaded.user.publish);
+        // What was known before it was fetched was asked about then.
+        let is_settled = known.is_some_and(|publish| publish != Publish::None);
+        (self.publishes() && !is_settled).then(|| push_ask(source, naming, from))
     }
 
     /// The agents that take part.
@@ -352,6 +362,14 @@ impl Gathering<'_> {
         let by_issue = matches!(self.request.task, TaskInput::Issue(_));
         by_issue || wanted.is_some_and(|publish| publish != Publish::None)
     }
+}
+
+/// Results of a run of another repo's task, pushed to where that task says.
+pub(crate) fn push_ask(source: &str, naming: &Path, url: &str) -> Ask {
+    let text = format!("results to be pushed to {}", quoted(&ralph_git::place::shown(url)));
+    // It may be kept with the repo that is named: what one repo's task was allowed is nothing to another's.
+    let content = format!("{url}\0{}", trust::identity(naming).display());
+    Ask::new(AskKind::Push, source, "repo_url", &content, text)
 }
 
 /// The known agent that a configured one is.

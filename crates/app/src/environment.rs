@@ -3,14 +3,17 @@
 //! until it was allowed.
 
 use crate::dotenv::parse_dotenv;
+use crate::dotenv_lines::DotenvLines;
 use crate::error::AppError;
 use crate::repo_file;
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, quoted};
 use crate::variables::{Variable, of_dotenv};
 use jiff::tz::TimeZone;
+use ralph_domain::address::without_login;
 use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
+use ralph_domain::secret_name::is_secret_name;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::StateHome;
 use std::io::ErrorKind;
@@ -200,23 +203,23 @@ impl Environment {
     }
 
     /// The same, completed from a folder's `.env`: known keys only, and never over what is set. An address counts only where
-    /// the user has allowed it, and so does a key where git tracks the file.
+    /// the user has allowed it, and so does a key where git tracks the file, or where it came there during a run.
     pub fn with_dotenv(&self, folder: &Path) -> Result<Self, AppError> {
         let mut found: Vec<(String, String)> = Vec::new();
         let mut asked: Vec<AskedVariable> = Vec::new();
-        let (mut tracked, mut grants) = (None, None);
+        let (mut origin, mut grants) = (None, None);
         for (key, value) in parse_dotenv(&dotenv_text(&self.vars, folder)?) {
             let Some(known) = of_dotenv(&key).filter(|_| self.vars.get_os(&key).is_none()) else { continue };
             if found.iter().any(|(name, _)| *name == key) || asked.iter().any(|one| one.name == key) {
                 continue;
             }
             let is_choice = !known.secret && !known.address && key.starts_with("RALPH_");
-            let tracked = *tracked.get_or_insert_with(|| is_tracked(&self.vars, folder));
-            if is_choice || value.is_empty() || !(known.address || tracked) {
+            let origin = origin.get_or_insert_with(|| self.origin_of_dotenv(folder))(&key, &value);
+            if is_choice || value.is_empty() || !(known.address || origin != DotenvOrigin::User) {
                 found.push((key, value));
                 continue;
             }
-            let one = AskedVariable { ask: ask_of(known, &value, tracked), name: key, value };
+            let one = AskedVariable { ask: ask_of(known, &value, origin), name: key, value };
             if grants.get_or_insert_with(|| self.grants(folder)).allow(&one.ask) {
                 found.push((one.name.clone(), one.value.clone()));
             }
@@ -226,6 +229,21 @@ impl Environment {
             vars: if found.is_empty() { self.vars.clone() } else { self.vars.with(found) },
             asked,
             ..self.clone()
+        })
+    }
+
+    /// Says whose word a variable of a folder's `.env` is, with its value.
+    fn origin_of_dotenv(&self, folder: &Path) -> Box<dyn Fn(&str, &str) -> DotenvOrigin> {
+        if is_tracked(&self.vars, folder) {
+            return Box::new(|_, _| DotenvOrigin::Tracked);
+        }
+        let Ok(home) = self.state_home() else { return Box::new(|_, _| DotenvOrigin::User) };
+        // In a checkout that was made for runs, nobody else writes.
+        let is_checkout = folder.starts_with(home.path());
+        let came_in_a_run = DotenvLines::of(&home, folder).judge();
+        Box::new(move |name, value| match is_checkout || came_in_a_run(name, value) {
+            true => DotenvOrigin::Run,
+            false => DotenvOrigin::User,
         })
     }
 
@@ -241,12 +259,19 @@ impl Environment {
         Self { vars: self.vars.with(pairs), ..self.clone() }
     }
 
-    /// A redactor for every secret that a run can see: its variables, and all of the folder's `.env`.
+    /// A redactor for every secret that a run can see: its variables, all of the folder's `.env`, and what agents log in with.
     pub fn redactor(&self, folder: &Path) -> Redactor {
         // What is refused is read by nobody.
-        let dotenv = parse_dotenv(&dotenv_text(&self.vars, folder).unwrap_or_default());
-        Redactor::from_vars(self.vars.texts().chain(dotenv))
+        let dotenv = dotenv_pairs(&self.vars, folder);
+        let named = self.vars.texts().chain(dotenv).filter(|(name, _)| is_secret_name(name));
+        let home = self.vars.home().map(ralph_sandbox::isolation::login_secrets);
+        Redactor::new(named.chain(home.into_iter().flatten()))
     }
+}
+
+/// All variables of a folder's `.env`, whatever they are.
+pub(crate) fn dotenv_pairs(vars: &Vars, folder: &Path) -> Vec<(String, String)> {
+    parse_dotenv(&dotenv_text(vars, folder).unwrap_or_default())
 }
 
 /// The text of a folder's `.env`; empty where there is none, or a folder of that name (a virtual environment). A link that
@@ -281,34 +306,38 @@ fn is_tracked(vars: &Vars, folder: &Path) -> bool {
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 
+/// Whose word a variable of a `.env` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DotenvOrigin {
+    /// The user's.
+    User,
+    /// The repo's: git tracks the file.
+    Tracked,
+    /// An agent's: it came during a run.
+    Run,
+}
+
 /// What a variable of a `.env` asks for.
-fn ask_of(known: &Variable, value: &str, tracked: bool) -> Ask {
+fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     let name = known.name;
     if !known.address {
-        let text = format!(
-            "the key {name} of a `.env` that git tracks to be used: whose account it is, only you know"
-        );
+        let file = match origin {
+            DotenvOrigin::Run => "that came into `.env` during a run",
+            DotenvOrigin::User | DotenvOrigin::Tracked => "of a `.env` that git tracks",
+        };
+        let text = format!("the key {name} {file} to be used: whose account it is, only you know");
         return Ask::new(AskKind::Account, ".env", name, value, text);
     }
     // A webhook's address is its key, too.
     let server = if known.secret { host_of(value) } else { without_login(value) };
     let what = if known.secret { "notifications" } else { "your keys" };
+    let tracked = origin == DotenvOrigin::Tracked;
     let file = if tracked { "a `.env` that git tracks" } else { "the repo's `.env`" };
     let text = format!("{what} to be sent to {}, as {name} in {file} says", quoted(&server));
     Ask::new(AskKind::Server, ".env", name, value, text)
 }
 
-/// An address as it may be shown.
-fn without_login(address: &str) -> String {
-    match address.split_once("://").map(|(scheme, rest)| (scheme, rest.split(['/', '?', '#']).next(), rest)) {
-        Some((scheme, Some(authority), rest)) if authority.contains('@') => {
-            let login = authority.rsplit_once('@').map_or(0, |(login, _)| login.len() + 1);
-            format!("{scheme}://{}", &rest[login..])
-        }
-        _ => address.to_owned(),
-    }
-}
-
+/// The host of an address.
 fn host_of(address: &str) -> String {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

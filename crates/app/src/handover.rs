@@ -7,6 +7,7 @@ use ralph_domain::config::Settings;
 use ralph_domain::dialect::Publish;
 use ralph_domain::ports::{Forge, GitRemote};
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
+use ralph_forge::NamedBy;
 use ralph_git::{Repo, place};
 use std::path::{Path, PathBuf};
 
@@ -28,13 +29,40 @@ pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
     Some(if is_relative { repo.top.join(url).display().to_string() } else { url })
 }
 
-/// The code host behind a remote, or the folder that stands in for one.
+/// The code host behind a remote of the user's, or the folder that stands in for one.
 pub fn forge(
     env: &Environment,
     url: Option<&str>,
     local: Option<&Path>,
 ) -> Result<Option<Box<dyn Forge>>, AppError> {
-    Ok(ralph_forge::find(url, local, env.vars())?)
+    Ok(ralph_forge::find(url, NamedBy::User, local, env.vars())?)
+}
+
+/// The same for a remote of the repo at `origin`, which a task may have named.
+fn forge_of(
+    env: &Environment,
+    url: Option<&str>,
+    local: Option<&Path>,
+    origin: &Path,
+) -> Result<Option<Box<dyn Forge>>, AppError> {
+    Ok(ralph_forge::find(url, named_by(env, origin), local, env.vars())?)
+}
+
+/// Where checkouts of repos stand that a repo's task has named.
+pub fn named_checkouts(env: &Environment) -> Result<PathBuf, AppError> {
+    Ok(env.state_home()?.path().join("sources/named"))
+}
+
+/// Who has named the repo at `origin`.
+fn named_by(env: &Environment, origin: &Path) -> NamedBy {
+    let is_there = |folder: PathBuf| {
+        let real = folder.canonicalize();
+        origin.starts_with(&folder) || real.is_ok_and(|real| origin.starts_with(real))
+    };
+    match named_checkouts(env).is_ok_and(is_there) {
+        true => NamedBy::Repo,
+        false => NamedBy::User,
+    }
 }
 
 /// The folder of a local forge, as the settings of a run in `origin` mean it.
@@ -46,7 +74,7 @@ pub fn local_folder(settings: &Settings, origin: &Path) -> Option<PathBuf> {
 pub fn is_known(env: &Environment, settings: &Settings, repo: &Repo) -> bool {
     let url = remote_url(repo, &settings.handover.remote);
     let local = settings.handover.local_forge.is_some();
-    local || forge(env, url.as_deref(), None).is_ok_and(|found| found.is_some())
+    local || forge_of(env, url.as_deref(), None, &repo.top).is_ok_and(|found| found.is_some())
 }
 
 /// Settles what is published, and refuses what cannot be done. `wanted` says that a person or file asked for it by name;
@@ -73,7 +101,7 @@ pub fn resolve(
     }
     let asked = wanted || needs.is_some();
     let local = local_folder(settings, &origin.top);
-    let found = match forge(env, url, local.as_deref()) {
+    let found = match forge_of(env, url, local.as_deref(), &origin.top) {
         Ok(found) => found,
         Err(error) if asked => return Err(error),
         Err(error) => {
@@ -194,7 +222,7 @@ fn counterpart(
     if !settings.handover.pushes() {
         return Ok(HandoverTarget::default());
     }
-    let found = forge(env, url, local_folder(settings, origin).as_deref())?;
+    let found = forge_of(env, url, local_folder(settings, origin).as_deref(), origin)?;
     let push_to = match &found {
         Some(_) => None,
         None => url.map(place::remote),
@@ -229,12 +257,12 @@ pub fn with_login(remote: &GitRemote) -> String {
     }
 }
 
-/// What `--clone` is to read from: as it was given, or with the login of its code host.
-pub fn clone_source(env: &Environment, from: &str) -> String {
+/// What a clone for the repo at `origin` is to read from: as it was given, or with the login of its code host.
+pub fn clone_source(env: &Environment, from: &str, origin: &Path) -> String {
     if !from.contains("://") || from.contains('@') {
         return from.to_owned();
     }
-    match forge(env, Some(from), None).ok().flatten().map(|forge| forge.remote()) {
+    match forge_of(env, Some(from), None, origin).ok().flatten().map(|forge| forge.remote()) {
         Some(Ok(remote)) => with_login(&remote),
         // A public repo needs none; what else is wrong, git will say.
         _ => from.to_owned(),

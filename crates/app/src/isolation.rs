@@ -11,7 +11,7 @@ use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
-use ralph_sandbox::isolation::{self, AuthFile, GitAccess, IsolationReport};
+use ralph_sandbox::isolation::{self, AgentLogin, GitAccess, IsolationReport};
 use ralph_sandbox::{GitIdentity, IsolationSpec, LocalIsolation};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,8 @@ pub struct SandboxNeeds {
     pub endpoints: Vec<Endpoint>,
     /// The variables that hold an agent's keys, by its program as it is started: the full path here, the name elsewhere.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// The files that agents log in with.
-    auth: Vec<AuthFile>,
+    /// What agents on this machine log in with, by their program in the same way.
+    logins: BTreeMap<String, AgentLogin>,
     /// Further hosts.
     allow: Vec<HostRule>,
 }
@@ -88,7 +88,7 @@ fn needs_of(env: &Environment, top: &Path, settings: &Settings) -> SandboxNeeds 
         let servers = agent_files(top, name).into_iter().filter(|(_, ask)| grants.allow(ask));
         needs.endpoints.extend(servers.filter_map(|(url, _)| endpoint(&url)));
         let home = env.vars().home().unwrap_or(Path::new("/nonexistent"));
-        needs.auth.extend(isolation::files_of(name, home, &settings.share));
+        needs.logins.insert(started.clone(), AgentLogin::of(name, home, &settings.share));
         let keys = isolation::key_variables(name);
         let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         needs.endpoints.extend(keys.iter().filter_map(|key| endpoint(&env.vars().get(key)?)));
@@ -210,7 +210,7 @@ pub fn of_run(
     isolation.read_only = named_programs(&spec.settings, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
     let needs = needs(env, spec);
-    isolation.auth = needs.auth;
+    isolation.logins = needs.logins;
     isolation.keys = needs.keys;
     isolation.pass_env.clone_from(&spec.settings.pass_env);
     isolation.egress = Some(policy(env, spec, refusals));
@@ -252,7 +252,7 @@ pub fn for_agents(
     isolation.programs = known_programs(env, top, settings);
     isolation.read_only = named_programs(settings, None);
     let needs = needs_of(env, top, settings);
-    (isolation.auth, isolation.keys) = (needs.auth.clone(), needs.keys.clone());
+    (isolation.logins, isolation.keys) = (needs.logins.clone(), needs.keys.clone());
     isolation.pass_env.clone_from(&settings.pass_env);
     isolation.egress = Some(policy_of(needs, top, refusals));
     choose(&isolation::detect(env.vars()), settings.isolation, isolation)

@@ -13,6 +13,7 @@ pub mod clean;
 pub mod consent;
 pub mod costs;
 mod dotenv;
+mod dotenv_lines;
 mod environment;
 mod error;
 pub mod facts;

@@ -40,8 +40,10 @@ pub struct RunRequest {
     pub yes: bool,
     /// The folder that the user was in, where `folder` is a checkout that was made for the run.
     pub asked_in: Option<PathBuf>,
-    /// The task file that named the repo of that checkout.
+    /// The task file that named the repo of that checkout, where it lies in a repo and so is not the user's own word.
     pub named_by: Option<String>,
+    /// The repo that this task file lies in.
+    pub named_in: Option<PathBuf>,
 }
 
 impl RunRequest {

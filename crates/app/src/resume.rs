@@ -269,7 +269,8 @@ pub(crate) fn resume_run(
     parts.notifiers = notifiers;
     let driver = Driver::resume(parts)?;
     lock.record_driver(driver.lease())?;
-    Ok(ResumeOutcome::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home })))
+    let dotenv = crate::run::watch_dotenv(env.vars(), &home, &spec);
+    Ok(ResumeOutcome::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home, dotenv })))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.

@@ -12,7 +12,8 @@ pub(crate) mod task;
 mod unfinished;
 
 use crate::consent::{Gathering, TaskWords};
-use crate::environment::Environment;
+use crate::dotenv_lines::DotenvWatch;
+use crate::environment::{Environment, dotenv_pairs};
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
@@ -39,7 +40,7 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
 use ralph_journal::{shown, snapshot};
-pub(crate) use source::settle;
+pub(crate) use source::{asked_for_source, settle, trust_stores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -279,7 +280,8 @@ pub(crate) fn start(
         parts.notifiers = notify::notifiers(env, &request.notify)?;
         let driver = Driver::drive(writer, parts)?;
         lock.record_driver(driver.lease())?;
-        Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone() })
+        let dotenv = watch_dotenv(env.vars(), home, &spec);
+        Ok(ReadyRun { driver, lock, vars: env.vars().clone(), home: home.clone(), dotenv })
     };
     begun().inspect_err(|_| {
         placement::forget(env, home, &spec);
@@ -340,6 +342,12 @@ pub struct ReadyRun {
     pub(crate) lock: RunLock,
     pub(crate) vars: Vars,
     pub(crate) home: StateHome,
+    pub(crate) dotenv: DotenvWatch,
+}
+
+/// Watches what comes into the `.env` of a run's repo.
+pub(crate) fn watch_dotenv(vars: &Vars, home: &StateHome, spec: &RunSpec) -> DotenvWatch {
+    DotenvWatch::begin(home, &spec.origin, spec.run_id.as_str(), &dotenv_pairs(vars, &spec.origin))
 }
 
 impl ReadyRun {
@@ -362,6 +370,7 @@ impl ReadyRun {
     pub fn run(self) -> FinishedRun {
         let spec = self.driver.state().spec.clone();
         let result = self.driver.run();
+        self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
         let state = handed_state(&self.home, &spec);
         FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
     }

@@ -1,6 +1,7 @@
 //! The result of a run, for whoever wants to see it or to take it into their own checkout.
 
-use crate::environment::Environment;
+use crate::dotenv_lines::DotenvWatch;
+use crate::environment::{Environment, dotenv_pairs};
 use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::find;
@@ -79,7 +80,11 @@ impl RunFiles {
         } else {
             &self.work
         };
-        work.take_over(&origin, run, how).map_err(refused)
+        let pairs = || dotenv_pairs(env.vars(), &origin.top);
+        let watch = DotenvWatch::begin(&env.state_home()?, &origin.top, run.as_str(), &pairs());
+        let taken = work.take_over(&origin, run, how).map_err(refused);
+        watch.end(&pairs());
+        taken
     }
 
     /// The message of one commit for the whole result: what the agents said last of their change, else the task.

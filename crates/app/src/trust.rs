@@ -26,6 +26,8 @@ pub enum AskKind {
     Server,
     /// A place that results are pushed to.
     Push,
+    /// Another repo, which is cloned with the user's own rights and worked on.
+    Clone,
     /// A program, or its arguments, in the place of a known agent's.
     Program,
     /// A key that the repo brings along: whose account is used.

@@ -4,16 +4,26 @@ use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_app::consent::Difference;
-use ralph_app::{App, RunRequest};
+use ralph_app::{App, Asked, RunRequest};
 use ralph_domain::describe::Tone;
 
-/// Shows what is new and asks, where somebody is there who can answer. Where not, the run itself is refused with the same list.
-pub fn settle(request: &RunRequest, app: &App, out: &Out) -> Result<(), CommandError> {
-    if request.yes || !may_ask(out) {
-        return Ok(());
+/// The request as it is run. Shows what is new and asks, where somebody is there who can answer: first about another repo that
+/// a task names, before anything connects to it, then about all the rest. Where nobody is there, the run itself is refused with
+/// the same list.
+pub fn settle(request: &RunRequest, app: &App, out: &Out) -> Result<RunRequest, CommandError> {
+    let asks = !request.yes && may_ask(out);
+    if asks && let Some(asked) = app.asked_for_source(request)? {
+        ask(&asked, app, out)?;
     }
+    let settled = app.settle(request)?;
     // What is wrong with the configuration is told by the run.
-    let Ok(asked) = app.asked(request) else { return Ok(()) };
+    if asks && let Ok(asked) = app.asked(&settled) {
+        ask(&asked, app, out)?;
+    }
+    Ok(settled)
+}
+
+fn ask(asked: &Asked, app: &App, out: &Out) -> Result<(), CommandError> {
     let difference = asked.difference()?;
     if difference.new.is_empty() || asked.is_named_in(app.environment()) {
         return Ok(());

@@ -17,8 +17,7 @@ use std::path::Path;
 
 /// Starts a run and drives it to its end.
 pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
-    let request = &app.settle(request)?;
-    consent::settle(request, app, out)?;
+    let request = &consent::settle(request, app, out)?;
     let presenter = Presenter::new(app, out);
     let plan = app.prepare(request, &presenter)?;
     let begun = app.start(plan, signals::install(), &presenter)?;

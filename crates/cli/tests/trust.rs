@@ -13,6 +13,10 @@ mod fetched_state;
 mod kept;
 #[path = "trust/keys.rs"]
 mod keys;
+#[path = "trust/logins.rs"]
+mod logins;
+#[path = "trust/other_repos.rs"]
+mod other_repos;
 #[path = "trust/terminal.rs"]
 mod terminal;
 

@@ -8,6 +8,7 @@
 //! The outside world is a handful of small traits in [`ports`]; their backends live in other crates and are handed
 //! to the driver by whoever wires them.
 
+pub mod address;
 pub mod budget_warning;
 pub mod change_text;
 pub mod claim;

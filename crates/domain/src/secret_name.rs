@@ -55,7 +55,11 @@ fn holds_login(value: &str) -> bool {
 
 /// Whether a folder of this name is kept for secrets.
 pub fn is_secret_folder(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| [".ssh", ".aws", ".gnupg", ".kube"].iter().any(|n| name == *n))
+    const FOLDERS: &[&str] =
+        &[".ssh", ".aws", ".gnupg", ".kube", ".azure", ".oci", ".gcloud", ".secrets", ".password-store"];
+    // Packages have folders of these names, too, elsewhere.
+    let at = path.ends_with(".config/gcloud") || path == Path::new("secrets");
+    at || path.file_name().is_some_and(|name| FOLDERS.iter().any(|folder| name == *folder))
 }
 
 /// What the name of a file says of what is in it.
@@ -71,32 +75,96 @@ pub enum FileSecrecy {
 
 /// What the name of a file says of it.
 pub fn file_secrecy(path: &Path) -> FileSecrecy {
-    const NAMES: &[&str] = &[
-        ".env",
-        ".envrc",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        "credentials.json",
-        "secrets.json",
-    ];
-    const ENDS: &[&str] = &[".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfvars"];
-    const KEYS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
     let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let sample = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
-    if NAMES.contains(&name.as_str())
-        || (name.starts_with(".env.") && !sample)
-        || ENDS.iter().any(|end| name.ends_with(end))
-        || KEYS.iter().any(|key| name.starts_with(key) && !name.ends_with(".pub"))
-    {
+    let folder = path.parent().and_then(Path::file_name).map(|n| n.to_string_lossy().to_ascii_lowercase());
+    let is_settings = || is_secret_file(&name, folder.as_deref().unwrap_or_default()) && !is_sample(&name);
+    if is_key_store(&name) || is_settings() {
         return FileSecrecy::Secret;
     }
     // Bundles of public certificates have the same ending, and tools need them.
-    match [".pem", ".key"].iter().any(|end| name.ends_with(end)) {
+    match [".pem", ".key", "key.json"].iter().any(|end| name.ends_with(end)) {
         true => FileSecrecy::MayHoldKey,
         false => FileSecrecy::Open,
     }
+}
+
+/// Whether a file is there to be copied and filled in, or holds its secrets encrypted.
+fn is_sample(name: &str) -> bool {
+    const SAMPLES: &[&str] = &["example", "sample", "template", "tmpl", "dist", "enc", "gpg", "age"];
+    name.split('.').any(|part| SAMPLES.contains(&part))
+}
+
+/// Whether a file is a private key, or a store of such, whatever else its name says: `www.example.com.p12`.
+fn is_key_store(name: &str) -> bool {
+    const ENDS: &[&str] = &[".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
+    const KEYS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
+    ENDS.iter().any(|end| name.ends_with(end))
+        || KEYS.iter().any(|key| name.starts_with(key) && !name.ends_with(".pub"))
+}
+
+/// Whether a file of this name, in a folder of that one, holds a secret. Both are in lower case.
+fn is_secret_file(name: &str, folder: &str) -> bool {
+    const NAMES: &[&str] = &[
+        ".env",
+        ".envrc",
+        ".dev.vars",
+        ".netrc",
+        "_netrc",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        ".pgpass",
+        "pgpass.conf",
+        ".my.cnf",
+        ".mylogin.cnf",
+        ".htpasswd",
+        ".boto",
+        ".s3cfg",
+        ".dockercfg",
+        ".terraformrc",
+        "terraform.rc",
+        ".vault-token",
+        ".vault_pass",
+        ".vault-pass",
+        "vault_pass.txt",
+        "deploy_key",
+        "token.json",
+        "tokens.json",
+        "kubeconfig",
+        "master.key",
+        "local.settings.json",
+        "application_default_credentials.json",
+    ];
+    /// With any ending of a settings file.
+    const STEMS: &[&str] = &[
+        "secrets",
+        "secret",
+        ".secrets",
+        ".secret",
+        "credentials",
+        ".credentials",
+        "password",
+        "passwords",
+        ".password",
+        ".passwords",
+    ];
+    const SETTINGS: &[&str] = &["", "yml", "yaml", "toml", "json", "ini", "env", "properties", "conf", "txt"];
+    const ENDS: &[&str] = &[".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".ovpn", ".kubeconfig"];
+    /// In the name of a JSON file: an account of a machine.
+    const ACCOUNTS: &[&str] =
+        &["service-account", "service_account", "serviceaccount", "client_secret", "gcp-key", "gcp_key"];
+    let ending = name.trim_start_matches('.').split_once('.').map_or("", |(_, ending)| ending);
+    let stem = name.strip_suffix(ending).unwrap_or(name).trim_end_matches('.');
+    let state = |name: &str| name.starts_with("terraform.tfstate") || name.contains(".tfstate.");
+    NAMES.contains(&name)
+        || name.starts_with(".env.")
+        || name.starts_with(".dev.vars.")
+        || (STEMS.contains(&stem) && SETTINGS.contains(&ending))
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || state(name)
+        || (name.ends_with(".json") && ACCOUNTS.iter().any(|word| name.contains(word)))
+        || (name.ends_with(".key") && (name.starts_with("credentials") || folder == "credentials"))
+        || (name == "config.json" && folder == ".docker")
 }
 
 #[cfg(test)]
@@ -162,12 +230,61 @@ mod tests {
     #[test]
     fn names_of_files() {
         let of = |name: &str| file_secrecy(Path::new(name));
-        for name in [".env", "a/.env.local", "id_ed25519", "x.p12", "Credentials.json"] {
+        for name in [
+            ".env",
+            "a/.env.local",
+            "id_ed25519",
+            "x.p12",
+            "Credentials.json",
+            "config/secrets.yml",
+            "config/master.key",
+            "config/credentials.production.key",
+            "config/credentials/production.key",
+            ".streamlit/secrets.toml",
+            "service-account.json",
+            "my-service-account-2.json",
+            "terraform.tfstate",
+            "terraform.tfstate.backup",
+            "terraform.tfstate.1700000000.backup",
+            "prod.tfstate",
+            ".docker/config.json",
+            ".vault-token",
+            ".htpasswd",
+            ".dev.vars",
+            ".pgpass",
+            ".my.cnf",
+            "kubeconfig",
+            "office.ovpn",
+            ".boto",
+            ".secrets.toml",
+            ".secrets",
+            "_netrc",
+        ] {
             assert_eq!(of(name), FileSecrecy::Secret, "{name}");
         }
-        for name in [".env.example", "id_rsa.pub", "token.rs", "environment"] {
+        for name in [
+            ".env.example",
+            ".env.example.local",
+            "config/secrets.yml.example",
+            "secrets.sample.json",
+            "example.tfvars",
+            "config/credentials.yml.enc",
+            "terraform.tfvars.example",
+            "id_rsa.pub",
+            "token.rs",
+            "environment",
+            "config/config.json",
+            "secrets.rs",
+            "credentials.py",
+            "kubeconfig.go",
+            "tfstate.md",
+            "docker/config.json",
+        ] {
             assert_eq!(of(name), FileSecrecy::Open, "{name}");
         }
         assert_eq!(of("server.pem"), FileSecrecy::MayHoldKey);
+        let folder = |name: &str| is_secret_folder(Path::new(name));
+        assert!(folder(".config/gcloud") && folder(".ssh") && folder("secrets"));
+        assert!(!folder("venv/lib/gcloud") && !folder("node_modules/x/secrets"));
     }
 }

@@ -7,13 +7,23 @@ use ralph_domain::ports::{Forge, ForgeError};
 use ralph_domain::vars::Vars;
 use std::path::Path;
 
+/// Who has named an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedBy {
+    /// The user: a remote of their own repo, or a flag.
+    User,
+    /// A task of some repo.
+    Repo,
+}
+
 /// The code host of a remote; `None` where it is one that we do not speak to.
 ///
 /// A folder that is named wins. A GitHub host without a token is an error that says what to set. A token goes to github.com,
-/// to `*.ghe.com`, and to a host that `GITHUB_API_URL`, `GITHUB_SERVER_URL` or `GH_HOST` names, never to one that only looks
-/// like GitHub.
+/// to a host that `GITHUB_API_URL`, `GITHUB_SERVER_URL` or `GH_HOST` names, and to a `*.ghe.com` of the user's own, never to
+/// one that only looks like GitHub.
 pub fn find(
     remote_url: Option<&str>,
+    named_by: NamedBy,
     local: Option<&Path>,
     vars: &Vars,
 ) -> Result<Option<Box<dyn Forge>>, ForgeError> {
@@ -25,7 +35,8 @@ pub fn find(
     let named = |name: &str| vars.get(name).filter(|value| !value.trim().is_empty());
     let host = address.host_name();
     let is_github = host == "github.com"
-        || host.ends_with(".ghe.com")
+        // Anybody can have a name below that one.
+        || (host.ends_with(".ghe.com") && named_by == NamedBy::User)
         || named("GITHUB_API_URL").is_some_and(|url| serves(&url, host))
         || named("GITHUB_SERVER_URL")
             .is_some_and(|url| host_of(&url).is_some_and(|h| h.eq_ignore_ascii_case(&address.host)))
@@ -41,7 +52,7 @@ mod tests {
     use super::*;
 
     fn found(remote: &str, vars: &[(&str, &str)]) -> Result<Option<(String, String)>> {
-        Ok(find(Some(remote), None, &vars.iter().copied().collect())?
+        Ok(find(Some(remote), NamedBy::User, None, &vars.iter().copied().collect())?
             .map(|forge| (forge.kind().to_owned(), forge.repo().to_owned())))
     }
 
@@ -74,17 +85,30 @@ mod tests {
     }
 
     #[test]
+    fn a_token_goes_to_no_enterprise_host_that_only_a_repos_task_names() {
+        let is_found = |vars: &[(&str, &str)]| {
+            let vars: Vars = vars.iter().copied().collect();
+            find(Some("https://evil.ghe.com/o/r"), NamedBy::Repo, None, &vars).unwrap().is_some()
+        };
+        let token = ("GITHUB_TOKEN", "t");
+        assert!(!is_found(&[token]));
+        assert!(is_found(&[token, ("GH_HOST", "evil.ghe.com")]));
+        assert!(is_found(&[token, ("GITHUB_SERVER_URL", "https://evil.ghe.com")]));
+    }
+
+    #[test]
     fn a_folder_that_is_named_wins() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("forge");
         let found = find(
             Some("https://github.com/o/r"),
+            NamedBy::User,
             Some(&path),
             &[("PATH", "/usr/bin:/bin")].into_iter().collect(),
         )
         .unwrap()
         .unwrap();
         assert_eq!(found.kind(), "local");
-        assert!(find(None, None, &Vars::default()).unwrap().is_none());
+        assert!(find(None, NamedBy::User, None, &Vars::default()).unwrap().is_none());
     }
 }

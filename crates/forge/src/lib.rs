@@ -10,6 +10,6 @@ mod local;
 mod mark;
 mod review;
 
-pub use find::find;
+pub use find::{NamedBy, find};
 pub use github::{AppKey, GitHub, GitHubAuth, GitHubOptions, IssueAddress, RepoAddress, parse_issue_url};
 pub use local::LocalForge;

@@ -410,7 +410,8 @@ fn an_enterprise_server_is_spoken_to_under_its_own_paths() {
     let token = fake.token();
     let api = format!("{}/api/v3/", fake.url());
     let vars = [("GITHUB_API_URL", api), ("GITHUB_PAT", token.clone())].into_iter().collect();
-    let forge = ralph_forge::find(Some(&fake.git_url()), None, &vars).unwrap().unwrap();
+    let forge =
+        ralph_forge::find(Some(&fake.git_url()), ralph_forge::NamedBy::User, None, &vars).unwrap().unwrap();
     assert_eq!((forge.kind(), forge.repo()), ("github", "octo/app"));
     let (work, remote) = (Work::new(), forge.remote().unwrap());
     assert_eq!(remote.url, fake.git_url());

@@ -8,7 +8,9 @@ use crate::git_error::{hint_for, tail};
 use crate::pump::{PieceSink, Pump, PumpEnd};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use ralph_domain::address;
 use ralph_domain::vars::Vars;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -243,7 +245,16 @@ impl GitCall {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let shown = self.args.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let words = self.args.iter().map(|word| word.to_string_lossy());
+        let addresses: Vec<String> =
+            words.clone().filter(|word| is_shown_otherwise(word)).map(Cow::into_owned).collect();
+        let shown = words
+            .map(|word| match is_shown_otherwise(&word) {
+                true => address::scrubbed(&word, &word),
+                false => word.into_owned(),
+            })
+            .collect::<Vec<_>>()
+            .join(" ");
         STARTED.fetch_add(1, Ordering::Relaxed);
         let child = command.spawn().map_err(|error| GitError {
             kind: if error.kind() == ErrorKind::NotFound && self.git.folder.is_dir() {
@@ -259,6 +270,7 @@ impl GitCall {
         Ok(RunningGit {
             child: Some(child),
             args: shown,
+            addresses,
             stdin: self.stdin,
             max_stdout: self.max_stdout,
             accepted: self.accepted,
@@ -296,6 +308,11 @@ fn program(vars: &Vars) -> OsString {
     program
 }
 
+/// Whether an argument is an address that is not for everybody's eyes.
+fn is_shown_otherwise(word: &str) -> bool {
+    word.contains(['@', '?']) && address::without_login(word) != word
+}
+
 fn is_unwanted(key: &OsStr) -> bool {
     let Some(key) = key.to_str() else { return false };
     key.starts_with("GIT_") && !KEPT.contains(&key) && !KEPT_PREFIXES.iter().any(|p| key.starts_with(p))
@@ -306,6 +323,8 @@ fn is_unwanted(key: &OsStr) -> bool {
 pub struct RunningGit {
     child: Option<Child>,
     args: String,
+    /// Those of its arguments that hold a login or a token.
+    addresses: Vec<String>,
     stdin: Vec<u8>,
     max_stdout: usize,
     accepted: &'static [i32],
@@ -344,7 +363,9 @@ impl RunningGit {
             Some(child) => pump.run(child, &self.stdin, self.max_stdout, self.deadline, sink),
             None => Ok(PumpEnd::Eof),
         };
-        let (stdout, stderr) = (pump.stdout, tail(&pump.stderr));
+        let said = tail(&pump.stderr);
+        let (stdout, stderr) =
+            (pump.stdout, self.addresses.iter().fold(said, |said, one| address::scrubbed(&said, one)));
         match pumped {
             Ok(PumpEnd::Eof) => {}
             Ok(PumpEnd::Full) => {

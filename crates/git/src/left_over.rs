@@ -84,7 +84,8 @@ fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathB
             measure(top, &path.join(entry.file_name()), item, secrets);
         }
     } else if meta.is_symlink() || meta.is_file() {
-        if looks_secret(&full, path) {
+        // What git ignores may be one file of such a folder.
+        if looks_secret(&full, path) || path.ancestors().skip(1).any(is_secret_folder) {
             secrets.push(path.to_owned());
             return;
         }

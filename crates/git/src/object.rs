@@ -127,11 +127,11 @@ pub struct CommitIdentity {
 }
 
 impl CommitIdentity {
-    /// An identity without the characters that would break a commit's header.
+    /// An identity without the characters that would break a commit's header or steer a terminal.
     pub fn new(name: &str, email: &str) -> Self {
         let clean = |text: &str| {
-            let kept: String =
-                text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\r' | '\0')).collect();
+            let text = ralph_domain::sanitize::line(text);
+            let kept: String = text.chars().filter(|c| !matches!(c, '<' | '>')).collect();
             kept.trim().to_owned()
         };
         Self { name: clean(name), email: clean(email) }

@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::folder::{rediscover, refuse_used, same_folder};
 use crate::living;
+use crate::push::with_login;
 use crate::repo::Repo;
+use ralph_domain::address::Address;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::vars::Vars;
 use std::ffi::OsString;
@@ -130,7 +132,7 @@ pub fn remote(from: &str) -> GitRemote {
 
 /// An address as people may read it: without any name or password.
 pub fn shown(from: &str) -> String {
-    Source::new(from).clean
+    without_login(from)
 }
 
 /// Where a clone comes from, with a secret in the URL taken out of it: neither arguments nor `.git/config` may hold it.
@@ -141,34 +143,26 @@ struct Source {
 
 impl Source {
     fn new(from: &str) -> Self {
-        let parts = from.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
-        if let Some((scheme, rest)) = parts {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            if let Some((login, host)) = host.rsplit_once('@') {
-                let (user, password) = login.split_once(':').unwrap_or((login, ""));
-                return Self {
-                    clean: format!("{scheme}://{host}{path}"),
-                    login: Some((decode(user), decode(password))),
-                };
-            }
-        }
-        Self { clean: from.to_owned(), login: None }
+        let address = Address::of(from);
+        // Only servers of the web are logged in to with what an address says.
+        let is_web = ["http://", "https://", "ftp://", "ftps://"]
+            .iter()
+            .any(|scheme| address.clean.starts_with(scheme));
+        let login = address.login.filter(|_| is_web);
+        let login = login.map(|(user, password)| (decode(&user), decode(&password)));
+        Self { clean: address.clean, login }
     }
 
-    /// Hands the secret to git through the environment, which other users cannot read.
+    /// Hands the secret to git through the environment, which other users cannot read, for the host of the address alone:
+    /// another one that it leads to gets nothing.
     fn with_secret(&self, call: GitCall) -> GitCall {
-        let Some((user, password)) = &self.login else { return call };
-        call.config(
-            "credential.helper=!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$RALPH_GIT_USER\" \"$RALPH_GIT_PASSWORD\"; }; f",
-        )
-        .env("RALPH_GIT_USER", user)
-        .env("RALPH_GIT_PASSWORD", password)
+        with_login(call, &GitRemote { url: self.clean.clone(), login: self.login.clone() })
     }
 }
 
 /// An address without the login that it may hold.
 pub(crate) fn without_login(url: &str) -> String {
-    Source::new(url).clean
+    ralph_domain::address::without_login(url)
 }
 
 /// `%41` → `A`, as URLs write special characters.

@@ -2,7 +2,7 @@
 
 use ralph_domain::config::{OutputFormat, PromptMode};
 use ralph_domain::money::Usd;
-use ralph_domain::ports::{ExecRequest, SessionRequest, Stdin};
+use ralph_domain::ports::{Credentials, ExecRequest, SessionRequest, Stdin};
 use std::path::Path;
 
 /// Linux takes no argument over 128 KiB; some room is left for what else stands in it.
@@ -68,6 +68,7 @@ pub(crate) fn build(request: &SessionRequest<'_>, as_root: bool) -> Result<ExecR
         timeout: Some(config.timeout().min(request.timeout)),
         idle_timeout: config.idle_timeout(),
         cwd: request.cwd.to_path_buf(),
+        credentials: Credentials::Agent,
         ..ExecRequest::new(argv)
     })
 }
@@ -235,6 +236,7 @@ mod tests {
         let exec = exec(&config, |_| {}).unwrap();
         assert_eq!(exec.timeout, Some(Duration::from_secs(60)));
         assert_eq!(exec.idle_timeout, None);
+        assert_eq!(exec.credentials, Credentials::Agent);
         for (key, value) in
             [("RALPH_AGENT", "x"), ("RALPH_ITERATION", "2"), ("RALPH_PROMPT_FILE", "/p/prompt.md")]
         {

@@ -122,7 +122,7 @@ fn beside(
         let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
         return beside_or_copied(home, made, spec, branch);
     };
-    let source = from_here(env, &handover::clone_source(env, from));
+    let source = from_here(env, &handover::clone_source(env, from, &origin.top));
     let made = place::clone_part(env.vars(), &source, &path, &branch, &request.extent()).map_err(not_made)?;
     beside_or_copied(home, made, spec, branch)
 }
@@ -165,7 +165,8 @@ pub(super) fn from_here(env: &Environment, from: &str) -> String {
 
 fn check_branch_name(request: &PlacementRequest, origin: &Repo) -> Result<(), AppError> {
     if let Some(name) = &request.branch
-        && origin.git().call(["check-ref-format", "--branch", name]).run().is_err()
+        && (ralph_domain::dialect::names::branch_problem(name).is_some()
+            || origin.git().call(["check-ref-format", "--branch", name]).run().is_err())
     {
         return Err(AppError::usage(format!("`{name}` is not a valid branch name"))
             .hint("use letters, digits, `-`, `_`, `.` and `/`, for example `--branch fix-router`"));

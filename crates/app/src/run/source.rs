@@ -2,10 +2,14 @@
 //! one of `--clone`. A small checkout of it takes the folder's place: what is read there is a repo's word, not the user's.
 
 use super::{place, task};
+use crate::consent::{Asked, push_ask};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
-use crate::{find, handover, repo_file, task_source};
+use crate::trust::store::TrustStore;
+use crate::trust::{Ask, AskKind, quoted};
+use crate::{find, handover, repo_file, settings, task_source};
+use ralph_domain::config::Publish;
 use ralph_domain::id::Digest;
 use ralph_domain::outcome::ErrorCode;
 use ralph_git::{Extent, Repo};
@@ -28,16 +32,20 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
         }
         PlaceRequest::Clone { .. } => return Ok(request.clone()),
         PlaceRequest::InPlace | PlaceRequest::Worktree => match named(env, request, &top, here.as_ref())? {
-            Some(named) => named,
+            Some(Named { url, base, by_repo, .. }) => (url, base, by_repo),
             None => return Ok(request.clone()),
         },
     };
+    // Nothing connects anywhere before this.
+    if let Some(asked) = asked_for_source(env, request)? {
+        asked.settle(env, request.yes)?;
+    }
     let from = place::from_here(env, &from);
-    let folder = checkout(env, &from, base.as_deref())?;
+    let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
     settled.task = brought(request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
-    settled.named_by = by_task;
+    (settled.named_by, settled.named_in) = by_task.unzip();
     if !matches!(request.place, PlaceRequest::Clone { .. }) {
         settled.place = PlaceRequest::Clone { from, depth: None, sparse: Vec::new() };
     }
@@ -45,8 +53,52 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     Ok(settled)
 }
 
-/// Address, branch to start from, and the task file that names them.
-type Named = (String, Option<String>, Option<String>);
+/// What a repo's task needs allowed before the repo that it names is fetched: with the user's rights whatever lies there
+/// would come into a sandbox whose commands the task chooses. Nothing is connected to.
+pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<Asked>, AppError> {
+    if request.asked_in.is_some() || matches!(request.place, PlaceRequest::Clone { .. }) {
+        return Ok(None);
+    }
+    let top = find::top(&request.folder);
+    let here = Repo::discover(env.vars(), &top).ok();
+    let Some(named) = named(env, request, &top, here.as_ref())? else { return Ok(None) };
+    let Some((source, naming)) = named.by_repo else { return Ok(None) };
+    let shown = quoted(&ralph_git::place::shown(&named.url));
+    let text = format!("work on a clone of {shown}, made with your access to it");
+    let mut asks = vec![Ask::new(AskKind::Clone, &source, "repo_url", &named.url, text)];
+    let user = || Some(settings::load(&env.granting_everything(), &naming).ok()?.user.publish?);
+    let publish = request.publish.or(named.publish).or_else(user);
+    if publish.is_some_and(|publish| publish != Publish::None) {
+        asks.push(push_ask(&source, &naming, &named.url));
+    }
+    Ok(Some(Asked::of(TrustStore::of(&env.state_home()?, &naming), asks)))
+}
+
+/// Where it is kept what was allowed to the repo of a request, and to the checkout of the one that its task names.
+pub(crate) fn trust_stores(env: &Environment, request: &RunRequest) -> Result<Vec<TrustStore>, AppError> {
+    let (home, top) = (env.state_home()?, find::top(&request.folder));
+    let here = Repo::discover(env.vars(), &top).ok();
+    let mut stores = vec![TrustStore::of(&home, &top)];
+    if let Ok(Some(named)) = named(env, request, &top, here.as_ref()) {
+        stores.extend(named.by_repo.iter().map(|(_, repo)| TrustStore::of(&home, repo)));
+        let from = place::from_here(env, &named.url);
+        let folder = checkout_folder(env, &from, named.base.as_deref(), named.by_repo.is_some())?;
+        stores.push(TrustStore::of(&home, &folder));
+    }
+    stores.dedup_by(|a, b| a.path() == b.path());
+    Ok(stores)
+}
+
+/// The repo that a task names.
+struct Named {
+    url: String,
+    /// The branch to start from.
+    base: Option<String>,
+    /// What the task wants to become of the results.
+    publish: Option<Publish>,
+    /// The task file and the repo that it lies in; none where it lies in no repo and so is the user's own.
+    by_repo: Option<(String, PathBuf)>,
+}
 
 /// The repo that the task of the folder names; none where it is the folder's own.
 fn named(
@@ -69,7 +121,21 @@ fn named(
     if here.is_some_and(|repo| is_of(repo, &url)) {
         return Ok(None);
     }
-    Ok(Some((url, chosen.base.clone(), Some(chosen.task.source))))
+    let file = match &request.task {
+        TaskInput::File(file) => request.folder.join(file),
+        _ => request.folder.join(task::find(&request.folder)?),
+    };
+    // A link to a file of another repo is that repo's word.
+    let file = file.canonicalize().unwrap_or(file);
+    let folder = file.parent().unwrap_or(&request.folder);
+    let naming = Repo::discover(env.vars(), folder).ok().map(|repo| repo.top);
+    let naming = naming.or_else(|| here.map(|repo| repo.top.clone()));
+    Ok(Some(Named {
+        url,
+        base: chosen.base.clone(),
+        publish: chosen.settings.publish,
+        by_repo: naming.map(|repo| (chosen.task.source, repo)),
+    }))
 }
 
 /// Whether the folder itself has what is to be done.
@@ -102,13 +168,25 @@ fn plain(url: &str) -> String {
     format!("{host}{path}").trim_end_matches('/').trim_end_matches(".git").to_owned()
 }
 
-/// The checkout, up to date.
-fn checkout(env: &Environment, from: &str, base: Option<&str>) -> Result<PathBuf, AppError> {
+/// Where the checkout of an address stands.
+fn checkout_folder(
+    env: &Environment,
+    from: &str,
+    base: Option<&str>,
+    by_repo: bool,
+) -> Result<PathBuf, AppError> {
     let key = format!("{}\0{}", ralph_git::place::shown(from), base.unwrap_or_default());
     let name = Digest::of(key.as_bytes()).short().to_owned();
-    let folder = env.state_home()?.path().join("sources").join(name);
+    let all = handover::named_checkouts(env)?;
+    let of_user = all.parent().unwrap_or(&all).to_owned();
+    Ok(if by_repo { all } else { of_user }.join(name))
+}
+
+/// The checkout, up to date.
+fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) -> Result<PathBuf, AppError> {
+    let folder = checkout_folder(env, from, base, by_repo)?;
     let extent = Extent { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
-    let source = handover::clone_source(env, from);
+    let source = handover::clone_source(env, from, &folder);
     let known = folder.is_dir();
     let failed = |error: ralph_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
     let made = ralph_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;

@@ -165,8 +165,7 @@ fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
             .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
     }
-    let request = app.settle(&args.request(folder, what::task(args, folder)?))?;
-    consent::settle(&request, app, out)?;
+    let request = consent::settle(&args.request(folder, what::task(args, folder)?), app, out)?;
     let run = app.spawn(&request)?;
     if out.json {
         out.value(&serde_json::json!({ "run_id": run }));
@@ -218,6 +217,7 @@ impl RunArgs {
             yes: self.yes,
             asked_in: None,
             named_by: None,
+            named_in: None,
         }
     }
 

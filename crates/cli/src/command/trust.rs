@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use ralph_app::consent::Difference;
 use ralph_app::trust::Ask;
+use ralph_app::trust::store::TrustStore;
 use ralph_app::{App, Asked, PlaceRequest, RunRequest, TaskInput};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
@@ -48,32 +49,49 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         depth: None,
         sparse: Vec::new(),
     });
-    let request = app.settle(&RunRequest { task, place, ..RunRequest::in_folder(folder) })?;
-    let asked = app.asked(&request)?;
+    let request = RunRequest { task, place, ..RunRequest::in_folder(folder) };
     if args.revoke {
-        return revoke(&asked, out);
+        return revoke(&app.trust_stores(&request)?, out);
     }
+    let mut all = Vec::new();
+    // Another repo that a task names is not connected to before that is allowed.
+    if let Some(first) = app.asked_for_source(&request)? {
+        let waits = !first.difference()?.new.is_empty();
+        if waits && (args.show || !allow(&first, args.yes, out)?) {
+            return print(&[first], out);
+        }
+        all.push(first);
+    }
+    let asked = app.asked(&app.settle(&request)?)?;
     let difference = asked.difference()?;
-    if args.show || difference.new.is_empty() && difference.gone.is_empty() {
-        print(&asked, &difference, out);
-        return Ok(if difference.new.is_empty() { 0 } else { 3 });
+    let is_settled = difference.new.is_empty() && difference.gone.is_empty();
+    if !args.show && !is_settled && !allow(&asked, args.yes, out)? {
+        return Ok(3);
     }
-    if may_ask(out) && !args.yes {
-        consent::show(&difference, out);
+    all.push(asked);
+    print(&all, out)
+}
+
+/// Allows it, where nobody on the terminal says no.
+fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
+    if may_ask(out) && !yes {
+        consent::show(&asked.difference()?, out);
         if !confirm("Allow this, from now on?", out) {
             out.say("nothing was allowed");
-            return Ok(3);
+            return Ok(false);
         }
     }
     asked.allow()?;
-    print(&asked, &asked.difference()?, out);
-    Ok(0)
+    Ok(true)
 }
 
-fn revoke(asked: &Asked, out: &Out) -> Result<u8, CommandError> {
-    let had = asked.store().revoke()?;
+fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
+    let mut had = 0;
+    for store in stores {
+        had += store.revoke().map_err(CommandError::from)?;
+    }
     if out.json {
-        out.value(&json!({ "repo": asked.store().repo(), "revoked": had }));
+        out.value(&json!({ "repo": stores.first().map(TrustStore::repo), "revoked": had }));
     } else {
         out.say(match had {
             0 => "nothing was allowed to this repo".to_owned(),
@@ -83,42 +101,64 @@ fn revoke(asked: &Asked, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn print(asked: &Asked, difference: &Difference, out: &Out) {
-    if out.json {
-        out.value(&object(asked, difference));
-        return;
+/// Shows everything that was looked at; 3 where something of it waits.
+fn print(all: &[Asked], out: &Out) -> Result<u8, CommandError> {
+    let mut shown = Difference { new: Vec::new(), known: Vec::new(), gone: Vec::new() };
+    for asked in all {
+        let Difference { new, known, gone } = asked.difference()?;
+        shown.new.extend(new);
+        shown.known.extend(known);
+        shown.gone.extend(gone);
     }
-    if asked.asks().is_empty() {
+    let code = if shown.new.is_empty() { 0 } else { 3 };
+    let hash = hash(all);
+    if out.json {
+        out.value(&object(all, &shown, &hash));
+        return Ok(code);
+    }
+    if shown.new.is_empty() && shown.known.is_empty() {
         out.line("this repository asks for nothing that needs your word");
-        return;
+        return Ok(code);
     }
     out.line("This repository asks for:");
     for (asks, tone, sign, word) in [
-        (&difference.known, Tone::Good, Sign::Good, "allowed"),
-        (&difference.new, Tone::Attention, Sign::Open, "waits for you"),
+        (&shown.known, Tone::Good, Sign::Good, "allowed"),
+        (&shown.new, Tone::Attention, Sign::Open, "waits for you"),
     ] {
         for ask in asks {
             out.line(format!("  {} {}: {}", out.out(tone, out.sign(sign)), ask.shown(), out.out(tone, word)));
         }
     }
-    if !difference.new.is_empty() {
+    if !shown.new.is_empty() {
         let next = out.out(Tone::Plain, "next:");
-        out.line(format!("{next} `ralph trust` allows it; in CI set RALPH_TRUST={}", asked.hash()));
+        out.line(format!("{next} `ralph trust` allows it; in CI set RALPH_TRUST={hash}"));
     }
+    Ok(code)
 }
 
-fn object(asked: &Asked, difference: &Difference) -> Value {
+/// What `RALPH_TRUST` is set to for all of it.
+fn hash(all: &[Asked]) -> String {
+    let asking = all.iter().filter(|asked| !asked.asks().is_empty());
+    let mut hashes: Vec<String> = asking.map(|asked| asked.hash().to_string()).collect();
+    if hashes.is_empty() {
+        hashes.extend(all.last().map(|asked| asked.hash().to_string()));
+    }
+    hashes.join(",")
+}
+
+fn object(all: &[Asked], shown: &Difference, hash: &str) -> Value {
     let row = |ask: &Ask| {
         json!({
             "kind": ask.kind, "source": ask.source, "setting": ask.setting, "text": ask.text,
-            "allowed": difference.known.contains(ask),
+            "allowed": shown.known.contains(ask),
         })
     };
+    let asks = all.iter().flat_map(|asked| asked.asks());
     json!({
-        "repo": asked.store().repo(),
-        "hash": asked.hash(),
-        "allowed": difference.new.is_empty(),
-        "asks": asked.asks().iter().map(row).collect::<Vec<_>>(),
-        "gone": difference.gone.iter().map(row).collect::<Vec<_>>(),
+        "repo": all.first().map(|asked| asked.store().repo()),
+        "hash": hash,
+        "allowed": shown.new.is_empty(),
+        "asks": asks.map(row).collect::<Vec<_>>(),
+        "gone": shown.gone.iter().map(row).collect::<Vec<_>>(),
     })
 }

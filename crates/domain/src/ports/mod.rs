@@ -32,7 +32,7 @@ pub use provider::{
     SandboxSpec,
 };
 pub use sandbox::{
-    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Loopback, Sandbox, SandboxCapabilities,
+    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Loopback, Sandbox, SandboxCapabilities,
     SandboxError, Stdin, StopCause, Stream, Surroundings, WriteMode,
 };
 pub use trace::{ExecTrace, TraceKind, TraceStep};

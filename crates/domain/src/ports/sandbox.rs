@@ -124,6 +124,18 @@ pub struct ExecRequest {
     pub idle_timeout: Option<Duration>,
     /// Time between the polite signal and the final one.
     pub grace: Duration,
+    /// Whose keys and login it gets.
+    pub credentials: Credentials,
+}
+
+/// Whose keys and login a command gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Credentials {
+    /// Nobody's: a check, a set-up command, whatever a repo or a model asks for.
+    #[default]
+    None,
+    /// Those of its program: it is the session of an agent that has some.
+    Agent,
 }
 
 impl ExecRequest {
@@ -137,6 +149,7 @@ impl ExecRequest {
             timeout: None,
             idle_timeout: None,
             grace: Duration::from_secs(2),
+            credentials: Credentials::None,
         }
     }
 }

@@ -21,7 +21,7 @@ use mirror::FolderMirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
-    Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
+    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
     SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
 use std::cell::RefCell;
@@ -42,6 +42,14 @@ pub fn read_anything(bytes: &[u8]) -> usize {
 
 /// Says which variables of the user's a command gets, by its words: an agent's program its keys, others none of them.
 pub type Variables = Arc<dyn Fn(&[String]) -> Vec<(String, String)> + Send + Sync>;
+
+/// The words of a command that gets keys and logins by them: of the session of an agent, and no others.
+fn words_of_agent(request: &ExecRequest) -> &[String] {
+    match request.credentials {
+        Credentials::Agent => &request.argv,
+        Credentials::None => &[],
+    }
+}
 
 /// Makes providers whose sandboxes work on a folder of this machine.
 pub trait ProviderFactory: Send + Sync {
@@ -151,7 +159,7 @@ impl HostedSandbox {
     ) -> Result<ExecOutcome, SandboxError> {
         let inside = &*connection.sandbox;
         let mut request = request.clone();
-        request.env.splice(0..0, self.folder_sandbox.variables(&request.argv));
+        request.env.splice(0..0, self.folder_sandbox.variables(words_of_agent(&request)));
         let Some(mirror) = self.folder_sandbox.mirror() else {
             let outcome = self.logged_in(inside, &request, sink);
             self.folder_sandbox.tidy();
@@ -194,7 +202,7 @@ impl HostedSandbox {
         request: &ExecRequest,
         sink: &mut dyn ExecSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let login = self.folder_sandbox.logins().log_in(inside, &request.argv)?;
+        let login = self.folder_sandbox.logins().log_in(inside, words_of_agent(request))?;
         let outcome = inside.exec(request, sink);
         let out = login.log_out(inside);
         let outcome = outcome?;

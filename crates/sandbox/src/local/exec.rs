@@ -1,6 +1,6 @@
 //! One command from its start to its end: a single loop over its streams and its guard.
 
-use super::isolation::{Runtime, Workspace};
+use super::isolation::{LoggedIn, Runtime, Workspace};
 use super::link::GuardLink;
 use super::request::{self, Prepared};
 use super::{GuardTurn, Shared};
@@ -35,17 +35,18 @@ pub(super) fn exec(
     sink: &mut dyn ExecSink,
     seen: Option<&Path>,
 ) -> Result<ExecOutcome, SandboxError> {
-    let prepared = request::prepare(workspace, shared, request, seen)?;
-    // Whatever way it ends, what it left for git and its logins is looked after.
-    let _after = shared
-        .isolation
-        .as_ref()
-        .map(|isolation| AfterExec { isolation, unwanted: prepared.unwanted.clone() });
     let started = Instant::now();
     let outcome = |end, survivors| Ok(ExecOutcome { end, duration: started.elapsed(), survivors });
     let mut turn = match shared.turn(sink) {
         ControlFlow::Continue(turn) => turn,
         ControlFlow::Break(cause) => return outcome(ExecEnd::Stopped(cause), 0),
+    };
+    let (prepared, after) = match prepare(workspace, shared, request, seen) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            turn.give_back();
+            return Err(error);
+        }
     };
     spawn(&mut turn, &prepared)?;
     let (out, err) = prepared.sent();
@@ -53,11 +54,14 @@ pub(super) fn exec(
     let report = command.watch(turn.link()?);
     match report {
         WatchEnd::NotStarted(error) => {
+            drop(after);
             turn.give_back();
             Err(error)
         }
         WatchEnd::Ended { alive: 0, end, survivors } => {
             command.drain();
+            // Whoever has the next turn finds no login.
+            drop(after);
             turn.give_back();
             outcome(command.stopped.unwrap_or(end), survivors)
         }
@@ -77,10 +81,28 @@ pub(super) fn exec(
     }
 }
 
-/// What follows a sandboxed command.
+/// Logs the agent of a session in, and makes the command ready.
+fn prepare<'a>(
+    workspace: &Workspace,
+    shared: &'a Shared,
+    request: &ExecRequest,
+    seen: Option<&Path>,
+) -> Result<(Prepared, Option<AfterExec<'a>>), SandboxError> {
+    let Some(isolation) = shared.isolation.as_deref() else {
+        return Ok((request::prepare(workspace, shared, request, seen)?, None));
+    };
+    // Before the places of mounts are made in the home: some may be in a folder of the agent's.
+    let login = isolation.log_in(request)?;
+    let prepared = request::prepare(workspace, shared, request, seen)?;
+    let after = AfterExec { isolation, unwanted: prepared.unwanted.clone(), _login: login };
+    Ok((prepared, Some(after)))
+}
+
+/// What follows a sandboxed command, whatever way it ends: what it left for git is looked after, and its login goes.
 struct AfterExec<'a> {
     isolation: &'a Runtime,
     unwanted: Vec<PathBuf>,
+    _login: Option<LoggedIn<'a>>,
 }
 
 impl Drop for AfterExec<'_> {

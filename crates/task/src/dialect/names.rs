@@ -55,6 +55,10 @@ pub fn branch_problem(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {
         return Some("it starts with `-`");
     }
+    // A branch of that name would be mistaken for another one.
+    if name == "refs" || name.starts_with("refs/") {
+        return Some("it starts with `refs/`; name the branch alone");
+    }
     if name.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c)) {
         return Some("it has a space, a control character or one of ~ ^ : ? * [ \\");
     }

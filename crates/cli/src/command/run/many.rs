@@ -21,11 +21,8 @@ const TICK: Duration = Duration::from_millis(200);
 pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let files = super::what::files(args, folder)?.into_iter();
     let requests: Vec<RunRequest> = files
-        .map(|file| app.settle(&args.request(folder, TaskInput::File(file))))
+        .map(|file| consent::settle(&args.request(folder, TaskInput::File(file)), app, out))
         .collect::<Result<_, _>>()?;
-    for request in &requests {
-        consent::settle(request, app, out)?;
-    }
     let mut batch = Batch::new(app.environment(), requests, args.jobs.unwrap_or(2))?;
     let cancel = signals::install();
     let time = SystemClock::default();

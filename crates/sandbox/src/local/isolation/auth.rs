@@ -1,18 +1,17 @@
-//! Logins of agents: copied into the run's home, and a renewed token copied back.
+//! What agents log in with: which files, what a sandbox gets of them, and what comes back.
 //!
 //! Only files that hold nothing but a token come back. A settings file can name programs to run, so what a command
 //! wrote into one must never reach the user's own home.
 
 use super::mcp::without_mcp;
-use ralph_safe_fs::{Links, SafeDir};
+use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// The largest login file that is copied.
-const MOST: u64 = 1 << 20;
+pub(super) const MOST: u64 = 1 << 20;
 
 /// A file below the user's home that an agent logs in with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub struct AuthFile {
 
 impl AuthFile {
     /// What a sandbox gets of it.
-    fn content(&self, home: &Path) -> Option<Vec<u8>> {
+    pub(super) fn content(&self, home: &Path) -> Option<Vec<u8>> {
         let bytes = plain_file(&home.join(&self.path))?;
         Some(if self.keeps_mcp || self.renewed { bytes } else { without_mcp(&self.path, bytes) })
     }
@@ -54,6 +53,19 @@ pub fn auth_files(program: &str) -> Vec<AuthFile> {
         .iter()
         .map(|(path, renewed)| AuthFile { path: path.into(), renewed: *renewed, keeps_mcp: false })
         .collect()
+}
+
+/// Files and folders below a home that are the agent program `program`'s own: its login is in there, and what it makes of it
+/// (copies, histories, caches), too.
+pub(super) fn own_places(program: &str) -> &'static [&'static str] {
+    match program {
+        "claude" => &[".claude", ".claude.json", ".claude.json.backup"],
+        "codex" => &[".codex"],
+        "gemini" => &[".gemini"],
+        "opencode" => &[".local/share/opencode", ".local/state/opencode", ".config/opencode"],
+        "qwen" => &[".qwen"],
+        _ => &[],
+    }
 }
 
 /// The variables that hold the key of the agent program `program`, or say which server it talks to.
@@ -84,62 +96,57 @@ pub fn key_variables(program: &str) -> &'static [&'static str] {
     }
 }
 
-/// The logins of one sandbox.
-#[derive(Debug)]
-pub(super) struct Logins {
-    from: PathBuf,
-    to: PathBuf,
-    /// What was last the same on both sides.
-    files: Mutex<Vec<(AuthFile, Vec<u8>)>>,
-}
-
-impl Logins {
-    /// Copies what exists from the home `from` to the home `to`.
-    pub(super) fn copy_in(from: &Path, to: &Path, files: &[AuthFile]) -> std::io::Result<Self> {
-        let mut copied = Vec::new();
-        // A command writes here: nothing in it is followed.
-        let home = SafeDir::open(to)?;
-        for file in files {
-            let Some(bytes) = file.content(from) else { continue };
-            home.write_with(&file.path, &bytes, 0o600)?;
-            copied.push((file.clone(), bytes));
-        }
-        Ok(Self { from: from.to_owned(), to: to.to_owned(), files: Mutex::new(copied) })
-    }
-
-    /// Copies renewed tokens back, where the user's own file is still the one that was copied.
-    pub(super) fn copy_back(&self) {
-        let Ok(mut files) = self.files.lock() else { return };
-        for (file, known) in files.iter_mut().filter(|(file, _)| file.renewed) {
-            let read = |home: SafeDir| home.read(&file.path, Links::Refused, MOST + 1);
-            let Ok(new) = SafeDir::open(&self.to).and_then(read) else { continue };
-            if new.len() as u64 <= MOST && renew(&self.from.join(&file.path), known, &new) {
-                *known = new;
-            }
-        }
-    }
-}
-
-/// Puts a renewed token in the place of the one that was copied, where that is still the user's own; whether it did.
-fn renew(ours: &Path, known: &[u8], new: &[u8]) -> bool {
-    let object = new.trim_ascii().starts_with(b"{") && new.trim_ascii().ends_with(b"}");
-    new != known && object && plain_file(ours).as_deref() == Some(known) && write_private(ours, new).is_ok()
-}
-
 /// The logins that exist below `home`, with their content.
 pub(crate) fn gather(home: &Path, files: Vec<AuthFile>) -> Vec<(AuthFile, Vec<u8>)> {
     files.into_iter().filter_map(|file| Some((file.content(home)?, file))).map(|(b, f)| (f, b)).collect()
 }
 
-/// Takes a token that came back from a sandbox.
+/// Takes a token that came back from a sandbox: where it is one, and the user's own is still the one that was given.
 pub(crate) fn take_back(home: &Path, file: &AuthFile, known: &[u8], new: &[u8]) {
-    if file.renewed && new.len() as u64 <= MOST {
-        renew(&home.join(&file.path), known, new);
+    if !file.renewed || new.len() as u64 > MOST || new == known {
+        return;
+    }
+    let ours = home.join(&file.path);
+    if let Some(renewed) = renewed(known, new)
+        && plain_file(&ours).as_deref() == Some(known)
+        && let Err(error) = write_private(&ours, &renewed)
+    {
+        tracing::warn!(file = %ours.display(), %error, "a renewed token could not be kept");
+    }
+}
+
+/// The file `known` with the values of `new`; nothing where `new` is no JSON of the same shape. A renewal changes values: what
+/// else was added is left out, and a file that lacks something or has something else in its place is no renewal.
+fn renewed(known: &[u8], new: &[u8]) -> Option<Vec<u8>> {
+    let object = |bytes: &[u8]| match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
+    };
+    let (known, mut value) = (object(known)?, object(new)?);
+    let fits = |(key, old): (&String, &Value)| value.get(key).is_some_and(|new| same_shape(old, new));
+    if known.is_empty() || !known.iter().all(fits) {
+        return None;
+    }
+    if value.len() == known.len() {
+        return Some(new.to_owned());
+    }
+    value.retain(|key, _| known.contains_key(key));
+    serde_json::to_vec_pretty(&Value::Object(value)).ok()
+}
+
+/// Whether two values are of one kind, with whatever both name in them. Nothing (`null`) may become something, and back.
+fn same_shape(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Null, _) | (_, Value::Null) => true,
+        (Value::Object(old), Value::Object(new)) => {
+            old.iter().all(|(key, old)| new.get(key).is_none_or(|new| same_shape(old, new)))
+        }
+        _ => std::mem::discriminant(old) == std::mem::discriminant(new),
     }
 }
 
 /// The content of a plain file of bounded size; nothing for a link, a pipe or a folder, which a command may have put there.
-fn plain_file(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn plain_file(path: &Path) -> Option<Vec<u8>> {
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     let about = file.metadata().ok()?;
@@ -167,42 +174,41 @@ mod tests {
 
     #[test]
     fn only_a_renewed_token_comes_back() {
-        let (user, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let put =
-            |home: &Path, name: &str, text: &str| write_private(&home.join(name), text.as_bytes()).unwrap();
-        let get = |name: &str| fs::read_to_string(user.path().join(name)).unwrap();
-        put(user.path(), ".claude/.credentials.json", "{\"a\":1}");
-        put(user.path(), ".claude.json", "{}");
-        let logins = Logins::copy_in(user.path(), run.path(), &auth_files("claude")).unwrap();
-        put(run.path(), ".claude.json", "{\"mcpServers\":{}}");
-        put(run.path(), ".claude/.credentials.json", "not a token file");
-        logins.copy_back();
-        assert_eq!(get(".claude/.credentials.json"), "{\"a\":1}");
-        put(run.path(), ".claude/.credentials.json", "{\"a\":2}");
-        logins.copy_back();
-        assert_eq!(get(".claude/.credentials.json"), "{\"a\":2}");
-        assert_eq!(get(".claude.json"), "{}");
-        // A link to a secret is no token.
-        fs::remove_file(run.path().join(".claude/.credentials.json")).unwrap();
-        std::os::unix::fs::symlink("/etc/hostname", run.path().join(".claude/.credentials.json")).unwrap();
-        logins.copy_back();
-        assert_eq!(get(".claude/.credentials.json"), "{\"a\":2}");
-        // Neither is one behind a folder that leads elsewhere, and nothing is written there.
-        let elsewhere = tempfile::tempdir().unwrap();
-        fs::remove_dir_all(run.path().join(".claude")).unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), run.path().join(".claude")).unwrap();
-        fs::write(elsewhere.path().join(".credentials.json"), "{\"a\":7}").unwrap();
-        logins.copy_back();
-        assert_eq!(get(".claude/.credentials.json"), "{\"a\":2}");
-        Logins::copy_in(user.path(), run.path(), &auth_files("claude")).unwrap_err();
-        assert_eq!(fs::read_to_string(elsewhere.path().join(".credentials.json")).unwrap(), "{\"a\":7}");
-        fs::remove_file(run.path().join(".claude")).unwrap();
-        put(run.path(), ".claude/.credentials.json", "{\"a\":2}");
-        // The user has logged in anew meanwhile: that one stays.
-        put(user.path(), ".claude/.credentials.json", "{\"a\":9}");
-        fs::remove_file(run.path().join(".claude/.credentials.json")).unwrap();
-        put(run.path(), ".claude/.credentials.json", "{\"a\":3}");
-        logins.copy_back();
-        assert_eq!(get(".claude/.credentials.json"), "{\"a\":9}");
+        let user = tempfile::tempdir().unwrap();
+        let place = user.path().join(".claude/.credentials.json");
+        let known = br#"{"a":{"token":"one","until":1},"b":null}"#;
+        let after = |new: &str| {
+            write_private(&place, known).unwrap();
+            take_back(user.path(), &auth_files("claude")[0], known, new.as_bytes());
+            fs::read_to_string(&place).unwrap()
+        };
+        let renewed = r#"{"a":{"token":"two","until":2,"more":1},"b":"x"}"#;
+        assert_eq!(after(renewed), renewed);
+        for no in [
+            "not a token file",
+            "{not json}",
+            "[]",
+            "{}",
+            r#"{"a":{"token":"two"}}"#,
+            r#"{"a":"two","b":null}"#,
+            r#"{"a":{"token":["two"]},"b":null}"#,
+            r#"{"a":{"token":"two"},"b":null} and more"#,
+        ] {
+            assert_eq!(after(no).as_bytes(), known, "{no}");
+        }
+        // What nobody asked for is left out.
+        let more = after(r#"{"a":{"token":"two"},"b":null,"hooks":{"x":"touch /tmp/x"}}"#);
+        assert_eq!(
+            serde_json::from_str::<Value>(&more).unwrap(),
+            serde_json::json!({"a":{"token":"two"},"b":null})
+        );
+        // The user has logged in anew meanwhile: that one stays. Settings never come back.
+        let put = |name: &str, text: &str| write_private(&user.path().join(name), text.as_bytes()).unwrap();
+        put(".claude/.credentials.json", "{\"a\":9}");
+        take_back(user.path(), &auth_files("claude")[0], b"{\"a\":1}", b"{\"a\":2}");
+        assert_eq!(fs::read_to_string(&place).unwrap(), "{\"a\":9}");
+        put(".claude.json", "{\"a\":1}");
+        take_back(user.path(), &auth_files("claude")[1], b"{\"a\":1}", b"{\"a\":2}");
+        assert_eq!(fs::read_to_string(user.path().join(".claude.json")).unwrap(), "{\"a\":1}");
     }
 }

@@ -39,13 +39,14 @@ fn inherited(spec: &IsolationSpec, name: &OsStr) -> bool {
     PLAIN.contains(&name) || prefixed || spec.pass_env.iter().any(|passed| passed == name)
 }
 
-/// What a command of `program` gets of the variables `all`. The engine's own secrets are never among it.
+/// What a command gets of the variables `all`: the keys of `agent`, where it is the session of one. The engine's own secrets are
+/// never among it.
 pub(super) fn passed<'a>(
     spec: &IsolationSpec,
     all: &'a [(OsString, OsString)],
-    program: &str,
+    agent: Option<&str>,
 ) -> Vec<(&'a OsStr, &'a OsStr)> {
-    let keys = spec.keys.get(program).map_or(&[][..], Vec::as_slice);
+    let keys = agent.and_then(|program| spec.keys.get(program)).map_or(&[][..], Vec::as_slice);
     all.iter()
         .filter(|(name, _)| inherited(spec, name) || keys.iter().any(|key| name == key.as_str()))
         .filter(|(name, value)| !is_engine_secret(&name.to_string_lossy(), &value.to_string_lossy()))
@@ -78,7 +79,7 @@ pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, Str
 mod tests {
     use super::*;
 
-    fn names(spec: &IsolationSpec, program: &str) -> Vec<String> {
+    fn names(spec: &IsolationSpec, agent: Option<&str>) -> Vec<String> {
         let all: Vec<(OsString, OsString)> = [
             "PATH",
             "LC_ALL",
@@ -95,22 +96,22 @@ mod tests {
         ]
         .map(|name| (name.into(), "x".into()))
         .to_vec();
-        passed(spec, &all, program).into_iter().map(|(n, _)| n.to_str().unwrap().to_owned()).collect()
+        passed(spec, &all, agent).into_iter().map(|(n, _)| n.to_str().unwrap().to_owned()).collect()
     }
 
     #[test]
     fn only_known_names_pass_and_keys_only_to_their_program() {
         let mut spec = IsolationSpec::new("/x");
-        assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN"]);
+        assert_eq!(names(&spec, None), ["PATH", "LC_ALL", "RALPH_RUN"]);
         spec.pass_env.extend(["MINE".to_owned(), "RALPH_DB_URL".to_owned()]);
         spec.keys.insert("/opt/bin/claude".into(), vec!["ANTHROPIC_API_KEY".into()]);
-        assert_eq!(names(&spec, "sh"), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"]);
+        assert_eq!(names(&spec, None), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"]);
         assert_eq!(
-            names(&spec, "/opt/bin/claude"),
+            names(&spec, Some("/opt/bin/claude")),
             ["PATH", "LC_ALL", "RALPH_RUN", "ANTHROPIC_API_KEY", "MINE"]
         );
         for other in ["claude", "./claude", "/repo/bin/claude", "/opt/bin/../bin/claude"] {
-            assert_eq!(names(&spec, other), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"], "{other}");
+            assert_eq!(names(&spec, Some(other)), ["PATH", "LC_ALL", "RALPH_RUN", "MINE"], "{other}");
         }
     }
 }

@@ -16,7 +16,10 @@ mod inside;
 mod landlock;
 mod launch;
 mod limits;
+mod login_secrets;
+mod logins;
 mod mcp;
+mod remove_tree;
 mod runtime;
 mod same_path;
 mod seccomp;
@@ -29,10 +32,13 @@ pub(crate) use auth::{gather, take_back};
 pub use detect::{Finding, IsolationReport, detect};
 pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;
+pub use login_secrets::login_secrets;
+pub use logins::AgentLogin;
 pub use shared::files_of;
 
 pub(crate) use inside::main as inside_main;
 pub(crate) use launch::main as launch_main;
+pub(super) use logins::LoggedIn;
 pub(super) use runtime::Runtime;
 pub(super) use same_path::Workspace;
 pub(super) use wrap::Wrapped;
@@ -97,11 +103,11 @@ pub struct IsolationSpec {
     pub folder: PathBuf,
     /// What it may do with the repo's git folder.
     pub git: GitAccess,
-    /// Files of this user's home that the agents need to log in.
-    pub auth: Vec<AuthFile>,
+    /// What agents log in with, by the full path of their program: it is there while their sessions run, and for nobody else.
+    pub logins: BTreeMap<String, AgentLogin>,
     /// Variables of this process that every command gets, besides the harmless ones.
     pub pass_env: Vec<String>,
-    /// Variables that only commands of this program get, by its full path: the keys of an agent.
+    /// Variables that only sessions of this program get, by its full path: the keys of an agent.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Where commands see the workspace: the path of the user's own repo, whose copy or checkout it is. Only bubblewrap can do
     /// that; elsewhere, and where that path holds the home or parts of the system, the workspace stands at its own path.
@@ -132,7 +138,7 @@ impl IsolationSpec {
         Self {
             folder: folder.into(),
             git: GitAccess::ReadOnly,
-            auth: Vec::new(),
+            logins: BTreeMap::new(),
             pass_env: Vec::new(),
             keys: BTreeMap::new(),
             workspace_at: None,

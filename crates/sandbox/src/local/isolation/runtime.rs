@@ -1,13 +1,14 @@
 //! What the sandbox of one run needs while it stands: its home, its limits, its proxy.
 
-use super::auth::Logins;
 use super::limits::Groups;
+use super::logins::{HOME, KEPT, LoggedIn, Logins};
+use super::remove_tree::remove_tree;
 use super::same_path::{self, Workspace};
 use super::wrap::{ALTERNATES, NOTHING};
 use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
 use crate::local::LocalOptions;
 use crate::local::egress::Egress;
-use ralph_domain::ports::{Exchange, Loopback, SandboxError};
+use ralph_domain::ports::{Credentials, Exchange, ExecRequest, Loopback, SandboxError};
 use ralph_domain::vars::Vars;
 use std::fs;
 use std::net::SocketAddr;
@@ -66,9 +67,9 @@ impl Runtime {
                 .create(path)
                 .map_err(|error| broken(&format!("`{}`", path.display()), error))
         };
-        let (run_home, temporary) = (spec.folder.join("home"), spec.folder.join("tmp"));
+        let (run_home, temporary) = (spec.folder.join(HOME), spec.folder.join("tmp"));
         // What a process that was killed has left there, a command may have written.
-        for path in [&run_home, &temporary] {
+        for path in [&run_home, &temporary, &spec.folder.join(KEPT)] {
             if fs::remove_file(path).is_err() {
                 remove_tree(path);
             }
@@ -78,8 +79,7 @@ impl Runtime {
             folder(&temporary)?;
         }
         let home = user_home(vars);
-        let logins =
-            Logins::copy_in(&home, &run_home, &spec.auth).map_err(|error| broken("logins", error))?;
+        let logins = Logins::new(&home, &spec.folder, &spec.logins);
         if let Some(identity) = &spec.identity {
             fs::write(run_home.join(".gitconfig"), identity.config_file())
                 .map_err(|error| broken("git's identity", error))?;
@@ -128,10 +128,16 @@ impl Runtime {
         }
     }
 
-    /// After each command: a renewed token is the user's.
+    /// Before the session of an agent: its login is there until the value is dropped. Nothing for any other command.
+    pub(crate) fn log_in(&self, request: &ExecRequest) -> Result<Option<LoggedIn<'_>>, SandboxError> {
+        let program = request.argv.first().filter(|_| request.credentials == Credentials::Agent);
+        let Some(program) = program else { return Ok(None) };
+        self.logins.log_in(program).map_err(|error| broken("the login of the agent", error))
+    }
+
+    /// After each command.
     pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) {
         super::git::clean(unwanted);
-        self.logins.copy_back();
     }
 
     /// A new file for what a watched command is seen to do, where no command can see it; `None` where commands cannot be watched: a
@@ -172,7 +178,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        for name in ["home", "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES] {
+        for name in [HOME, KEPT, "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES] {
             let path = self.spec.folder.join(name);
             if fs::remove_file(&path).is_err() {
                 remove_tree(&path);
@@ -180,23 +186,6 @@ impl Drop for Runtime {
         }
         fs::remove_dir(&self.spec.folder).ok();
     }
-}
-
-/// Removes a folder, also one whose folders were made read-only, as Go does with its modules.
-fn remove_tree(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    if fs::remove_dir_all(path).is_ok() {
-        return;
-    }
-    let mut open = vec![path.to_owned()];
-    while let Some(folder) = open.pop() {
-        if fs::symlink_metadata(&folder).is_ok_and(|about| about.is_dir()) {
-            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).ok();
-            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-            open.extend(entries.filter(|e| e.file_type().is_ok_and(|k| k.is_dir())).map(|e| e.path()));
-        }
-    }
-    fs::remove_dir_all(path).ok();
 }
 
 fn group_name(run_id: &str) -> String {

@@ -5,7 +5,7 @@ use super::same_path::{self, Workspace};
 use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
 use crate::local::watch::WATCHED;
-use ralph_domain::ports::{ExecRequest, SandboxError};
+use ralph_domain::ports::{Credentials, ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,8 @@ impl Runtime {
         command.extend(request.argv.iter().skip(1).map(OsString::from));
         let argv =
             command.into_iter().map(|word| word.into_string().map_err(not_text)).collect::<Result<_, _>>()?;
-        Ok(Wrapped { argv, env: self.environment(program, inherited), unwanted })
+        let agent = (request.credentials == Credentials::Agent).then_some(program);
+        Ok(Wrapped { argv, env: self.environment(agent, inherited), unwanted })
     }
 
     /// Makes the places of mounts that commands could have put a link in the way of: those in the run's home, and those in
@@ -130,7 +131,11 @@ impl Runtime {
         }
     }
 
-    fn environment(&self, program: &str, inherited: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    fn environment(
+        &self,
+        agent: Option<&str>,
+        inherited: &[(OsString, OsString)],
+    ) -> Vec<(OsString, OsString)> {
         let landlock = self.kind == Kind::Landlock;
         let port = self.egress.as_ref().map(|egress| match egress.tcp_port() {
             Some(port) if landlock => port,
@@ -144,7 +149,7 @@ impl Runtime {
             told.push(("HOME".into(), self.run_home.to_string_lossy().into_owned()));
         }
         let given = |name: &OsStr| told.iter().any(|(other, _)| name == other.as_str());
-        let mut env: Vec<(OsString, OsString)> = env::passed(&self.spec, inherited, program)
+        let mut env: Vec<(OsString, OsString)> = env::passed(&self.spec, inherited, agent)
             .into_iter()
             .filter(|(name, _)| !given(name))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
