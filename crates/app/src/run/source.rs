@@ -35,7 +35,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     let from = place::from_here(env, &from);
     let folder = checkout(env, &from, base.as_deref())?;
     let mut settled = request.clone();
-    settled.task = brought(request, &folder)?;
+    settled.task = brought(env, request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
     settled.named_by = by_task;
     if !matches!(request.place, PlaceRequest::Clone { .. }) {
@@ -106,11 +106,14 @@ fn plain(url: &str) -> String {
 fn checkout(env: &Environment, from: &str, base: Option<&str>) -> Result<PathBuf, AppError> {
     let key = format!("{}\0{}", ralph_git::place::shown(from), base.unwrap_or_default());
     let name = Digest::of(key.as_bytes()).short().to_owned();
-    let folder = env.state_home()?.path().join("sources").join(name);
+    let sources = env.state_home()?.path().join("sources");
+    let folder = sources.join(&name);
     let extent = Extent { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
     let source = handover::clone_source(env, from);
-    let known = folder.is_dir();
     let failed = |error: ralph_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
+    // All runs of one address share it.
+    let _lock = ralph_git::WaitLock::take(&sources.join(format!("{name}.lock"))).map_err(failed)?;
+    let known = folder.is_dir();
     let made = ralph_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;
     if known {
         ralph_git::place::refresh_clone(&made, &source, base).map_err(failed)?;
@@ -119,7 +122,7 @@ fn checkout(env: &Environment, from: &str, base: Option<&str>) -> Result<PathBuf
 }
 
 /// The task as it is found in the checkout. One that lies in the user's own folder is put there, below `.ralph/`.
-fn brought(request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError> {
+fn brought(env: &Environment, request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError> {
     let name = match &request.task {
         TaskInput::Found if has_task(request) => task::find(&request.folder)?,
         TaskInput::File(file) if has_task(request) => file.clone(),
@@ -132,6 +135,7 @@ fn brought(request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError>
     let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let folder = format!("tasks/{}", Digest::of(&text).short());
     let dir = RalphDir::of(checkout);
+    Repo::discover(env.vars(), checkout)?.exclude_ralph_dir()?;
     dir.write(&format!("{folder}/{base}"), &text)?;
     let shown = String::from_utf8_lossy(&text);
     for side in ralph_domain::dialect::detect_text(&base, &shown).side_files() {

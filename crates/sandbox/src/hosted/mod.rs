@@ -49,9 +49,10 @@ pub trait ProviderFactory: Send + Sync {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError>;
     /// Whether its sandboxes have the folder itself, at the same path; otherwise they get a copy.
     fn mounts(&self) -> bool;
-    /// Looks after the folder when a command has ended.
-    fn tidy(&self, folder: &Path) {
+    /// Looks after the folder when a command has ended; an error where the command left what cannot be put in order.
+    fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
         let _ = folder;
+        Ok(())
     }
 }
 
@@ -143,7 +144,7 @@ impl HostedSandbox {
         request.env.splice(0..0, self.folder_sandbox.variables(&request.argv));
         let Some(mirror) = self.folder_sandbox.mirror() else {
             let outcome = self.logged_in(inside, &request, sink);
-            self.folder_sandbox.tidy();
+            self.folder_sandbox.tidy()?;
             return outcome;
         };
         let named = self.translate(&mut request, inside.root());

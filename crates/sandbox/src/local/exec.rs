@@ -37,10 +37,24 @@ pub(super) fn exec(
 ) -> Result<ExecOutcome, SandboxError> {
     let prepared = request::prepare(workspace, shared, request, seen)?;
     // Whatever way it ends, what it left for git and its logins is looked after.
-    let _after = shared
-        .isolation
-        .as_ref()
-        .map(|isolation| AfterExec { isolation, unwanted: prepared.unwanted.clone() });
+    let after = shared.isolation.as_ref().map(|isolation| AfterExec {
+        isolation,
+        unwanted: prepared.unwanted.clone(),
+        done: false,
+    });
+    let outcome = run(shared, request, sink, prepared);
+    if let Some(after) = after {
+        after.finish()?;
+    }
+    outcome
+}
+
+fn run(
+    shared: &Shared,
+    request: &ExecRequest,
+    sink: &mut dyn ExecSink,
+    prepared: Prepared,
+) -> Result<ExecOutcome, SandboxError> {
     let started = Instant::now();
     let outcome = |end, survivors| Ok(ExecOutcome { end, duration: started.elapsed(), survivors });
     let mut turn = match shared.turn(sink) {
@@ -81,11 +95,22 @@ pub(super) fn exec(
 struct AfterExec<'a> {
     isolation: &'a Runtime,
     unwanted: Vec<PathBuf>,
+    done: bool,
+}
+
+impl AfterExec<'_> {
+    /// An error where the command left what cannot be put in order.
+    fn finish(mut self) -> Result<(), SandboxError> {
+        self.done = true;
+        self.isolation.command_ended(&self.unwanted)
+    }
 }
 
 impl Drop for AfterExec<'_> {
     fn drop(&mut self) {
-        self.isolation.command_ended(&self.unwanted);
+        if !self.done {
+            let _ = self.isolation.command_ended(&self.unwanted);
+        }
     }
 }
 

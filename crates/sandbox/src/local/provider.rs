@@ -66,10 +66,7 @@ fn failed(verb: &'static str, path: &Path, error: &std::io::Error) -> SandboxErr
 }
 
 fn remove_all(folder: &Path) -> Result<(), SandboxError> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed("remove", folder, &error)),
-        _ => Ok(()),
-    }
+    ralph_safe_fs::remove_tree(folder).map_err(|error| failed("remove", folder, &error))
 }
 
 impl SandboxProvider for LocalProvider {

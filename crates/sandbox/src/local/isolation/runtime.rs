@@ -77,7 +77,7 @@ impl Runtime {
         // What a process that was killed has left there, a command may have written.
         for path in [&run_home, &temporary] {
             if fs::remove_file(path).is_err() {
-                remove_tree(path);
+                ralph_safe_fs::remove_tree(path).ok();
             }
         }
         folder(&run_home)?;
@@ -150,9 +150,9 @@ impl Runtime {
     }
 
     /// After each command: a renewed token is the user's.
-    pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) {
-        super::git::clean(unwanted);
+    pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) -> Result<(), SandboxError> {
         self.logins.copy_back();
+        super::git::clean(unwanted)
     }
 
     /// A new file for what a watched command is seen to do, where no command can see it; `None` where commands cannot be watched: a
@@ -204,29 +204,11 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         for name in ["home", "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES] {
             let path = self.spec.folder.join(name);
-            if fs::remove_file(&path).is_err() {
-                remove_tree(&path);
-            }
+            // Also where folders were made read-only, as Go does with its modules.
+            ralph_safe_fs::remove_tree(&path).ok();
         }
         fs::remove_dir(&self.spec.folder).ok();
     }
-}
-
-/// Removes a folder, also one whose folders were made read-only, as Go does with its modules.
-fn remove_tree(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    if fs::remove_dir_all(path).is_ok() {
-        return;
-    }
-    let mut open = vec![path.to_owned()];
-    while let Some(folder) = open.pop() {
-        if fs::symlink_metadata(&folder).is_ok_and(|about| about.is_dir()) {
-            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).ok();
-            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-            open.extend(entries.filter(|e| e.file_type().is_ok_and(|k| k.is_dir())).map(|e| e.path()));
-        }
-    }
-    fs::remove_dir_all(path).ok();
 }
 
 fn group_name(run_id: &str) -> String {
