@@ -39,6 +39,7 @@ pub(super) fn exec(
     // Whatever way it ends, what it left for git and its logins is looked after.
     let after = shared.isolation.as_ref().map(|isolation| AfterExec {
         isolation,
+        workspace,
         unwanted: prepared.unwanted.clone(),
         done: false,
     });
@@ -94,6 +95,7 @@ fn run(
 /// What follows a sandboxed command.
 struct AfterExec<'a> {
     isolation: &'a Runtime,
+    workspace: &'a Workspace,
     unwanted: Vec<PathBuf>,
     done: bool,
 }
@@ -102,14 +104,14 @@ impl AfterExec<'_> {
     /// An error where the command left what cannot be put in order.
     fn finish(mut self) -> Result<(), SandboxError> {
         self.done = true;
-        self.isolation.command_ended(&self.unwanted)
+        self.isolation.command_ended(&self.workspace.host, &self.unwanted)
     }
 }
 
 impl Drop for AfterExec<'_> {
     fn drop(&mut self) {
         if !self.done {
-            let _ = self.isolation.command_ended(&self.unwanted);
+            let _ = self.isolation.command_ended(&self.workspace.host, &self.unwanted);
         }
     }
 }

@@ -28,12 +28,10 @@ const TEXT_MAX: u64 = 64 * 1024;
 /// follow it, so whatever is not a file or folder of its own place is left out.
 pub(super) fn mounts(root: &Path, access: GitAccess) -> GitMounts {
     let dot = root.join(".git");
-    // An earlier command may have taken the rights to its own folders away.
-    ralph_safe_fs::restore_owner(root).ok();
+    restore_rights(root);
     let Ok(kind) = fs::symlink_metadata(&dot) else { return GitMounts::default() };
     let mut git = GitMounts::default();
     if kind.is_dir() {
-        ralph_safe_fs::restore_owner(&dot).ok();
         let Ok(folder) = SafeDir::open(&dot) else { return git };
         // Missing folders are made: what does not exist cannot be protected. What else stands there goes.
         for name in ["hooks", "info"] {
@@ -121,10 +119,19 @@ pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {
 /// Takes away what a command has put into the git folder of `root` to redirect it. Ours never has such files.
 pub fn tidy_git(root: &Path) -> Result<(), SandboxError> {
     let dot = root.join(".git");
+    restore_rights(root);
     if dot.symlink_metadata().is_ok_and(|kind| kind.is_dir()) {
         clean(&["commondir", "config.worktree"].map(|name| dot.join(name)))?;
     }
     Ok(())
+}
+
+/// Gives the owner of the workspace the rights to the folders back that the engine writes in. A command may have taken them, by
+/// mistake or to have the run end; what cannot be given back is told by whoever needs it.
+pub(super) fn restore_rights(root: &Path) {
+    ralph_safe_fs::restore_owner(root).ok();
+    ralph_safe_fs::restore_owner(root.join(".git")).ok();
+    ralph_safe_fs::restore_owner_below(root.join(".ralph")).ok();
 }
 
 /// A worktree's own git folder and the one it shares. The folder must name the worktree in turn: else somebody has made

@@ -150,8 +150,9 @@ impl Runtime {
     }
 
     /// After each command: a renewed token is the user's.
-    pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) -> Result<(), SandboxError> {
+    pub(crate) fn command_ended(&self, root: &Path, unwanted: &[PathBuf]) -> Result<(), SandboxError> {
         self.logins.copy_back();
+        super::git::restore_rights(root);
         super::git::clean(unwanted)
     }
 
