@@ -77,8 +77,6 @@ pub struct Git {
     timeout: Duration,
     /// Where new objects go, where that is not the repo's own folder.
     objects: Option<PathBuf>,
-    /// Whether what a partial clone lacks is fetched when it is needed.
-    fetches: bool,
 }
 
 impl Git {
@@ -90,7 +88,6 @@ impl Git {
             folder: folder.into(),
             timeout: DEFAULT_TIMEOUT,
             objects: None,
-            fetches: true,
         }
     }
 
@@ -103,7 +100,6 @@ impl Git {
             folder: work_tree.into(),
             timeout: DEFAULT_TIMEOUT,
             objects: None,
-            fetches: true,
         }
     }
 
@@ -116,12 +112,6 @@ impl Git {
     /// The same with another folder for objects, which borrows from the repo's own.
     pub(crate) fn with_objects(mut self, folder: PathBuf) -> Self {
         self.objects = Some(folder);
-        self
-    }
-
-    /// The same where what a partial clone lacks stays lacking.
-    pub(crate) fn without_fetching(mut self) -> Self {
-        self.fetches = false;
         self
     }
 
@@ -248,7 +238,6 @@ impl GitCall {
             .env("SSH_ASKPASS_REQUIRE", "force")
             .env("GCM_INTERACTIVE", "never")
             .env("GIT_LITERAL_PATHSPECS", "0")
-            .envs((!self.git.fetches).then_some(("GIT_NO_LAZY_FETCH", "1")))
             .envs(self.git.objects.iter().map(|folder| ("GIT_OBJECT_DIRECTORY", folder)))
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(stdin)

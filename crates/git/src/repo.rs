@@ -163,9 +163,7 @@ impl Repo {
     pub fn git(&self) -> Git {
         match &self.engine_git_dir {
             Some(own) => {
-                // What the agent's objects lack is not fetched for them.
-                let git = Git::in_repo(&self.vars, own, &self.top).without_fetching();
-                git.with_objects(self.common_dir.join("objects"))
+                Git::in_repo(&self.vars, own, &self.top).with_objects(self.common_dir.join("objects"))
             }
             None => Git::in_repo(&self.vars, &self.git_dir, &self.top),
         }
