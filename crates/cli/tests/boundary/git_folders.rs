@@ -412,3 +412,49 @@ fn a_task_that_was_kept_before_anything_else_failed_is_not_in_the_way_of_git() {
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_eq!(repo.git(&["status", "--short"]), "");
 }
+
+/// Hands out the files below a folder, one connection after the other, and nothing else.
+fn serve_files(folder: PathBuf) -> String {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/repo.git", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let Some(Ok(first)) = lines.next() else { continue };
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let path = first.split(' ').nth(1).unwrap_or_default();
+            let path = path.split('?').next().unwrap_or_default().trim_start_matches('/');
+            let (status, body) = match std::fs::read(folder.join(path)) {
+                Ok(body) => ("200 OK", body),
+                Err(_) => ("404 Not Found", Vec::new()),
+            };
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    url
+}
+
+#[test]
+fn a_server_that_only_hands_out_files_can_be_cloned_from() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    repo.git(&["add", "-A", "-f"]);
+    repo.git(&["commit", "-qm", "settings"]);
+    let served = env.path("served");
+    std::fs::create_dir_all(&served).unwrap();
+    let bare = served.join("repo.git").display().to_string();
+    repo.git(&["clone", "-q", "--bare", ".", &bare]);
+    TestEnv::finish(env.command("git", &served.join("repo.git")).arg("update-server-info")).exits(0);
+    let url = serve_files(served);
+    let here = env.path("here");
+    std::fs::create_dir_all(&here).unwrap();
+    // Twice: the second time the checkout is there already.
+    for text in ["Write part.txt", "Write part.txt again"] {
+        let args = ["run", "--new", "--isolation", "none", "--json", "--clone", &url, text];
+        env.ralph(&here, &args).exits(0);
+    }
+}
