@@ -232,7 +232,8 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
                 }
                 _ => {
                     place::end_git_in(path);
-                    fs::remove_dir_all(path).map_err(|e| format!("cannot remove `{}`: {e}", path.display()))
+                    ralph_safe_fs::remove_tree(path)
+                        .map_err(|e| format!("cannot remove `{}`: {e}", path.display()))
                 }
             };
             problems.extend(removed.err());

@@ -7,7 +7,7 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
-use crate::run::{ReadyRun, memory};
+use crate::run::{ReadyRun, memory, works_on_copy};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_core::clock::SystemClock;
@@ -104,6 +104,7 @@ pub(crate) fn take(
         Some(request) => place(&env, &home, &spec, &request, report)?,
         None => spec,
     };
+    refuse_shared_git(&spec)?;
     let repo = Repo::discover(env.vars(), spec.home())?;
     Ok(LockedRun { env, home, spec, repo, places, lock })
 }
@@ -271,6 +272,20 @@ pub(crate) fn resume_run(
     lock.record_driver(driver.lease())?;
     let dotenv = crate::run::watch_dotenv(env.vars(), &home, &spec);
     Ok(ResumeOutcome::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home, dotenv })))
+}
+
+/// Refuses a sandboxed run whose agent has the clone or worktree itself, as older versions made it: whatever stands in that git
+/// folder by now would be believed.
+fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
+    if spec.hands_back() || spec.place == WorkspaceKind::InPlace || !works_on_copy(&spec.settings) {
+        return Ok(());
+    }
+    Err(AppError::environment(format!(
+        "run {} was begun by an older version, whose sandbox let the agent write the git folder in `{}`",
+        spec.run_id,
+        spec.workspace.display()
+    ))
+    .hint("look at what it made with `git` in a sandbox of yours, then start again: `ralph run --new`"))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.

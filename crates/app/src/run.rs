@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
 use ralph_core::{CancelFlag, Driver, RunWriter};
-use ralph_domain::config::{Isolation, Settings};
+use ralph_domain::config::{Isolation, ProviderName, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
 use ralph_domain::outcome::RunResult;
@@ -308,10 +308,8 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
     let request = PlacementRequest::of(plan, &run_id);
     place::check_free(origin, &request)?;
     let in_place = request.place == PlaceRequest::InPlace;
-    let sandboxed_here = settings.isolation != Isolation::None && !settings.sandbox.provider().is_elsewhere();
     let own_tree = in_place && settings.isolation == Isolation::None;
-    // What a sparse clone leaves out may not be here at all, so nobody can copy it; its git folder is its own anyway.
-    let copied = !in_place && sandboxed_here && plan.extent.sparse.is_empty();
+    let copied = !in_place && works_on_copy(settings);
     let tree = home.workspace(&run_id);
     let copy = if copied { home.agent_copy(&run_id) } else { tree.clone() };
     let workspace = if own_tree { origin.top.clone() } else { copy };
@@ -334,6 +332,15 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         forked_from: None,
         run_id,
     })
+}
+
+/// Whether the agent of a worktree or clone gets a copy of it: wherever it could write a git folder of this machine. A cloud has
+/// copies of its own, of which no git folder comes back.
+pub(crate) fn works_on_copy(settings: &Settings) -> bool {
+    match settings.sandbox.provider() {
+        ProviderName::Local => settings.isolation != Isolation::None,
+        provider => provider.mounts(),
+    }
 }
 
 /// A run whose driver only has to be run. It holds the lock of the run's folder.

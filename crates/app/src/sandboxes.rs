@@ -15,7 +15,7 @@ use ralph_domain::ports::{
 };
 use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
 use ralph_domain::spec::RunSpec;
-use ralph_git::Repo;
+use ralph_git::{Repo, agent_copy};
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_sandbox::egress::{Egress, EgressPolicy};
@@ -88,13 +88,16 @@ pub fn of_run(
     asked.snapshot.clone_from(&config.snapshot);
     asked.resources = config.resources();
     asked.volumes = config.volumes.clone().into_iter().collect();
+    // The agent's copy, and the clean checkouts of it, read the objects of the run's own tree.
+    let copied = spec.hands_back() && spec.workspace.is_dir();
+    let borrowed = if copied { agent_copy::object_folders(repo) } else { Vec::new() };
     let maker: Box<dyn ProviderFactory> = match configured {
         ConfiguredProvider::Docker(options) => {
-            Box::new(ContainerFactory::new(env, home, spec, *options, refusals)?)
+            Box::new(ContainerFactory::new(env, home, spec, *options, (refusals, borrowed))?)
         }
         ConfiguredProvider::Sbx(options) => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
-            Box::new(MicroVmFactory { options, shown: RecordMount::new(home, spec) })
+            Box::new(MicroVmFactory { options, shown: RecordMount::new(home, spec), borrowed })
         }
         cloud => {
             asked.allowed_hosts = needs.hosts(&spec.workspace);
@@ -225,6 +228,8 @@ struct ContainerFactory {
     options: DockerOptions,
     git: GitAccess,
     shown: RecordMount,
+    /// Folders of objects that are only read.
+    borrowed: Vec<PathBuf>,
     policy: EgressPolicy,
     program: Option<PathBuf>,
     /// What belongs to the run's containers here.
@@ -239,13 +244,14 @@ impl ContainerFactory {
         home: &StateHome,
         spec: &RunSpec,
         options: DockerOptions,
-        refusals: &Refusals,
+        (refusals, borrowed): (&Refusals, Vec<PathBuf>),
     ) -> Result<Self, AppError> {
         let git = if spec.settings.allow_agent_commits { GitAccess::Commit } else { GitAccess::ReadOnly };
         let made = Self {
             options,
             git,
             shown: RecordMount::new(home, spec),
+            borrowed,
             policy: isolation::policy(env, spec, refusals),
             program: env.program().map(Path::to_owned),
             folder: home.path().join("fences").join(spec.run_id.as_str()),
@@ -295,6 +301,9 @@ impl ProviderFactory for ContainerFactory {
         options.mounts = ralph_sandbox::isolation::git_mounts(folder, self.git);
         options.mounts.extend(self.shown.beside(folder).map(|path| (path, false)));
         options.mounts.extend(self.exchange(folder).map(|exchange| (exchange.outside, true)));
+        options
+            .mounts
+            .extend(self.borrowed.iter().filter(|path| path.is_dir()).map(|path| (path.clone(), false)));
         let provider = DockerProvider::new(options);
         provider.ping()?;
         Ok(Box::new(provider))
@@ -318,8 +327,8 @@ impl ProviderFactory for ContainerFactory {
             .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
         Ok(Some(format!("http://{address}")))
     }
-    fn tidy(&self, folder: &Path) {
-        ralph_sandbox::isolation::tidy_git(folder);
+    fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
+        ralph_sandbox::isolation::tidy_git(folder)
     }
 }
 
@@ -349,19 +358,22 @@ impl RecordMount {
 struct MicroVmFactory {
     options: SbxOptions,
     shown: RecordMount,
+    /// Folders of objects that are only read.
+    borrowed: Vec<PathBuf>,
 }
 
 impl ProviderFactory for MicroVmFactory {
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        let shown = self.shown.beside(folder).into_iter().collect();
+        let borrowed = self.borrowed.iter().filter(|path| path.is_dir()).cloned();
+        let shown = self.shown.beside(folder).into_iter().chain(borrowed).collect();
         let options = SbxOptions { workspace: Some(folder.to_owned()), shown, ..self.options.clone() };
         Ok(Box::new(SbxProvider::new(options)))
     }
     fn mounts(&self) -> bool {
         true
     }
-    fn tidy(&self, folder: &Path) {
-        ralph_sandbox::isolation::tidy_git(folder);
+    fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
+        ralph_sandbox::isolation::tidy_git(folder)
     }
 }
 

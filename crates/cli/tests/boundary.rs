@@ -5,6 +5,10 @@
 
 #[path = "boundary/agent_tree.rs"]
 mod agent_tree;
+#[path = "boundary/git_folders.rs"]
+mod git_folders;
+#[path = "boundary/ordinary_user.rs"]
+mod ordinary_user;
 #[path = "boundary/repo_files.rs"]
 mod repo_files;
 #[path = "boundary/same_path.rs"]

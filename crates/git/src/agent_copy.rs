@@ -5,6 +5,7 @@
 //! index and configuration are copies. Hooks, and settings that name programs, do not come along.
 
 use crate::agent_git_dir::{self, CONFIG_COPY};
+use crate::agent_sparse;
 use crate::command::Git;
 use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::record::EXCLUDE_AT_START;
 use crate::repo::Repo;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use ralph_domain::id::RunId;
-use ralph_domain::ports::WorkspaceError;
+use ralph_domain::ports::{Baseline, WorkspaceError};
 use ralph_domain::vars::Vars;
 use std::ffi::OsStr;
 use std::fs;
@@ -25,6 +26,7 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What of `.ralph/` is not the agent's: the runs themselves, and what only the engine's process goes by.
 const OWN_STATE: &[&str] = &[
@@ -91,12 +93,39 @@ pub fn make(
         WorkspaceOptions { branch, folder: folders.user.clone(), ..WorkspaceOptions::new(identity) };
     let mut user = GitWorkspace::new(origin.clone(), run.clone(), options)?;
     user.begin_run(&[]).map_err(|e| e.during("take the start snapshot"))?;
-    build(origin, &user, run, into, folders).map_err(|e| e.during(what))
+    let entries = user.session().map(|session| Arc::clone(&session.start.entries));
+    let entries = entries.map_err(|e| e.during(what))?;
+    build(origin, &user, &Content { entries: &entries, kept: &[] }, run, into, folders)
+        .map_err(|e| e.during(what))
+}
+
+/// Makes the copy of a clone that a run was brought to: of its files as they are now, with what the run knows of them.
+pub fn make_of_relocated(
+    mut user: GitWorkspace,
+    baseline: &Baseline,
+    into: &Path,
+    folders: &CopyFolders,
+) -> Result<AgentCopy, WorkspaceError> {
+    let mut made = || -> Result<AgentCopy> {
+        user.reopen_run(baseline)?;
+        let (now, origin, run) = (user.now()?, user.repo.clone(), user.run.clone());
+        let content = Content { entries: &now.entries, kept: &["protected.json", "refs.json"] };
+        build(&origin, &user, &content, &run, into, folders)
+    };
+    made().map_err(|e| e.during("make the agent's folder"))
+}
+
+/// What the copy holds beside the settings of git.
+struct Content<'a> {
+    entries: &'a [TreeEntry],
+    /// More files of the record that are those of the copy, too.
+    kept: &'a [&'a str],
 }
 
 fn build(
     origin: &Repo,
     user: &GitWorkspace,
+    content: &Content<'_>,
     run: &RunId,
     into: &Path,
     folders: &CopyFolders,
@@ -109,9 +138,9 @@ fn build(
     let partial = PathBuf::from(partial);
     // Left by a process that was killed; the name is ours.
     living::end_git_in(&partial);
-    let _ = fs::remove_dir_all(&partial);
-    let left_out = fill(origin, user, run, &partial, folders).inspect_err(|_| {
-        let _ = fs::remove_dir_all(&partial);
+    let _ = ralph_safe_fs::remove_tree(&partial);
+    let left_out = fill(origin, user, content, run, &partial, folders).inspect_err(|_| {
+        let _ = ralph_safe_fs::remove_tree(&partial);
     })?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
     Ok(AgentCopy { top: into.to_owned(), left_out })
@@ -127,6 +156,7 @@ pub fn open(top: &Path, user: &Repo, run: &RunId, folders: &CopyFolders) -> Resu
 fn fill(
     origin: &Repo,
     user: &GitWorkspace,
+    content: &Content<'_>,
     run: &RunId,
     top: &Path,
     folders: &CopyFolders,
@@ -145,16 +175,16 @@ fn fill(
     for name in ["info/exclude", "info/attributes"] {
         copy_if_there(&origin.common_dir.join(name), &git_dir.join(name))?;
     }
+    copy_if_there(&origin.git_dir.join(agent_sparse::PATTERNS), &git_dir.join(agent_sparse::PATTERNS))?;
     let own = || git_dir.join("ralph").join(run.as_str());
     let folder = folders.agent.clone().unwrap_or_else(own);
     fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
-    for name in ["record.json", EXCLUDE_AT_START] {
+    for name in ["record.json", EXCLUDE_AT_START].iter().chain(content.kept) {
         copy_if_there(&user.folder.join(name), &folder.join(name))?;
     }
-    let entries = user.session()?.start.entries.clone();
     let private = folder.join("index");
     copy_if_there(&user.snapshot.index, &private)?;
-    let (left_out, copied) = lay_out(origin, user, &entries, top, &private)?;
+    let (left_out, copied) = lay_out(origin, user, content.entries, top, &private)?;
     copy_private_index(&user.snapshot.index, &private, origin, &copied)?;
     copy_index(origin, &git_dir, top, &copied)?;
     copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
@@ -189,15 +219,15 @@ pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
 /// Removes the copy of a run that is over, and what was kept for it alone.
 pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyFolders) {
     // What cannot be removed costs room on the disk and nothing else.
-    let _ = fs::remove_dir_all(agent_copy);
+    let _ = ralph_safe_fs::remove_tree(agent_copy);
     let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
     for folder in own.into_iter().chain(folders.user.clone()) {
         for name in [OBJECTS, "room"] {
-            let _ = fs::remove_dir_all(folder.join(name));
+            let _ = ralph_safe_fs::remove_tree(folder.join(name));
         }
     }
     if let Some(folder) = &folders.agent {
-        let _ = fs::remove_dir_all(folder);
+        let _ = ralph_safe_fs::remove_tree(folder);
     }
 }
 
@@ -236,11 +266,14 @@ fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
             _ if SETTINGS.contains(&key) => value.to_owned(),
             // A login in an address stays with the user.
             (Some(("remote", _)), "url") => without_login(value),
+            // What a partial clone lacks is known to be on its server.
+            (Some(("remote", _)), "promisor" | "partialclonefilter") => value.to_owned(),
             (Some(("remote", _)), "fetch") | (Some(("branch", _)), "remote" | "merge") => value.to_owned(),
             _ => continue,
         };
         text.push_str(&agent_git_dir::setting(section, name, &value));
     }
+    text.push_str(&agent_sparse::settings(origin)?);
     let path = git_dir.join("config");
     let mut config = fs::read(&path).map_err(|e| Error::file("read", &path, e))?;
     config.extend_from_slice(text.as_bytes());
@@ -256,19 +289,20 @@ fn lay_out(
     private_index: &Path,
 ) -> Result<(LeftOut, CopyStats)> {
     let (mut there, mut missing, mut others) = (Vec::new(), Vec::new(), user.snapshot.left_out.clone());
+    let left_away = agent_sparse::left_away(origin, private_index)?;
     for entry in entries {
         if entry.mode == MODE_GITLINK {
             others.push(entry.path.clone());
         } else if left_over::exists(&origin.top, &entry.path) {
             there.push(PathBuf::from(OsStr::from_bytes(&entry.path)));
-        } else {
+        } else if !left_away.contains(&entry.path) {
             missing.push(entry.path.as_slice());
         }
     }
     let CopiedFiles { stats, lost } = left_over::copy_files(&there, &origin.top, top)?;
     missing.extend(lost.iter().map(|path| path.as_os_str().as_bytes()));
     if !missing.is_empty() {
-        // Outside of a sparse checkout: git has them, the user's folder does not.
+        // Gone since git has looked: the start has them, the folder does not.
         let input = [missing.join(&0), vec![0]].concat();
         let git = Git::in_repo(&origin.vars, top.join(".git"), top);
         git.call(["checkout-index", "-q", "-f", "-z", "--stdin"])

@@ -47,10 +47,11 @@ impl TwoRepos<'_> {
             }
         }
         let branch = self.branch_tip()?;
-        let mut names: Vec<String> = stale.iter().map(|(name, _, _)| name.clone()).collect();
-        names.extend(branch.iter().map(|(name, _, _)| name.clone()));
-        if !names.is_empty() {
-            self.fetch(&names)?;
+        let mut commits: Vec<(String, String)> =
+            stale.iter().map(|(name, tip, _)| (name.clone(), tip.clone())).collect();
+        commits.extend(branch.iter().map(|(name, _, tip)| (name.clone(), tip.clone())));
+        if !commits.is_empty() {
+            push::fetch_commits(&self.user.repo, &self.agent.repo, &commits)?;
         }
         for (name, tip, here) in stale {
             self.user.refs.update(&name, &tip, here.as_deref())?;
@@ -84,11 +85,6 @@ impl TwoRepos<'_> {
         let sound = self.agent.refs.read(&name)?.as_ref() == Some(&tip)
             && (own || self.agent.refs.is_ancestor(&from, &tip)?);
         Ok(sound.then_some((name, from, tip)))
-    }
-
-    /// Brings commits of the copy into the user's repo.
-    fn fetch(&self, names: &[String]) -> Result<()> {
-        push::fetch(&self.user.repo, &push::path_remote(&self.agent.repo.top), names)
     }
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {

@@ -38,8 +38,15 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
     let path = agent_copy.join(".git");
     let fail = |error: std::io::Error| Error::file("look at", &path, error);
     let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    // What an agent took from itself by its permissions is its owner's, and so the engine's.
+    ralph_safe_fs::restore_owner(agent_copy).map_err(fail)?;
     if !real(agent_copy) || !real(&path) {
         return Err(replaced(&path));
+    }
+    ralph_safe_fs::restore_owner(&path).map_err(fail)?;
+    let own = agent_copy.join(".ralph");
+    if real(&own) {
+        ralph_safe_fs::restore_owner_below(&own).map_err(|e| Error::file("look at", &own, e))?;
     }
     let git_dir = SafeDir::open(&path).map_err(fail)?;
     remove_links(&git_dir).map_err(fail)?;
@@ -81,6 +88,9 @@ pub(crate) fn alternates(user: &Repo) -> Result<Vec<u8>> {
 fn remove_links(git_dir: &SafeDir) -> std::io::Result<()> {
     let mut folders = vec![(PathBuf::from("."), 0)];
     while let Some((folder, depth)) = folders.pop() {
+        if depth > 0 {
+            git_dir.restore_owner(&folder)?;
+        }
         let entries = git_dir.entries(&folder, NAMES_MAX)?;
         if depth >= DEPTH_MAX || entries.len() >= NAMES_MAX {
             let what =

@@ -70,6 +70,8 @@ pub(crate) struct IndexEntry {
     pub(crate) stat: Stat,
     /// Git does not look at the file (sparse checkout, assume-unchanged).
     pub(crate) unwatched: bool,
+    /// It is not checked out (sparse checkout).
+    pub(crate) skipped: bool,
     /// Where it stands in the file.
     at: usize,
 }
@@ -185,6 +187,7 @@ fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Index, usize)> {
                     size: read_u32(bytes, at + 36)?,
                 },
                 unwatched: flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0,
+                skipped: more & SKIP_WORKTREE != 0,
                 at,
             });
         } else if index.open.last().is_none_or(|last| last != path) {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::index::CopyStat;
 use ralph_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
 use ralph_safe_fs::{Copier, SafeDir};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
@@ -42,10 +42,9 @@ struct CopyItem {
 /// Copies `paths` from one tree into another, the small ones first.
 pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut> {
     let mut left = LeftOut::default();
-    let mut items: Vec<CopyItem> = paths
-        .iter()
+    let mut items: Vec<CopyItem> = outermost(paths)
+        .into_iter()
         .map(|path| {
-            let path = PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
             let mut item = CopyItem { path: path.clone(), files: Vec::new(), bytes: 0, cut: false };
             measure(from, &path, &mut item, &mut left.secrets);
             item
@@ -66,6 +65,14 @@ pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut>
     left.secrets.sort();
     left.too_much.extend(copy_files(&wanted, from, to)?.lost);
     Ok(left)
+}
+
+/// The paths that lie in no other of them: git names a folder and what is in it.
+fn outermost(paths: &[Vec<u8>]) -> Vec<PathBuf> {
+    let plain = |path: &Vec<u8>| PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
+    let all: BTreeSet<PathBuf> = paths.iter().map(plain).collect();
+    let inside = |path: &&PathBuf| path.ancestors().skip(1).any(|folder| all.contains(folder));
+    all.iter().filter(|path| !inside(path)).cloned().collect()
 }
 
 /// Collects the files below `path`, as long as they are not too many by themselves.

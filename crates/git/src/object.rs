@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::oid::{ObjectFormat, Oid};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use ralph_safe_fs::SafeDir;
 use std::collections::HashSet;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// More known ids than this are forgotten; forgetting costs a look at the disk, nothing else.
@@ -20,12 +20,11 @@ pub(crate) struct ObjectStore {
     folder: PathBuf,
     format: ObjectFormat,
     known: HashSet<Oid>,
-    serial: u64,
 }
 
 impl ObjectStore {
     pub(crate) fn new(folder: PathBuf, format: ObjectFormat) -> Self {
-        Self { folder, format, known: HashSet::new(), serial: 0 }
+        Self { folder, format, known: HashSet::new() }
     }
 
     /// Remembers objects that are in the repo for sure, so that they are not written again beside a pack.
@@ -47,7 +46,7 @@ impl ObjectStore {
         let target = shelf.join(&hex[2..]);
         // Like git on Linux (`core.fsync`), loose objects are not flushed one by one: their blobs are not either. What a
         // power cut has left empty is written again.
-        if !fs::metadata(&target).is_ok_and(|meta| meta.len() > 0) {
+        if !fs::symlink_metadata(&target).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             self.store(kind, body, &shelf, &target)?;
         }
         self.know([id]);
@@ -55,34 +54,29 @@ impl ObjectStore {
     }
 
     fn store(
-        &mut self,
+        &self,
         kind: &str,
         body: &[u8],
         shelf: &std::path::Path,
         target: &std::path::Path,
     ) -> Result<()> {
-        if !shelf.is_dir() {
-            fs::create_dir_all(shelf).map_err(|e| Error::file("create", shelf, e))?;
-            // A repo shared by a group gives its object folders wider rights than our umask would.
-            if let Ok(parent) = fs::metadata(&self.folder) {
-                let _ = fs::set_permissions(shelf, parent.permissions());
-            }
-        }
-        self.serial += 1;
-        let temporary = shelf.join(format!("tmp_obj_ralph_{}_{}", std::process::id(), self.serial));
-        let written = (|| {
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&temporary)?;
-            let mut encoder = ZlibEncoder::new(file, Compression::fast());
+        let new = !shelf.is_dir();
+        let stored = (|| {
+            let mut encoder = ZlibEncoder::new(Vec::with_capacity(body.len() / 2), Compression::fast());
             write!(encoder, "{kind} {}\0", body.len())?;
             encoder.write_all(body)?;
-            let file = encoder.finish()?;
-            file.set_permissions(fs::Permissions::from_mode(0o444))?;
-            fs::rename(&temporary, target)
+            let packed = encoder.finish()?;
+            let folder = SafeDir::open(&self.folder)?;
+            // Through no link: an agent may write this folder.
+            let place = target.strip_prefix(&self.folder).unwrap_or(target);
+            folder.write_with(place, &packed, 0o444)
         })();
-        written.map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            Error::file("write", target, error)
-        })
+        stored.map_err(|error| Error::file("write", target, error))?;
+        // A repo shared by a group gives its object folders wider rights than our umask would.
+        if new && let Ok(parent) = fs::metadata(&self.folder) {
+            let _ = fs::set_permissions(shelf, parent.permissions());
+        }
+        Ok(())
     }
 
     /// Writes the trees of a sorted list of files and returns the root's id.

@@ -1,7 +1,7 @@
 //! Where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each can be repeated: what is
 //! already there and ours is used again, and what was left half-made is made anew.
 
-use crate::command::{Git, GitCall};
+use crate::command::{Git, GitCall, GitError};
 use crate::error::{Error, Result};
 use crate::extent::{self, Extent};
 use crate::folder::{rediscover, refuse_used, same_folder};
@@ -20,6 +20,9 @@ const MARK: &str = "ralph.clonedFrom";
 
 /// What a short clone was last brought up to.
 const FETCHED: &str = "refs/ralph/fetched";
+
+/// What `ralph` keeps in such a clone, by rules of its own.
+const KEPT: &[&str] = &["/.ralph/runs", "/.ralph/tasks"];
 
 pub use crate::branch::{
     create_branch, create_branch_in_place, create_exactly, free_branch_name, leave_branch, remove_branch,
@@ -60,12 +63,21 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &E
     }
     let folder = into.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
-    let head = ["clone", "-q", "--no-hardlinks", "--template="].map(str::to_owned);
-    let args = head.into_iter().chain(extent.arguments()).chain(["--".to_owned(), source.clean.clone()]);
-    let args: Vec<OsString> = args.map(OsString::from).collect();
     let absolute = std::path::absolute(&partial).map_err(|e| Error::file("find", &partial, e))?;
-    let args = args.iter().map(OsString::as_os_str).chain([absolute.as_os_str()]);
-    source.with_secret(Git::in_folder(vars, ".").call(args)).run()?;
+    let bring = |extent: &Extent| {
+        let head = ["clone", "-q", "--no-hardlinks", "--template="].map(str::to_owned);
+        let args = head.into_iter().chain(extent.arguments()).chain(["--".to_owned(), source.clean.clone()]);
+        let args: Vec<OsString> = args.map(OsString::from).collect();
+        let args = args.iter().map(OsString::as_os_str).chain([absolute.as_os_str()]);
+        source.with_secret(Git::in_folder(vars, ".").call(args)).run()
+    };
+    match bring(extent) {
+        Err(error) if extent.depth.is_some() && serves_files_only(&error) => {
+            ralph_safe_fs::remove_tree(&partial).map_err(|e| Error::file("remove", &partial, e))?;
+            bring(&Extent { depth: None, ..extent.clone() })?;
+        }
+        done => drop(done?),
+    }
     let made = rediscover(vars, &partial)?;
     if !extent.sparse.is_empty() {
         // What these folders hold is fetched now, while the login is at hand.
@@ -77,14 +89,30 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &E
     rediscover(vars, into)
 }
 
-/// Brings a short clone up to what its source has now. What git does not know in it stays.
+/// Whether the server only hands out files, so that it cannot leave out history.
+fn serves_files_only(error: &GitError) -> bool {
+    error.stderr.contains("dumb http transport does not support")
+}
+
+/// Brings a short clone up to what its source has now. Whatever else is in it goes, but for what `ralph` itself keeps there.
 pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> {
     let source = Source::new(from);
     let wanted = base.map_or_else(|| "HEAD".to_owned(), |base| format!("refs/heads/{base}"));
     let wanted = format!("+{wanted}:{FETCHED}");
-    let args = ["fetch", "-q", "--depth", "1", "--no-tags", "origin", &wanted];
-    source.with_secret(repo.git().call(args)).run()?;
+    let bring = |depth: &[&str]| {
+        let args = ["fetch", "-q"].into_iter().chain(depth.iter().copied());
+        let args = args.chain(["--no-tags", "origin", &wanted]);
+        source.with_secret(repo.git().call(args)).run()
+    };
+    match bring(&["--depth", "1"]) {
+        Err(error) if serves_files_only(&error) => drop(bring(&[])?),
+        done => drop(done?),
+    }
     repo.git().call(["reset", "-q", "--hard", FETCHED]).run()?;
+    // Somebody may have taken a result over into it: a `.env` or a task in there is not the repo's word.
+    let mut clean = vec!["clean", "-q", "-ffdx"];
+    clean.extend(KEPT.iter().flat_map(|name| ["-e", name]));
+    repo.git().call(clean).run()?;
     Ok(())
 }
 

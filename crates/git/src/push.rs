@@ -244,6 +244,18 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Brings commits of another repo of this machine over, each under a name there. They are served from a room that borrows the
+/// other's objects: its settings and refs, which an agent may have written, have no say.
+pub(crate) fn fetch_commits(repo: &Repo, from: &Repo, commits: &[(String, String)]) -> Result<()> {
+    let room = ScratchRepo::over(from)?;
+    let mut refs: Vec<String> = commits.iter().map(|(name, commit)| format!("{commit} {name}\n")).collect();
+    refs.sort_by(|a, b| a.split(' ').nth(1).cmp(&b.split(' ').nth(1)));
+    let packed = room.path.join("packed-refs");
+    fs::write(&packed, refs.concat()).map_err(|e| Error::file("write", &packed, e))?;
+    let names: Vec<String> = commits.iter().map(|(name, _)| name.clone()).collect();
+    fetch(repo, &path_remote(&room.path), &names)
+}
+
 /// A path that is a repo, as a remote.
 pub fn path_remote(path: &Path) -> GitRemote {
     GitRemote { url: path.display().to_string(), login: None }

@@ -6,7 +6,9 @@ use crate::left_lock::LeftLocks;
 use crate::lock_file::{Flush, LockFiles};
 use crate::object::CommitIdentity;
 use crate::repo::{RefFormat, Repo};
-use std::fs::{self, OpenOptions};
+use crate::store;
+use ralph_safe_fs::{Kind, SafeDir};
+use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -47,16 +49,14 @@ impl Refs {
             return Ok(found.map(str::to_owned));
         }
         let path = self.common.join(name);
-        match fs::read_to_string(&path) {
+        match store::read_text(&path, store::REF_MAX) {
             Ok(text) => return Ok(Some(text.trim_end().to_owned())),
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory
-                ) => {}
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            // A folder: branches whose names begin with this one.
+            Err(_) if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) => {}
             Err(e) => return Err(Error::file("read", &path, e)),
         }
-        let packed = match fs::read(self.common.join("packed-refs")) {
+        let packed = match store::read(&self.common.join("packed-refs"), store::PACKED_REFS_MAX) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::file("read", &self.common.join("packed-refs"), e)),
@@ -144,9 +144,14 @@ impl Refs {
             return;
         }
         let line = format!("{old} {new} {} <{}> {at} +0000\t{why}\n", who.name, who.email);
-        for log in [self.common.join("logs").join(name), self.git_dir.join("logs/HEAD")] {
-            // Logs that do not exist are not wanted. A log that cannot be written loses nothing but convenience.
-            if let Ok(mut file) = OpenOptions::new().append(true).open(&log) {
+        for (folder, log) in [(&self.common, format!("logs/{name}")), (&self.git_dir, "logs/HEAD".to_owned())]
+        {
+            // Logs that do not exist are not wanted, and what is no plain file is none. A log that cannot be written loses
+            // nothing but convenience.
+            let Ok(folder) = SafeDir::open(folder) else { continue };
+            if folder.facts(&log).is_ok_and(|facts| facts.kind == Kind::File)
+                && let Ok(mut file) = folder.open_log(&log)
+            {
                 let _ = file.write_all(line.as_bytes());
             }
         }
@@ -156,7 +161,7 @@ impl Refs {
     pub(crate) fn head(&self) -> Result<String> {
         if self.format == RefFormat::Files {
             let path = self.git_dir.join("HEAD");
-            let text = fs::read_to_string(&path).map_err(|e| Error::file("read", &path, e))?;
+            let text = store::read_text(&path, store::REF_MAX).map_err(|e| Error::file("read", &path, e))?;
             let text = text.trim_end();
             return Ok(text.strip_prefix("ref: ").unwrap_or(text).to_owned());
         }

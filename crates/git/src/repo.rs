@@ -4,8 +4,8 @@ use crate::command::{Git, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::object::CommitIdentity;
 use crate::oid::ObjectFormat;
+use crate::store;
 use ralph_domain::vars::Vars;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How a repo stores its refs.
@@ -177,7 +177,7 @@ impl Repo {
     /// The branch that `HEAD` is on now.
     pub fn current_branch(&self) -> Result<Option<String>, GitError> {
         if self.ref_format == RefFormat::Files {
-            let head = fs::read_to_string(self.git_dir.join("HEAD")).unwrap_or_default();
+            let head = store::read_text(&self.git_dir.join("HEAD"), store::REF_MAX).unwrap_or_default();
             return Ok(head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned));
         }
         let output = self.git().call(["symbolic-ref", "-q", "HEAD"]).accept(&[1]).run()?;
@@ -206,7 +206,7 @@ impl Repo {
 
     fn exclude(&self, pattern: &str) -> Result<()> {
         let path = self.common_dir.join("info/exclude");
-        let old = match fs::read(&path) {
+        let old = match store::read(&path, store::CONFIG_MAX) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Error::file("read", &path, e)),

@@ -17,6 +17,24 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     written.map_err(|error| Error::file("write", path, error))
 }
 
+/// More than `HEAD`, a ref or a `.git` file holds.
+pub(crate) const REF_MAX: u64 = 64 * 1024;
+/// More than the refs of any repo, packed.
+pub(crate) const PACKED_REFS_MAX: u64 = 1024 * 1024 * 1024;
+/// More than any configuration or list of ignored files.
+pub(crate) const CONFIG_MAX: u64 = 64 * 1024 * 1024;
+
+/// Reads a file of a git folder. Somebody else may have put a pipe or something without an end there: it must be a plain file,
+/// and is not waited for.
+pub(crate) fn read(path: &Path, max: u64) -> std::io::Result<Vec<u8>> {
+    ralph_safe_fs::read_plain(path, max)
+}
+
+/// The same as text; what is no UTF-8 is replaced.
+pub(crate) fn read_text(path: &Path, max: u64) -> std::io::Result<String> {
+    Ok(String::from_utf8_lossy(&read(path, max)?).into_owned())
+}
+
 /// Writes a value as JSON.
 pub(crate) fn save<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let bytes = serde_json::to_vec(value).map_err(|e| Error::file("write", path, e.into()))?;

@@ -5,6 +5,7 @@ use crate::command::{Git, GitCall};
 use crate::diff;
 use crate::error::{Error, Result};
 use crate::history::message_with_trailers;
+use crate::kept_files::{ChangedPaths, KeptFiles};
 use crate::place::free_branch_name;
 use crate::repo::Repo;
 use ralph_domain::event::FileChange;
@@ -133,9 +134,17 @@ impl RunWork {
             return Err(self.refused(&git, &whole, Target::Files)?);
         }
         let files_had_it = files == Fit::HasIt;
+        let changes = ChangedPaths::between(&git, self.start.as_str(), &self.result)?;
+        if !files_had_it {
+            refuse_in_the_way(&changes.in_the_way(&repo.top))?;
+        }
+        let kept = KeptFiles::keep(repo, &changes)?;
+        let lay = |target: Target| -> Result<()> {
+            apply(&git, target, &whole).run().map(drop).map_err(|error| put_back(&kept, error.into()))
+        };
         if how == TakeOver::Files {
             if !files_had_it {
-                apply(&git, Target::Files, &whole).run()?;
+                lay(Target::Files)?;
             }
             return Ok(TakenOver { files_had_it, ..TakenOver::default() });
         }
@@ -146,14 +155,16 @@ impl RunWork {
         let head = git.call(["rev-parse", "--verify", "HEAD^{commit}"]).run()?.text();
         let commits = self.replay(repo, run, &head, how)?;
         if !files_had_it {
-            apply(&git, Target::Files, &whole).run()?;
+            lay(Target::Files)?;
         }
         if index == Fit::Yes {
-            apply(&git, Target::Index, &whole).run()?;
+            lay(Target::Index)?;
         }
         if let Some(last) = commits.last() {
             let why = format!("ralph apply {run}");
-            git.call(["update-ref", "-m", &why, "HEAD", last, &head]).run()?;
+            git.call(["update-ref", "-m", &why, "HEAD", last, &head])
+                .run()
+                .map_err(|error| put_back(&kept, error.into()))?;
         }
         Ok(TakenOver { commits, files_had_it, branch_had_it: false })
     }
@@ -329,6 +340,36 @@ fn fits(git: &Git, target: Target, patch: &[u8]) -> Result<Fit> {
     } else {
         Fit::No
     })
+}
+
+/// Refuses what would take the place of something that only the user has.
+fn refuse_in_the_way(paths: &[PathBuf]) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
+    let more = if paths.len() > shown.len() { ", …" } else { "" };
+    Err(Error::refused(
+        format!(
+            "the result has something else where you have {}{more}, which the run did not know; nothing was changed",
+            shown.join(", ")
+        ),
+        "move that away and try again; or `ralph apply --branch NAME` makes a branch to merge by hand",
+    ))
+}
+
+/// Laying the result over the user's files failed half-way: all is made as it was.
+fn put_back(kept: &KeptFiles, error: Error) -> Error {
+    match kept.put_back() {
+        Ok(()) => Error::refused(
+            format!("the result could not be taken over: {error}; your files are as they were"),
+            "`ralph apply --branch NAME` makes a branch to merge by hand",
+        ),
+        Err(left) => Error::refused(
+            format!("the result could not be taken over: {error}; and {left}"),
+            "compare your files with `git status` before you go on",
+        ),
+    }
 }
 
 /// Git's words about a patch that does not fit, as the list of files in the way.

@@ -114,7 +114,7 @@ fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
 /// Removes the worktree at `path` and what the repo knows of it, and nothing else. Its branch stays.
 pub fn remove_worktree(repo: &Repo, path: &Path) -> Result<()> {
     living::end_git_in(path);
-    match fs::remove_dir_all(path) {
+    match ralph_safe_fs::remove_tree(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::file("remove", path, e)),
         _ => {}
     }

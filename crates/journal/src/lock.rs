@@ -13,6 +13,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// More than a lock says of its holder.
+const HOLDER_MAX: u64 = 64 * 1024;
+
 /// Who holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
@@ -107,10 +110,8 @@ impl RunLock {
                 taken.write()?;
                 Ok(taken)
             }
-            Err((mut file, nix::errno::Errno::EWOULDBLOCK)) => {
-                let mut text = String::new();
-                let holder =
-                    file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+            Err((file, nix::errno::Errno::EWOULDBLOCK)) => {
+                let holder = read_holder(&file).map(Box::new);
                 Err(LockError::Held { path: path.to_owned(), holder })
             }
             Err((_, errno)) => Err(JournalError::file("lock", path, errno.into()).into()),
@@ -144,16 +145,20 @@ impl RunLock {
     }
 }
 
+/// What a lock says of its holder.
+fn read_holder(file: &File) -> Option<LockHolder> {
+    let mut text = Vec::new();
+    file.take(HOLDER_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
 /// Who holds the lock now; `None` where it is free.
 pub fn holder(path: &Path) -> Option<LockHolder> {
-    let file = OpenOptions::new().read(true).open(path).ok()?;
+    // A repo may have brought it along: a pipe or a device is no lock, and is not waited for.
+    let file = ralph_safe_fs::open_plain(path).ok()?;
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
         Ok(_) => None,
-        Err((mut file, _)) => {
-            let mut text = String::new();
-            file.read_to_string(&mut text).ok()?;
-            serde_json::from_str(&text).ok()
-        }
+        Err((file, _)) => read_holder(&file),
     }
 }
 

@@ -53,8 +53,13 @@ pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) 
     let text = serde_json::to_vec(&snapshot).unwrap_or_default();
     if run.ralph_dir().is_none() {
         let path = run.state();
-        ralph_safe_fs::replace_with_spare(&path, &path.with_extension("json.tmp"), &text)
+        let spare = path.with_extension("json.tmp");
+        ralph_safe_fs::replace_with_spare(&path, &spare, &text)
             .map_err(|e| JournalError::file("write", &path, e))?;
+        // Of a run that is over, only the state itself stays.
+        if state.result.finished.is_some() {
+            let _ = std::fs::remove_file(&spare);
+        }
     }
     dir.write("state.json", &text)
 }

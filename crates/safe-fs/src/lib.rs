@@ -9,10 +9,12 @@
 
 mod copy;
 mod open;
+mod owner;
 mod write;
 
 pub use copy::{CopiedFile, Copier};
-pub use open::{Links, open_plain};
+pub use open::{Links, open_plain, read_plain};
+pub use owner::{remove_tree, restore_owner, restore_owner_below};
 pub use write::replace_with_spare;
 
 use rustix::fd::OwnedFd;
@@ -162,6 +164,12 @@ impl SafeDir {
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
+    }
+
+    /// Gives the owner of the folder at `path` the rights to it back, where they were taken.
+    pub fn restore_owner(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let (folder, name) = self.parent_of(path.as_ref())?;
+        owner::restore_at(&folder, &name)
     }
 
     /// The folder that holds `path`, and its last part.

@@ -5,7 +5,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -82,6 +82,16 @@ pub(crate) fn regular(handle: OwnedFd) -> io::Result<File> {
 /// nothing is waited for.
 pub fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
     regular(rustix::fs::open(path.as_ref(), READ, Mode::empty())?)
+}
+
+/// What such a file holds; one that is longer than `max` is an error.
+pub fn read_plain(path: impl AsRef<Path>, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_plain(path)?.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    match u64::try_from(bytes.len()).is_ok_and(|length| length <= max) {
+        true => Ok(bytes),
+        false => Err(invalid("larger than such a file can be")),
+    }
 }
 
 #[cfg(test)]

@@ -215,6 +215,8 @@ fn remove_at(folder: &OwnedFd, name: &Path, depth: u32) -> io::Result<()> {
     if depth == 0 {
         return Err(invalid("too many folders below each other"));
     }
+    // Whoever made it may have taken the rights to it away.
+    let _ = crate::owner::restore_at(folder, name);
     let inside = rustix::fs::openat(folder, name, open::FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
     // Read whole before anything is removed: a listing of what changes is not defined.
     let names: Vec<PathBuf> = Dir::read_from(&inside)?

@@ -9,6 +9,8 @@ mod attacks;
 mod circles;
 #[path = "architecture/file_calls.rs"]
 mod file_calls;
+#[path = "architecture/file_looks.rs"]
+mod file_looks;
 
 use ralph_domain::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;

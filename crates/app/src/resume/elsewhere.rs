@@ -3,6 +3,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
+use crate::run::works_on_copy;
 use crate::screen::{Screen, fetched_agent};
 use crate::trust::Grants;
 use crate::{find, handover, isolation, model_access, models, record_trust, settings, wiring};
@@ -13,7 +14,7 @@ use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::RunId;
 use ralph_domain::ports::GitRemote;
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_git::{GitWorkspace, Repo, place};
+use ralph_git::{GitWorkspace, Repo, agent_copy, place};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::registry;
 use ralph_safe_fs::SafeDir;
@@ -82,7 +83,7 @@ pub fn fetch_run(
     refuse_odd_folder(&repo.top)?;
     wiring::register(&home, &spec)?;
     let iterations = relocate::read(&wiring::places(&home, &run)).map_or(0, |state| state.iterations.count);
-    report.notice(&Notice::Brought { run: &run, folder: &spec.workspace, iterations });
+    report.notice(&Notice::Brought { run: &run, folder: spec.home(), iterations });
     Ok(())
 }
 
@@ -194,6 +195,17 @@ fn settle_in(
     let mut workspace =
         GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
+    if works_on_copy(&spec.settings) {
+        let copy = home.agent_copy(run);
+        // One of an earlier visit: the state that was pushed goes further.
+        ralph_safe_fs::remove_tree(&copy)
+            .map_err(|e| AppError::environment(format!("cannot remove `{}`: {e}", copy.display())))?;
+        let here = Repo::discover(env.vars(), &repo.top)?;
+        let options = wiring::workspace_options(home, &spec, &here);
+        let tree = GitWorkspace::new(here, run.clone(), options)?;
+        agent_copy::make_of_relocated(tree, &baseline, &copy, &wiring::git_folders(home, run))?;
+        (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
+    }
     let redactor = Arc::new(env.redactor(&spec.origin));
     relocate::move_here(&places, redactor, &spec, baseline, from, &SystemClock::default())?;
     Ok(spec)

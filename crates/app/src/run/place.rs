@@ -98,7 +98,7 @@ fn copied(
 ) -> Result<RunWorkspace, AppError> {
     let (run, into) = (&spec.run_id, &spec.workspace);
     // Nobody has worked on one that an earlier process made.
-    let _ = std::fs::remove_dir_all(into);
+    let _ = ralph_safe_fs::remove_tree(into);
     let made = agent_copy::make(tree, run, branch.clone(), into, &wiring::git_folders(home, run))
         .map_err(not_made)?;
     Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })

@@ -167,7 +167,7 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
         let folder = PathBuf::from(name);
         if folder.exists() {
             ralph_git::place::end_git_in(&folder);
-            let _ = fs::remove_dir_all(&folder);
+            let _ = ralph_safe_fs::remove_tree(&folder);
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     let from = place::from_here(env, &from);
     let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
-    settled.task = brought(request, &folder)?;
+    settled.task = brought(env, request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
     (settled.named_by, settled.named_in) = by_task.unzip();
     if !matches!(request.place, PlaceRequest::Clone { .. }) {
@@ -187,8 +187,10 @@ fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) ->
     let folder = checkout_folder(env, from, base, by_repo)?;
     let extent = Extent { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
     let source = handover::clone_source(env, from, &folder);
-    let known = folder.is_dir();
     let failed = |error: ralph_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
+    // All runs of one address share it.
+    let _lock = ralph_git::WaitLock::take(&folder.with_extension("lock")).map_err(failed)?;
+    let known = folder.is_dir();
     let made = ralph_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;
     if known {
         ralph_git::place::refresh_clone(&made, &source, base).map_err(failed)?;
@@ -197,7 +199,7 @@ fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) ->
 }
 
 /// The task as it is found in the checkout. One that lies in the user's own folder is put there, below `.ralph/`.
-fn brought(request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError> {
+fn brought(env: &Environment, request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError> {
     let name = match &request.task {
         TaskInput::Found if has_task(request) => task::find(&request.folder)?,
         TaskInput::File(file) if has_task(request) => file.clone(),
@@ -210,6 +212,7 @@ fn brought(request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError>
     let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let folder = format!("tasks/{}", Digest::of(&text).short());
     let dir = RalphDir::of(checkout);
+    Repo::discover(env.vars(), checkout)?.exclude_ralph_dir()?;
     dir.write(&format!("{folder}/{base}"), &text)?;
     let shown = String::from_utf8_lossy(&text);
     for side in ralph_domain::dialect::detect_text(&base, &shown).side_files() {

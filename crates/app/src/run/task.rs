@@ -53,7 +53,13 @@ pub(super) fn of_request(
         TaskInput::Found => choose(&request.folder, None),
         TaskInput::File(file) => choose(&request.folder, Some(file)),
         TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
-        TaskInput::Text(text) => choose(top, Some(&keep_text(top, text)?)),
+        TaskInput::Text(text) => {
+            // Before anything is kept there: whoever is killed right after it leaves nothing that git would list.
+            if let Ok(repo) = ralph_git::Repo::discover(env.vars(), top) {
+                repo.exclude_ralph_dir()?;
+            }
+            choose(top, Some(&keep_text(top, text)?))
+        }
         TaskInput::Value(task) => Ok(plain((**task).clone())),
     }
 }

@@ -82,6 +82,16 @@ impl Fixture {
         until("the workspace", || Some(self.workspaces().join(self.runs().pop()?)))
     }
 
+    /// Where the agent of the only run works: a copy of the workspace, where its sandbox has a folder of this machine.
+    pub fn agents_folder(&self) -> PathBuf {
+        let workspace = self.workspace();
+        if !["docker", "sbx"].contains(&self.provider) {
+            return workspace;
+        }
+        let copy = self.env.path("state").join("ralph/copies").join(workspace.file_name().unwrap());
+        until("the agent's copy", || copy.is_dir().then(|| copy.clone()))
+    }
+
     /// The journal of the only run.
     pub fn events(&self) -> Vec<Value> {
         let run = self.runs().pop().unwrap();

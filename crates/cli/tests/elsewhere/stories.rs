@@ -116,5 +116,5 @@ pub fn commits_as_the_user(fixture: &Fixture) {
 
 /// A marker below `.ralph` stands in the workspace.
 fn seen(fixture: &Fixture, marker: &Path) -> std::path::PathBuf {
-    if marker.is_absolute() { marker.to_owned() } else { fixture.workspace().join(marker) }
+    if marker.is_absolute() { marker.to_owned() } else { fixture.agents_folder().join(marker) }
 }

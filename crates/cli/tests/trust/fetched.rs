@@ -67,6 +67,35 @@ impl Pushed {
     }
 }
 
+/// The clone that a fetched run works in is not the agent's: it has a copy, and nothing of the copy's git folder is believed.
+#[test]
+fn an_agent_of_a_fetched_run_does_not_write_the_git_folder_of_its_clone() {
+    let pushed = pushed(&json!({}));
+    let made = pushed.place.env.path("made");
+    let evil = format!(
+        "mkdir -p .git/evil/info; cp -r .git/refs .git/objects .git/packed-refs .git/HEAD .git/evil/; cp .git/config .git/evil/config; \
+         chmod 644 .git/evil/config; printf '[filter \"x\"]\\n\\tclean = touch {}; cat\\n' >> .git/evil/config; \
+         echo '* filter=x' > .git/evil/info/attributes; echo evil > .git/commondir; rm -rf .git/logs; mkfifo .git/logs\n{WORK}",
+        made.display()
+    );
+    program(&pushed.place.env.path("bin/claude"), &evil);
+    let done = pushed.resume(&[]);
+    if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
+        return ralph_testkit::skip(&done.stderr);
+    }
+    let done = done.exits(0);
+    assert!(!made.exists(), "a program of the agent's ran: {done:?}");
+    let spec = pushed.place.env.path("state/ralph/runs").join(&pushed.run).join("spec.json");
+    let spec: Value = serde_json::from_slice(&std::fs::read(spec).unwrap()).unwrap();
+    assert_eq!(spec["handed_to"], json!(pushed.workspace()));
+    assert!(pushed.workspace().join("one.txt").is_file(), "what was done elsewhere is here");
+    assert!(
+        pushed
+            .git(&["ls-tree", "-r", "--name-only", done.json()["branch"].as_str().unwrap()])
+            .contains("one.txt")
+    );
+}
+
 #[test]
 fn hosts_variables_volumes_and_isolation_come_from_the_users_own_settings() {
     let pushed = pushed(&json!({

@@ -32,8 +32,8 @@ pub use provider::{
     SandboxSpec,
 };
 pub use sandbox::{
-    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Loopback, Sandbox, SandboxCapabilities,
-    SandboxError, Stdin, StopCause, Stream, Surroundings, WriteMode,
+    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Loopback, Sandbox,
+    SandboxCapabilities, SandboxError, Stdin, StopCause, Stream, Surroundings, WriteMode,
 };
 pub use trace::{ExecTrace, TraceKind, TraceStep};
 pub use workspace::{

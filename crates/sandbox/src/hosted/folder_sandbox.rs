@@ -159,8 +159,8 @@ impl FolderSandbox {
         self.run_sandboxes.tell(SandboxNews::Notice(words));
     }
 
-    pub(super) fn tidy(&self) {
-        self.run_sandboxes.options.maker.tidy(&self.host);
+    pub(super) fn tidy(&self) -> Result<(), SandboxError> {
+        self.run_sandboxes.options.maker.tidy(&self.host)
     }
 
     /// A way into the sandbox, which is made where there is none; `own` where it still leads there.

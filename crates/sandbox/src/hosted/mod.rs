@@ -21,8 +21,8 @@ use mirror::FolderMirror;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::ports::{
-    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
-    SandboxProvider, SandboxSpec, Surroundings, WriteMode,
+    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities,
+    SandboxError, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -68,9 +68,10 @@ pub trait ProviderFactory: Send + Sync {
         let _ = (folder, port);
         Ok(None)
     }
-    /// Looks after the folder when a command has ended.
-    fn tidy(&self, folder: &Path) {
+    /// Looks after the folder when a command has ended; an error where the command left what cannot be put in order.
+    fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
         let _ = folder;
+        Ok(())
     }
 }
 
@@ -162,7 +163,7 @@ impl HostedSandbox {
         request.env.splice(0..0, self.folder_sandbox.variables(words_of_agent(&request)));
         let Some(mirror) = self.folder_sandbox.mirror() else {
             let outcome = self.logged_in(inside, &request, sink);
-            self.folder_sandbox.tidy();
+            self.folder_sandbox.tidy()?;
             return outcome;
         };
         let named = self.translate(&mut request, inside.root());

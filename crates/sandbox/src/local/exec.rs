@@ -61,8 +61,9 @@ pub(super) fn exec(
         WatchEnd::Ended { alive: 0, end, survivors } => {
             command.drain();
             // Whoever has the next turn finds no login.
-            drop(after);
+            let tidied = after.map_or(Ok(()), AfterExec::finish);
             turn.give_back();
+            tidied?;
             outcome(command.stopped.unwrap_or(end), survivors)
         }
         // A guard with something unkillable below it is not used again.
@@ -83,7 +84,7 @@ pub(super) fn exec(
 
 /// Logs the agent of a session in, and makes the command ready.
 fn prepare<'a>(
-    workspace: &Workspace,
+    workspace: &'a Workspace,
     shared: &'a Shared,
     request: &ExecRequest,
     seen: Option<&Path>,
@@ -94,20 +95,33 @@ fn prepare<'a>(
     // Before the places of mounts are made in the home: some may be in a folder of the agent's.
     let login = isolation.log_in(request)?;
     let prepared = request::prepare(workspace, shared, request, seen)?;
-    let after = AfterExec { isolation, unwanted: prepared.unwanted.clone(), _login: login };
+    let after =
+        AfterExec { isolation, workspace, unwanted: prepared.unwanted.clone(), done: false, _login: login };
     Ok((prepared, Some(after)))
 }
 
 /// What follows a sandboxed command, whatever way it ends: what it left for git is looked after, and its login goes.
 struct AfterExec<'a> {
     isolation: &'a Runtime,
+    workspace: &'a Workspace,
     unwanted: Vec<PathBuf>,
+    done: bool,
     _login: Option<LoggedIn<'a>>,
+}
+
+impl AfterExec<'_> {
+    /// An error where the command left what cannot be put in order.
+    fn finish(mut self) -> Result<(), SandboxError> {
+        self.done = true;
+        self.isolation.command_ended(&self.workspace.host, &self.unwanted)
+    }
 }
 
 impl Drop for AfterExec<'_> {
     fn drop(&mut self) {
-        self.isolation.command_ended(&self.unwanted);
+        if !self.done {
+            let _ = self.isolation.command_ended(&self.workspace.host, &self.unwanted);
+        }
     }
 }
 

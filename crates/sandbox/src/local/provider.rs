@@ -103,10 +103,7 @@ fn info(id: String, folder: &Path) -> SandboxInfo {
 }
 
 fn remove_all(folder: &Path) -> Result<(), SandboxError> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed("remove", folder, &error)),
-        _ => Ok(()),
-    }
+    ralph_safe_fs::remove_tree(folder).map_err(|error| failed("remove", folder, &error))
 }
 
 impl SandboxProvider for LocalProvider {

@@ -59,6 +59,11 @@ impl ProviderName {
     pub fn is_elsewhere(self) -> bool {
         self != Self::Local
     }
+
+    /// Whether its sandboxes work on a folder of this machine itself, not on a copy elsewhere.
+    pub fn mounts(self) -> bool {
+        matches!(self, Self::Local | Self::Docker | Self::Sbx)
+    }
 }
 
 /// The key `sandbox`.

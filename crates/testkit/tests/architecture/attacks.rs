@@ -9,6 +9,8 @@ const ATTACKS_MIN: usize = 150;
 /// Files with tables of attacks, what stands before a name there, and the test file whose rows name them.
 const TABLES: &[(&str, &[&str], &str)] = &[
     ("cli/tests/boundary/agent_tree.rs", &["attack(", "decided("], "boundary/agent_tree.rs"),
+    ("cli/tests/boundary/git_folders.rs", &["attack(", "decided("], "boundary/git_folders.rs"),
+    ("cli/tests/boundary/ordinary_user.rs", &["attack("], "boundary/ordinary_user.rs"),
     ("cli/tests/boundary/repo_files.rs", &["attack("], "boundary/repo_files.rs"),
     ("cli/tests/trust/attacks.rs", &["attack("], "trust/attacks.rs"),
     ("sandbox/src/local/escapes/attempts.rs", &["attempt("], "escapes.rs"),

@@ -4,6 +4,7 @@
 //! whatever else is allowed, and the folder is a mount of its own: a mount cannot be renamed, so no other folder takes its place.
 
 use super::GitAccess;
+use ralph_domain::ports::SandboxError;
 use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ const TEXT_MAX: u64 = 64 * 1024;
 /// follow it, so whatever is not a file or folder of its own place is left out.
 pub(super) fn mounts(root: &Path, access: GitAccess) -> GitMounts {
     let dot = root.join(".git");
+    restore_rights(root);
     let Ok(kind) = fs::symlink_metadata(&dot) else { return GitMounts::default() };
     let mut git = GitMounts::default();
     if kind.is_dir() {
@@ -115,11 +117,21 @@ pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {
 }
 
 /// Takes away what a command has put into the git folder of `root` to redirect it. Ours never has such files.
-pub fn tidy_git(root: &Path) {
+pub fn tidy_git(root: &Path) -> Result<(), SandboxError> {
     let dot = root.join(".git");
+    restore_rights(root);
     if dot.symlink_metadata().is_ok_and(|kind| kind.is_dir()) {
-        clean(&["commondir", "config.worktree"].map(|name| dot.join(name)));
+        clean(&["commondir", "config.worktree"].map(|name| dot.join(name)))?;
     }
+    Ok(())
+}
+
+/// Gives the owner of the workspace the rights to the folders back that the engine writes in. A command may have taken them, by
+/// mistake or to have the run end; what cannot be given back is told by whoever needs it.
+pub(super) fn restore_rights(root: &Path) {
+    ralph_safe_fs::restore_owner(root).ok();
+    ralph_safe_fs::restore_owner(root.join(".git")).ok();
+    ralph_safe_fs::restore_owner_below(root.join(".ralph")).ok();
 }
 
 /// A worktree's own git folder and the one it shares. The folder must name the worktree in turn: else somebody has made
@@ -144,11 +156,21 @@ fn worktree(root: &Path) -> Option<(SafeDir, SafeDir)> {
     Some((own, SafeDir::open(common).ok()?))
 }
 
-/// Takes away what a command has put into git's folder to redirect it.
-pub(super) fn clean(unwanted: &[PathBuf]) {
+/// Takes away what a command has put into git's folder to redirect it, whatever rights it took from the folder. What stays would
+/// be believed by the next git, so it is an error.
+pub(super) fn clean(unwanted: &[PathBuf]) -> Result<(), SandboxError> {
     for path in unwanted {
-        if fs::remove_file(path).is_err() && path.is_dir() {
-            fs::remove_dir_all(path).ok();
+        let Some(folder) = path.parent() else { continue };
+        let removed = ralph_safe_fs::restore_owner(folder).and_then(|()| ralph_safe_fs::remove_tree(path));
+        // Where the folder itself is gone, so is what was in it.
+        if let Err(error) = removed
+            && path.symlink_metadata().is_ok()
+        {
+            return Err(SandboxError::Broken(format!(
+                "the command left `{}`, which would redirect git, and it cannot be removed: {error}",
+                path.display()
+            )));
         }
     }
+    Ok(())
 }

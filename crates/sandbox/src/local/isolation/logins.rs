@@ -5,7 +5,6 @@
 //! a check that could write there would write settings that the agent obeys while it is logged in.
 
 use super::auth::{AuthFile, MOST, gather, own_places, take_back};
-use super::remove_tree::remove_tree;
 use super::shared::files_of;
 use ralph_domain::config::Share;
 use ralph_safe_fs::{Kind, Links, SafeDir};
@@ -146,7 +145,7 @@ impl Logins {
                 continue;
             }
             if folder.remove(&inside).is_err() && folder.facts(&inside).is_ok() {
-                remove_tree(&self.folder.join(&inside));
+                ralph_safe_fs::remove_tree(self.folder.join(&inside)).ok();
             }
         }
     }
@@ -167,7 +166,7 @@ fn clear_the_way(folder: &SafeDir, place: &Path) -> io::Result<()> {
     }
     let there = Path::new(HOME).join(place);
     if folder.remove(&there).is_err() {
-        remove_tree(&folder.path().join(&there));
+        ralph_safe_fs::remove_tree(folder.path().join(&there)).ok();
     }
     match folder.facts(&there) {
         Ok(_) => Err(io::Error::other(format!("`{}` in the run's home cannot be removed", place.display()))),

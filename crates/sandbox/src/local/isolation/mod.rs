@@ -19,7 +19,6 @@ mod limits;
 mod login_secrets;
 mod logins;
 mod mcp;
-mod remove_tree;
 mod runtime;
 mod same_path;
 mod seccomp;

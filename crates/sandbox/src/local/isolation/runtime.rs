@@ -2,7 +2,6 @@
 
 use super::limits::Groups;
 use super::logins::{HOME, KEPT, LoggedIn, Logins};
-use super::remove_tree::remove_tree;
 use super::same_path::{self, Workspace};
 use super::wrap::{ALTERNATES, NOTHING};
 use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
@@ -71,7 +70,7 @@ impl Runtime {
         // What a process that was killed has left there, a command may have written.
         for path in [&run_home, &temporary, &spec.folder.join(KEPT)] {
             if fs::remove_file(path).is_err() {
-                remove_tree(path);
+                ralph_safe_fs::remove_tree(path).ok();
             }
         }
         folder(&run_home)?;
@@ -136,8 +135,9 @@ impl Runtime {
     }
 
     /// After each command.
-    pub(crate) fn command_ended(&self, unwanted: &[PathBuf]) {
-        super::git::clean(unwanted);
+    pub(crate) fn command_ended(&self, root: &Path, unwanted: &[PathBuf]) -> Result<(), SandboxError> {
+        super::git::restore_rights(root);
+        super::git::clean(unwanted)
     }
 
     /// A new file for what a watched command is seen to do, where no command can see it; `None` where commands cannot be watched: a
@@ -180,9 +180,8 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         for name in [HOME, KEPT, "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES] {
             let path = self.spec.folder.join(name);
-            if fs::remove_file(&path).is_err() {
-                remove_tree(&path);
-            }
+            // Also where folders were made read-only, as Go does with its modules.
+            ralph_safe_fs::remove_tree(&path).ok();
         }
         fs::remove_dir(&self.spec.folder).ok();
     }

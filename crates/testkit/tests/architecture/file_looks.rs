@@ -1,0 +1,145 @@
+//! Looks at a path that follow links and open nothing: whether something is there, and what it is called in full. An answer says
+//! little by itself, but whoever acts on it may act on something else; so they are counted like the calls that open files.
+
+use super::{collect, lines_before_tests, root};
+use std::collections::BTreeMap;
+
+/// Files with such looks: why those are harmless, and how many there are at most.
+const HOMES: &[(&str, &[(&str, usize)])] = &[
+    (
+        "modules whose files are known: `file_calls.rs` says whose they are",
+        &[
+            ("agents/src/tools/kit/read_file.rs", 1),
+            ("app/src/isolation.rs", 1),
+            ("app/src/older.rs", 3),
+            ("app/src/repo_file.rs", 4),
+            ("app/src/resume/elsewhere.rs", 3),
+            ("app/src/run/memory.rs", 1),
+            ("app/src/run/placement.rs", 2),
+            ("app/src/sandboxes.rs", 2),
+            ("app/src/seen.rs", 2),
+            ("cli/src/command/demo.rs", 1),
+            ("core/src/baseline.rs", 1),
+            ("core/src/inbox.rs", 1),
+            ("core/src/step/baseline_checks.rs", 1),
+            ("core/src/step/work.rs", 1),
+            ("git/src/agent_copy.rs", 1),
+            ("git/src/agent_git_dir.rs", 1),
+            ("git/src/branch.rs", 2),
+            ("git/src/clean.rs", 2),
+            ("git/src/folder.rs", 2),
+            ("git/src/one_file.rs", 1),
+            ("git/src/place.rs", 3),
+            ("git/src/push.rs", 3),
+            ("git/src/snapshot.rs", 2),
+            ("git/src/worktree.rs", 1),
+            ("journal/src/journal.rs", 3),
+            ("journal/src/layout.rs", 2),
+            ("journal/src/plain.rs", 1),
+            ("journal/src/registry.rs", 2),
+            ("journal/src/repair.rs", 2),
+            ("journal/src/shown.rs", 2),
+            ("sandbox/src/local/egress/defaults.rs", 1),
+            ("sandbox/src/local/escapes/doors.rs", 1),
+            ("sandbox/src/local/escapes/mod.rs", 2),
+            ("sandbox/src/local/isolation/detect.rs", 1),
+            ("sandbox/src/local/isolation/hide.rs", 3),
+            ("sandbox/src/local/isolation/runtime.rs", 3),
+            ("sandbox/src/local/isolation/same_path.rs", 2),
+            ("sandbox/src/local/isolation/tools.rs", 1),
+            ("sandbox/src/local/isolation/wrap.rs", 1),
+            ("sandbox/src/local/provider.rs", 1),
+        ],
+    ),
+    (
+        "the answer decides about words, a place or a program; what is read then goes through the door, and what is started is looked \
+         at again",
+        &[
+            ("agents/src/presets.rs", 2),
+            ("agents/src/tools/path_rules.rs", 3),
+            ("agents/src/tools/process/tests.rs", 1),
+            ("app/src/environment.rs", 1),
+            ("app/src/facts.rs", 1),
+            ("app/src/handover.rs", 1),
+            ("app/src/lint/facts.rs", 1),
+            ("app/src/list.rs", 1),
+            ("app/src/programs.rs", 5),
+            ("app/src/run/source.rs", 2),
+            ("app/src/task_source.rs", 2),
+            ("app/src/trust.rs", 7),
+            ("app/src/wiring.rs", 1),
+            ("cli/src/command/archive/commit.rs", 1),
+            ("cli/src/command/convert/to_plan.rs", 1),
+            ("cli/src/command/doctor/agents.rs", 3),
+            ("cli/src/command/home.rs", 2),
+            ("cli/src/command/lint/probe.rs", 1),
+            ("cli/src/report.rs", 1),
+            ("cli/src/run_text.rs", 1),
+            ("core/src/step/environment.rs", 1),
+            ("core/src/step/prove.rs", 1),
+            ("forge/src/local/bare.rs", 1),
+            ("forge/src/local/mod.rs", 2),
+            ("sandbox/src/docker/mod.rs", 1),
+            ("sandbox/src/docker/options.rs", 1),
+            ("sandbox/src/docker/tls.rs", 1),
+            ("sandbox/src/hosted/folder_sandbox.rs", 2),
+            ("sandbox/src/hosted/mod.rs", 1),
+            ("sandbox/src/local/isolation/bwrap.rs", 3),
+            ("sandbox/src/local/isolation/git.rs", 4),
+            ("sandbox/src/local/mod.rs", 1),
+            ("sandbox/src/local/watch/tracer.rs", 1),
+            ("sandbox/src/sbx/tool.rs", 2),
+        ],
+    ),
+];
+
+const LOOKS: &[&str] = &[".exists()", ".is_file()", ".canonicalize()"];
+/// What is known of a file already is not looked at again.
+const KNOWN: &[&str] = &["m", "meta", "about", "kind", "metadata", "facts"];
+
+fn looks_in(text: &str) -> usize {
+    let lines = text.lines().take(lines_before_tests(text)).map(str::trim);
+    let code = lines.filter(|line| !line.starts_with("//"));
+    code.map(|line| LOOKS.iter().map(|look| looks_of(line, look)).sum::<usize>()).sum()
+}
+
+fn looks_of(line: &str, look: &str) -> usize {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let at_path = |at: usize| {
+        let word = line[..at].rsplit(|c| !is_part(c)).next().unwrap_or_default();
+        look != ".is_file()" || !KNOWN.contains(&word)
+    };
+    line.match_indices(look).filter(|(at, _)| at_path(*at)).count()
+}
+
+#[test]
+fn a_look_at_a_path_is_counted_and_one_at_known_facts_is_not() {
+    assert_eq!(looks_in("if path.exists() && dir.join(x).is_file() { y.canonicalize()?; }\n"), 3);
+    assert_eq!(looks_in("Ok(meta) if meta.is_file() => {}\n// path.exists()\n"), 0);
+    assert_eq!(looks_in("fn a() {}\n#[cfg(test)]\nmod tests {\n    a.exists();\n}\n"), 0);
+}
+
+#[test]
+fn looks_that_follow_links_stand_only_where_it_is_known_why_they_may() {
+    let crates = root().join("crates");
+    let known: BTreeMap<&str, usize> =
+        HOMES.iter().flat_map(|(_, files)| files.iter().map(|(file, n)| (*file, *n))).collect();
+    let mut wrong = Vec::new();
+    let names: Vec<String> = super::crates().iter().map(|c| c.name.clone()).collect();
+    for name in names.iter().filter(|name| !["safe-fs", "testkit"].contains(&name.as_str())) {
+        let mut files = Vec::new();
+        collect(&crates.join(name).join("src"), &mut files);
+        for path in files {
+            let has = looks_in(&std::fs::read_to_string(&path).expect("a source file can be read"));
+            let shown = path.strip_prefix(&crates).expect("a crate's file").display().to_string();
+            let may = known.get(shown.as_str()).copied().unwrap_or(0);
+            if has > may && !shown.ends_with("_tests.rs") {
+                wrong.push(format!("crates/{shown} looks {has} times, its row says {may}"));
+            }
+        }
+    }
+    super::assert_none(
+        &wrong,
+        "could an agent or a repo have put a link there? Then ask `SafeDir::facts`; else say in `architecture/file_looks.rs` why not:",
+    );
+}
