@@ -216,6 +216,7 @@ impl Run {
             level: None,
             watched: Default::default(),
             harness: Vec::new(),
+            question: None,
             refused: Vec::new(),
         })
     }
