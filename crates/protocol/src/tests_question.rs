@@ -32,6 +32,8 @@ impl TestsQuestion {
     pub fn message(&self, who: &str) -> String {
         let only_tests = self.changed.iter().all(|change| change.what.starts_with("a test"));
         let what = if only_tests { "tests" } else { "tests or what sets them up" };
+        let added = self.changed.iter().any(|change| change.what.starts_with("a test of the run's own"));
+        let how = if added { "changed or added" } else { "changed" };
         let mut names: Vec<&str> = self.changed.iter().map(|change| change.path.as_str()).collect();
         names.dedup();
         let more = match names.len().saturating_sub(NAMED) {
@@ -39,11 +41,7 @@ impl TestsQuestion {
             n => format!(" and {n} more"),
         };
         names.truncate(NAMED);
-        format!(
-            "{who} changed {what}: {}{more}. As they were at the start, {}",
-            names.join(", "),
-            self.fails()
-        )
+        format!("{who} {how} {what}: {}{more}. As they were at the start, {}", names.join(", "), self.fails())
     }
 
     /// `1 of 44 tests fails: test_drain`; `tests fails: exit code 1`.

@@ -101,9 +101,8 @@ impl Driver {
             let line = verifier.map(|verifier| verifier.command_argv.join(" ")).unwrap_or_default();
             harness.new_tests.iter().any(|path| names(&line, path))
         };
-        let of_start = |result: &CheckResult| match result.tests {
-            Some(tests) => tests.executed() > 0,
-            None => !names_new(&result.name),
+        let of_start = |result: &CheckResult| {
+            !names_new(&result.name) && result.tests.is_none_or(|tests| tests.executed() > 0)
         };
         let had_tests = !why.is_empty() || failing.iter().any(of_start);
         let changed = harness.to_accept(&task_words(&self.ctx.state.spec), had_tests);

@@ -183,7 +183,9 @@ fn of_question(question: &mut TestsQuestion) {
     question.failing.truncate(REFUSED_MAX);
     question.failing.iter_mut().for_each(of_check);
     question.changed.truncate(CHECK_LINES);
-    question.changed.iter_mut().for_each(|change| line(&mut change.what));
+    for change in &mut question.changed {
+        [&mut change.path, &mut change.what].into_iter().chain(&mut change.key).for_each(line);
+    }
     names(&mut question.why);
 }
 
