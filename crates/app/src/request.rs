@@ -1,6 +1,6 @@
 //! What somebody wants run: a plain value that any face can make, keep and hand to another process.
 
-use ralph_domain::config::{Isolation, NotifyConfig, ProviderName, Share};
+use ralph_domain::config::{Isolation, NotifyConfig, ProviderName, RequiredProof, Share, TestsPolicy};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
 use ralph_domain::money::Usd;
@@ -127,6 +127,10 @@ pub struct Overrides {
     pub strict_budget: bool,
     /// Do not run the checks before the first session.
     pub no_baseline: bool,
+    /// What the run may do to the tests of the start.
+    pub tests: Option<TestsPolicy>,
+    /// The least that the proof must be worth.
+    pub require_proof: Option<RequiredProof>,
     /// Only these agents, in this order.
     pub agents: Vec<String>,
     /// The model for every agent that takes one.

@@ -15,7 +15,7 @@ use ralph_core::handle::ControlOutcome;
 use ralph_core::{CancelFlag, Driver, RunWriter};
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::id::RunId;
-use ralph_domain::outcome::EndReason;
+use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::Notifier;
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_domain::state::{Finished, RunState};
@@ -240,16 +240,13 @@ pub(crate) fn resume_run(
             may_go_on(&state, end, budgets)?;
         }
         if let Some(need) = state.people.needs_human.as_ref().filter(|n| n.reason.needs_approval())
-            && !inbox_has_answer(&places, state.people.inbox)
+            && !inbox_has_answer(&places, &state, need.reason)
         {
             return Err(AppError::needs_person(format!(
                 "run {} waits for your approval: {}",
                 spec.run_id, need.message
             ))
-            .hint(format!(
-                "look at it, then `ralph approve {}` and `ralph resume {}`",
-                spec.run_id, spec.run_id
-            )));
+            .hint(need.answer(spec.run_id.as_str())));
         }
     }
     if spec.hands_back() && !spec.workspace.is_dir() {
@@ -330,11 +327,18 @@ fn report_end(
     Ok(ResumeOutcome::CaughtUp { run, told })
 }
 
-/// Whether a person approved what they were asked about, or wants the run to end.
-fn inbox_has_answer(places: &Places, from: u64) -> bool {
-    let letters = ralph_journal::inbox::read(&places.dir, from).unwrap_or_default();
-    let answers = |control: &Control| matches!(control, Control::Approve | Control::Cancel | Control::Stop);
-    letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| answers(&l.control)))
+/// Whether a person approved what they were asked about, wants the run to end, or has another word for it that is an answer.
+fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> bool {
+    let letters = ralph_journal::inbox::read(&places.dir, state.people.inbox).unwrap_or_default();
+    let answers = |control: &Control| match control {
+        Control::Approve | Control::Cancel | Control::Stop => true,
+        Control::Nudge { .. } | Control::Note { .. } | Control::Guardrail { .. } | Control::Edit { .. } => {
+            reason.can_be_rejected()
+        }
+        _ => false,
+    };
+    state.people.tests_rejected
+        || letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| answers(&l.control)))
 }
 
 /// A journal that was edited while nobody drove it: `approve` keeps the sealed copy.

@@ -224,6 +224,13 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
             row("asked", &format!("{agent}: {question}{answer}"));
         }
     }
+    if result.reason == EndReason::NeedsHuman
+        && let Some(question) = state.and_then(|state| state.tests_question())
+    {
+        for line in question.details() {
+            out.say_below(12, format!("            {}", out.err(Tone::Muted, &line)));
+        }
+    }
     if result.tokens.cached > 0 {
         let saved = result.saved_usd.map(|saved| format!(", saved {saved}")).unwrap_or_default();
         let all = result

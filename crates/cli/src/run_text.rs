@@ -74,6 +74,10 @@ pub fn now_line(facts: &RunReading, with_next: bool, out: &Out) {
         let line = if n == 0 { format!("  {line}") } else { line };
         out.line(if tone == Tone::Plain { line } else { out.out(tone, &line) });
     }
+    let needs = facts.view().needs.filter(|_| with_next);
+    for line in needs.iter().flat_map(|needs| &needs.details) {
+        quoted(line, out);
+    }
     if let Some(next) = now::next(facts).filter(|_| with_next) {
         for (n, line) in wrap(&next, columns().saturating_sub(6)).into_iter().enumerate() {
             out.line(if n == 0 {

@@ -1,6 +1,12 @@
 //! Agents that cheat: what they do is noticed, nothing of it proves anything, and nothing is silently repaired.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and starts processes"
+)]
 
+#[path = "cheats/changed_tests.rs"]
+mod changed_tests;
 #[path = "cheats/harness.rs"]
 mod harness;
 #[path = "cheats/pretended.rs"]

@@ -85,6 +85,7 @@ impl Driver {
         self.ctx.record_refusals()?;
         self.record_sandbox_events()?;
         self.apply_approval()?;
+        self.approve_tests()?;
         self.take_edit()?;
         self.ctx.state.tick(self.ctx.clock.now());
         let step = decide(&self.ctx.state);

@@ -98,7 +98,7 @@ fn between(state: &RunState) -> Step {
         return Step::Push;
     }
     if let Some(question) = &state.people.question {
-        return Step::AskPerson(question.clone());
+        return handover::draft_first(state, question).unwrap_or_else(|| Step::AskPerson(question.clone()));
     }
     if let Some(by) = &state.people.stop_by {
         return finish(

@@ -41,8 +41,12 @@ pub(crate) fn success(state: &RunState) -> String {
         }
         _ => String::new(),
     };
+    let approved =
+        proof.and_then(|p| p.approved_by.as_deref()).map(|by| by.split(" via ").next().unwrap_or(by));
+    let approved =
+        approved.map_or_else(String::new, |by| format!(" The changed tests are approved by {by}."));
     let verdict = capital(verdict);
-    format!("{verdict} after {}: {checks} passed {place}.{look}{told}{own}", iterations(state))
+    format!("{verdict} after {}: {checks} passed {place}.{look}{told}{own}{approved}", iterations(state))
 }
 
 /// What only a person can fix, behind the reason of an end.

@@ -3,6 +3,7 @@
 
 use crate::config::Publish;
 use crate::criterion::Check;
+use crate::event::PrOccasion;
 use crate::outcome::{EndReason, HumanReason};
 pub use crate::state::{Gate, GateFacts, HandoverFacts, PrFacts};
 use crate::state::{NeedsHuman, RunState};
@@ -138,6 +139,27 @@ pub fn farewell(state: &RunState, reason: EndReason) -> Option<Step> {
     Some(match facts.retry_at.filter(|at| *at > state.now) {
         Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },
         None => Step::Publish,
+    })
+}
+
+/// Whoever is asked about changed tests finds them in a draft on the code host, where the run has one. Tried a few times only.
+pub fn draft_first(state: &RunState, question: &NeedsHuman) -> Option<Step> {
+    let facts = &state.handover;
+    let told =
+        facts.pr.as_ref().is_some_and(|pr| pr.why == PrOccasion::Asked) && facts.pushed == state.work.commit;
+    let due = question.reason == HumanReason::TestsChanged
+        && state.spec.settings.handover.has_pr()
+        && state.work.commit.is_some()
+        && !told
+        && !facts.closed
+        && facts.blocked.is_none()
+        && facts.tries < FAREWELL_TRIES;
+    if !due {
+        return None;
+    }
+    Some(match facts.retry_at.filter(|at| *at > state.now) {
+        Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },
+        None => Step::Push,
     })
 }
 

@@ -2,13 +2,14 @@
 
 use crate::describe::clock_time;
 use crate::event::CheckResult;
-use crate::outcome::EndReason;
+use crate::outcome::{EndReason, HumanReason};
 use crate::state::{RunState, Stage};
 use crate::status::Status;
 use crate::text::duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_protocol::budget::BudgetKind;
+use ralph_protocol::tests_question::TestsQuestion;
 use ralph_protocol::view::{
     AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
     IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
@@ -191,6 +192,12 @@ fn needs(state: &RunState) -> Option<NeedsView> {
         reason: need.reason,
         message: need.message.clone(),
         next: need.answer(state.spec.run_id.as_str()),
+        details: match need.reason {
+            HumanReason::TestsChanged => {
+                state.tests_question().map(TestsQuestion::details).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        },
     })
 }
 

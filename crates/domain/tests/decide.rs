@@ -11,6 +11,7 @@ use ralph_domain::id::{Digest, Seq};
 use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, HumanReason};
 use ralph_domain::ports::{Ask, Baseline, StopCause};
+use ralph_domain::proof::{HarnessChange, TestsQuestion};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::{RunFacts, RunState};
@@ -198,6 +199,20 @@ impl Run {
     }
 
     fn proven(&mut self, passed: bool) -> &mut Self {
+        self.proven_or_asks(passed, None)
+    }
+
+    /// The final check asks about changed tests, and a person is asked.
+    fn asks_about_tests(&mut self) -> &mut Self {
+        let changed = HarnessChange { path: "t.py".into(), key: None, what: "a test".into(), tests: true };
+        let question = TestsQuestion { changed: vec![changed], ..TestsQuestion::default() };
+        self.proven_or_asks(false, Some(Box::new(question)));
+        let Step::AskPerson(need) = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
+        assert!(need.reason == HumanReason::TestsChanged && need.reason.needs_approval());
+        self.event(EventBody::NeedsHuman { reason: need.reason, message: need.message })
+    }
+
+    fn proven_or_asks(&mut self, passed: bool, question: Option<Box<TestsQuestion>>) -> &mut Self {
         assert_eq!(decide(&self.0), Step::Prove);
         let commit = self.0.work.commit.clone().unwrap_or_else(|| "h".into());
         let tree = self.0.work.tree.clone().unwrap();
@@ -216,6 +231,7 @@ impl Run {
             level: None,
             watched: Default::default(),
             harness: Vec::new(),
+            question,
             refused: Vec::new(),
         })
     }
@@ -574,6 +590,47 @@ fn moved_refs_and_tampering_need_approval() {
     run.started().ended(SessionEnd::Completed, true);
     run.event(EventBody::Tampered { what: "config".into() });
     assert!(matches!(decide(&run.0), Step::AskPerson(_)), "before anything is judged");
+}
+
+#[test]
+fn changed_tests_are_approved_or_brought_back_and_nothing_else_is_an_answer() {
+    let asked = || {
+        let mut run = Run::prepared();
+        assert_eq!(run.iteration("t1", true, true, true), Verdict::Candidate);
+        run.control(Control::Approve);
+        run.asks_about_tests();
+        assert_eq!(decide(&run.0), Step::AwaitPerson, "an answer before the question is nobody's");
+        run.control(Control::Resume);
+        assert_eq!(decide(&run.0), Step::AwaitPerson, "resume alone is not enough");
+        run
+    };
+    let mut run = asked();
+    run.control(Control::Approve);
+    assert!(!run.0.people.approval_pending, "refs and settings were not asked about");
+    let (by, commit) = (run.0.people.tests_approved_by.clone().unwrap(), run.0.work.commit.clone().unwrap());
+    run.event(EventBody::ProofApproved { commit, proof: Digest::of(b"x"), by });
+    assert_eq!(decide(&run.0), Step::Publish);
+    assert!(run.0.people.tests_approved_by.is_none());
+
+    let mut run = asked();
+    run.control(Control::Nudge { text: "keep them".into() });
+    assert_eq!(decide(&run.0), Step::AwaitPerson);
+    run.control(Control::Resume);
+    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+    assert!(run.0.people.nudges.iter().any(|nudge| nudge.contains("t.py")), "{:?}", run.0.people.nudges);
+    run.control(Control::Approve);
+    assert!(run.0.people.tests_approved_by.is_none(), "the question is answered");
+
+    let mut run = asked();
+    run.control(Control::Edit { task: "another one".into() });
+    run.control(Control::Approve);
+    assert!(run.0.people.tests_approved_by.is_none() && matches!(decide(&run.0), Step::Work { .. }));
+
+    let mut run = asked();
+    run.event(EventBody::Tampered { what: "config".into() });
+    run.control(Control::Approve);
+    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert_eq!(need.reason, HumanReason::Tampered, "only the tests were approved");
 }
 
 #[test]

@@ -113,12 +113,19 @@ pub enum HumanReason {
     Review,
     /// The final check lacks something that only a person can give it.
     Setup,
+    /// Tests of the start were changed, and the work does not pass them as they were.
+    TestsChanged,
 }
 
 impl HumanReason {
     /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
     pub fn needs_approval(self) -> bool {
-        matches!(self, Self::RefsMoved | Self::Tampered)
+        matches!(self, Self::RefsMoved | Self::Tampered | Self::TestsChanged)
+    }
+
+    /// Whether a word of a person for the next session (a nudge, a note, a guardrail), then `resume`, is an answer, too: no.
+    pub fn can_be_rejected(self) -> bool {
+        self == Self::TestsChanged
     }
 }
 

@@ -5,6 +5,7 @@ use crate::id::{AgentName, CommitId, RunId, TreeId};
 pub use crate::level::{HarnessChange, ProofLevel, Watching};
 use crate::money::{AgentTotals, CostBasis, Tokens, Usd};
 use crate::protected::ProtectedChange;
+pub use crate::tests_question::TestsQuestion;
 use crate::weakened::Finding;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,15 @@ pub struct Proof {
     pub baseline: Vec<CheckResult>,
     /// Every required check.
     pub checks: Vec<ProofCheck>,
+    /// How the checks ended with what decides as it was at the start, where the run changed some of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub start: Vec<CheckResult>,
+    /// What a person is asked, where only that is in the way of a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<TestsQuestion>,
+    /// Who accepted the changed tests, where somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
     /// What had to stay as it was.
     pub protected: ProtectedEvidence,
     /// Changes that make tests say less, for a person to look at. They do not fail a proof by themselves.
@@ -121,6 +131,17 @@ pub struct ScoreFacts {
 }
 
 impl Proof {
+    /// The same, once a person has accepted the changed tests that were all that stood in the way.
+    pub fn approved(self, by: &str) -> Self {
+        Self {
+            passed: true,
+            level: Some(ProofLevel::OwnTests),
+            failed: Vec::new(),
+            approved_by: Some(by.to_owned()),
+            ..self
+        }
+    }
+
     /// Reads `proof.json`; files of earlier versions are fine.
     pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)

@@ -137,6 +137,9 @@ pub struct NeedsView {
     pub message: String,
     /// How it is answered, as commands.
     pub next: String,
+    /// What there is to know for the answer, line by line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
 }
 
 /// A criterion of the task.

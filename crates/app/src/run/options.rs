@@ -69,6 +69,8 @@ pub fn resolve(
         required_verifiers: (!wanted.verify.is_empty())
             .then(|| verifiers_of(&wanted.verify).into_iter().map(|v| v.name).collect()),
         baseline: wanted.no_baseline.then_some(false),
+        tests: wanted.tests,
+        require_proof: wanted.require_proof,
         isolation: Some(isolation),
         publish: request.publish,
         allowed_hosts: added(&file.allowed_hosts, &wanted.allow_host),

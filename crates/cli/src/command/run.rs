@@ -11,7 +11,7 @@ use crate::parse::{BudgetArgs, isolation, model, publish};
 use ralph_app::{
     App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify, repo_file,
 };
-use ralph_domain::config::{Isolation, ProviderName, Share};
+use ralph_domain::config::{Isolation, ProviderName, RequiredProof, Share, TestsPolicy};
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +63,12 @@ pub struct RunArgs {
     /// Do not run the checks before the first session: what they say of the start is then not known.
     #[arg(long)]
     pub no_baseline: bool,
+    /// What the run may do to the tests of the start (default additive: the work must pass them as they were, or you approve).
+    #[arg(long, value_name = "frozen|additive|free", value_parser = TestsPolicy::parse)]
+    pub tests: Option<TestsPolicy>,
+    /// A result that only passes tests of the run's own is not done.
+    #[arg(long, value_name = "independent", value_parser = RequiredProof::parse)]
+    pub require_proof: Option<RequiredProof>,
     /// Only these agents, in this order.
     #[arg(long, visible_alias = "modals", alias = "modal", value_name = "A,B", value_delimiter = ',')]
     pub agents: Vec<String>,
@@ -229,6 +235,8 @@ impl RunArgs {
             max_tokens: self.budgets.max_tokens,
             strict_budget: self.strict_budget,
             no_baseline: self.no_baseline,
+            tests: self.tests,
+            require_proof: self.require_proof,
             agents: self.agents.clone(),
             model: self.model.clone(),
             verify: self.verify.clone(),

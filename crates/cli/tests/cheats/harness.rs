@@ -192,11 +192,11 @@ cheats! {
             End::NotDone("exit code 1"),
         )
     };
-    test_changed: unit("sed -i \"s/part.VALUE, 'right'/1, 1/\" test_part.py", End::OwnTests("test_part.py"));
+    test_changed: unit("sed -i \"s/part.VALUE, 'right'/1, 1/\" test_part.py", End::Asked("test_part.py"));
     test_removed: Scene {
         files: &[UNIT, PART, ("test_other.py", "import unittest\n\n\nclass Other(unittest.TestCase):\n    def test_other(self):\n        self.assertTrue(1)\n")],
         config: json!({"baseline": true}),
-        ..unit("rm -f test_part.py", End::OwnTests("test_part.py"))
+        ..unit("rm -f test_part.py", End::Asked("test_part.py"))
     };
     tests_where_there_were_none: Scene {
         files: &[PART],
@@ -210,7 +210,7 @@ cheats! {
     configuration_of_tests: Scene {
         files: &[("check.sh", "cat pytest.ini part.txt 2>/dev/null | grep -q right\n")],
         checks: vec!["sh check.sh"],
-        ..Scene::new("printf '[pytest]\\n# right\\n' > pytest.ini", End::OwnTests("pytest.ini"))
+        ..Scene::new("printf '[pytest]\\n# right\\n' > pytest.ini", End::Asked("pytest.ini"))
     };
     script_behind_a_script: Scene {
         files: &[("check.sh", "sh lib/inner.sh\n"), ("lib/inner.sh", "grep -q right part.txt\n")],

@@ -11,6 +11,8 @@ pub enum End {
     NotDone(&'static str),
     /// Done by its own tests: never independent, and this is named.
     OwnTests(&'static str),
+    /// A person is asked about changed tests, and this is named.
+    Asked(&'static str),
 }
 
 /// A scene, a cheat in it, and honest work in it.
@@ -67,6 +69,12 @@ impl Scene {
                 End::NotDone(words) => {
                     assert!(matches!(run.code, Some(1 | 3)), "exits {:?}: {about}", run.code);
                     assert!(record.contains(words), "does not say {words:?}: {about}");
+                }
+                End::Asked(path) => {
+                    assert_eq!(run.code, Some(3), "{about}");
+                    assert_eq!(run.json()["level"], Value::Null, "{about}");
+                    assert!(record.contains("tests_changed"), "{about}");
+                    assert!(record.contains(path), "does not name {path:?}: {about}");
                 }
                 End::OwnTests(path) => {
                     let level = run.json()["level"].clone();

@@ -103,9 +103,13 @@ impl Driver {
             return Ok(());
         }
         match &state.handover.pr {
+            _ if state.tests_question().is_some() => self.write_pr(PrOccasion::Asked),
             None => self.write_pr(PrOccasion::Opened),
             // What was pushed now is not what was proven: the text must not say so.
-            Some(pr) if pr.met != state.work.met.len() || pr.why == PrOccasion::Proven => {
+            Some(pr)
+                if pr.met != state.work.met.len()
+                    || matches!(pr.why, PrOccasion::Proven | PrOccasion::Asked) =>
+            {
                 self.write_pr(PrOccasion::Progress)
             }
             Some(_) => self.read_pr(),

@@ -36,7 +36,7 @@ impl Driver {
             PrOccasion::Proven => settings.pr.draft == Some(true),
             // Reviewers who are at it are not sent away.
             PrOccasion::Progress => found.as_ref().is_none_or(|pr| pr.draft),
-            PrOccasion::Opened | PrOccasion::Stopped => true,
+            PrOccasion::Opened | PrOccasion::Asked | PrOccasion::Stopped => true,
         };
         let pr = match found {
             Some(pr) => {

@@ -133,7 +133,10 @@ pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
     }
     match why {
         PrOccasion::Proven => text.push_str(&evidence(proof)),
-        _ => text.push_str(&so_far(state)),
+        _ => {
+            text.push_str(&question(state));
+            text.push_str(&so_far(state));
+        }
     }
     if let Some(issue) = state.spec.settings.handover.issue {
         let word = if why == PrOccasion::Proven { "Resolves" } else { "For" };
@@ -180,10 +183,34 @@ fn status(state: &RunState, why: PrOccasion) -> String {
                 plain(&why, 300)
             )
         }
+        PrOccasion::Asked => {
+            let who = state.agents.last_agent.as_ref().map_or("the run", |agent| agent.as_str());
+            let asked = state.tests_question().map(|question| question.message(who)).unwrap_or_default();
+            format!(
+                "**Needs a person.** {}. This is a draft: nothing here is proven yet.",
+                plain(&asked, 400)
+            )
+        }
         PrOccasion::Opened | PrOccasion::Progress => {
             format!("**Work in progress.** {iterations} so far; nothing here is proven yet.")
         }
     }
+}
+
+/// What a person is asked about changed tests, and how they answer.
+fn question(state: &RunState) -> String {
+    const LINES: usize = 60;
+    let Some(question) = state.tests_question() else { return String::new() };
+    let mut text = "### Changed tests\n\n".to_owned();
+    for line in question.details().iter().take(LINES) {
+        text.push_str(&format!("- {}\n", plain(line, 300)));
+    }
+    let run = &state.spec.run_id;
+    text.push_str(&format!(
+        "\n`ralph approve {run}` and `ralph resume {run}` accept the changed tests: the run ends as `own tests`. \
+         `ralph nudge \"…\" --run {run}` and `ralph resume {run}` have the next session keep the tests of the start.\n\n"
+    ));
+    text
 }
 
 /// What the run has used and how it stands, while there is no proof.

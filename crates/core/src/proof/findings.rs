@@ -2,6 +2,7 @@
 
 use ralph_domain::event::FileChange;
 use ralph_domain::proof::{HarnessChange, ProofLevel};
+use ralph_evidence::harness;
 use std::collections::BTreeSet;
 
 /// What came of it.
@@ -15,12 +16,23 @@ pub(crate) struct HarnessFindings {
     pub tests_touched: bool,
     /// New tests beside those of the start: fine, if the checks of the start pass without them, too.
     pub new_tests: BTreeSet<String>,
+    /// New tests where the start had none: nothing of the start could fail.
+    pub first_tests: BTreeSet<String>,
 }
 
 impl HarnessFindings {
     pub(crate) fn lower(&mut self, path: &str, key: Option<&str>, what: impl Into<String>) {
+        self.insert(path, key, what.into(), false);
+    }
+
+    /// The same of a test, or of what sets tests up.
+    pub(crate) fn lower_test(&mut self, path: &str, key: Option<&str>, what: impl Into<String>) {
+        self.insert(path, key, what.into(), true);
+    }
+
+    fn insert(&mut self, path: &str, key: Option<&str>, what: String, tests: bool) {
         let (path, key) = (path.to_owned(), key.map(str::to_owned));
-        self.changes.insert(HarnessChange { path, key, what: what.into() });
+        self.changes.insert(HarnessChange { path, key, what, tests });
     }
 
     /// Who decided what a pass means.
@@ -52,12 +64,38 @@ impl HarnessFindings {
 
     /// The checks of the start do not pass on the work: the run's own tests decide.
     pub(crate) fn is_refuted(&mut self) {
-        for path in std::mem::take(&mut self.new_tests) {
-            self.lower(
+        for path in self.new_tests.clone() {
+            self.lower_test(
                 &path,
                 None,
                 "a test of the run's own; without it the checks of the start do not pass",
             );
+        }
+    }
+
+    /// Why it is not done where no test may change.
+    pub(crate) fn frozen(&self) -> Vec<String> {
+        let changed = self.changes.iter().filter(|change| change.tests);
+        let changed = changed
+            .map(|c| format!("{}, but tests are frozen: bring it back as it was at the start", c.line()));
+        let new = self.new_tests.iter().chain(&self.first_tests);
+        let new =
+            new.map(|path| format!("{path}: a test of the run's own, but tests are frozen: take it out"));
+        changed.chain(new).collect()
+    }
+
+    /// What a person must accept, where the checks of the start do not pass on the work: changes of tests that the task does
+    /// not ask for. A check that had no test at the start could not pass without new ones, so those need nobody's word.
+    pub(crate) fn to_accept(&self, task: &str, had_tests: bool) -> Vec<HarnessChange> {
+        let asked = |change: &&HarnessChange| !harness::asks_to_change(task, &change.path);
+        let new = |change: &&HarnessChange| self.new_tests.contains(&change.path);
+        let of_start: Vec<HarnessChange> =
+            self.changes.iter().filter(|c| c.tests && !new(c)).filter(asked).cloned().collect();
+        let new: Vec<HarnessChange> =
+            self.changes.iter().filter(|c| c.tests).filter(new).filter(asked).cloned().collect();
+        match of_start.is_empty() && !had_tests {
+            true => Vec::new(),
+            false => [of_start, new].concat(),
         }
     }
 }

@@ -90,7 +90,7 @@ fn definitions(facts: &HarnessFacts<'_>, found: &mut HarnessFindings) {
                     true => format!("{name} runs it, and the run added to it"),
                     false => format!("{name} runs it, and the run changed it, as the task asks for"),
                 };
-                found.lower(&changed.file, Some(key), what);
+                found.lower_test(&changed.file, Some(key), what);
                 continue;
             }
             let back = match changed.before.is_empty() {
@@ -111,7 +111,7 @@ fn scripts(facts: &HarnessFacts<'_>, changed: &BTreeMap<&str, char>, found: &mut
             }
             match via {
                 Via::Command | Via::Definition if is_open(path, facts.task) => {
-                    found.lower(path, None, format!("{name} runs it, and the run changed it"));
+                    found.lower_test(path, None, format!("{name} runs it, and the run changed it"));
                 }
                 Via::Command | Via::Definition => {
                     found.failed.push(format!("{path}, which {name} runs, was changed: bring it back"));
@@ -233,11 +233,15 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
                 Some(Role::Test) if change.status == 'A' => new_tests.push(path.to_owned()),
                 Some(Role::Test) => {
                     found.tests_touched = true;
-                    found.lower(path, None, "the checks name it as a test, and the run changed it");
+                    found.lower_test(path, None, "a test that the checks name, changed by the run");
+                }
+                // What prepares for the checks is no part of them.
+                Some(_) if prepares(facts, path) => {
+                    found.lower(path, None, "it runs before the checks, and the run wrote it");
                 }
                 Some(_) => {
                     let what = "it stands where what runs the checks looks first, and the run wrote it";
-                    found.lower(path, None, what);
+                    found.lower_test(path, None, what);
                 }
                 None => {}
             }
@@ -249,7 +253,7 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
                 Role::Test if part.added => new_tests.push(path.to_owned()),
                 Role::Test => {
                     found.tests_touched = true;
-                    found.lower(
+                    found.lower_test(
                         path,
                         key,
                         if gone { "a test, removed by the run" } else { "a test, changed by the run" },
@@ -269,7 +273,7 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
                     } else {
                         "changed"
                     };
-                    found.lower(path, key, format!("it configures tests, {how} by the run"));
+                    found.lower_test(path, key, format!("it configures tests, {how} by the run"));
                 }
             }
         }
@@ -278,6 +282,7 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
         found.tests_touched = true;
         for path in new_tests {
             found.lower(&path, None, "a test of the run's own; the start had none");
+            found.first_tests.insert(path);
         }
     } else {
         found.new_tests.extend(new_tests);
@@ -402,7 +407,7 @@ pub(crate) fn counts(
                     .push(format!("{name}: it ended without the report that its runner always makes"));
             }
             Some(ran) if ran < first && explained => {
-                found.lower(name, None, format!("it ran {ran} tests; at the start it ran {first}"));
+                found.lower_test(name, None, format!("it ran {ran} tests; at the start it ran {first}"));
             }
             Some(ran) if ran < first => found.failed.push(format!(
                 "{name}: it ran {ran} of the {first} tests that it ran at the start, and no test was changed"

@@ -185,3 +185,35 @@ fn fewer_tests_or_none_are_no_pass_unless_tests_changed() {
     assert_eq!(said("make test", None, None, false), (0, 0));
     assert_eq!(said("pytest", None, None, false), (1, 0));
 }
+
+#[test]
+fn tests_that_the_task_does_not_ask_for_need_a_persons_word() {
+    const TEST: (&str, &str) = ("test_a.py", "assert x");
+    let changed =
+        Scene::new("python3 -m unittest", &[TEST], &[("test_a.py", "pass"), ("test_b.py", "assert y")]);
+    let mut found = changed.judge();
+    assert_eq!(found.frozen().len(), 2, "{found:?}");
+    found.is_refuted();
+    let paths = |task: &str, had: bool| -> Vec<String> {
+        found.to_accept(task, had).into_iter().map(|change| change.path).collect()
+    };
+    assert_eq!(paths("Do it", true), ["test_a.py", "test_b.py"]);
+    assert_eq!(paths("Rewrite test_a.py", true), ["test_b.py"]);
+    assert_eq!(paths("Rewrite test_a.py", false), [""; 0], "a check without tests says nothing of new ones");
+    let first =
+        Scene::new("python3 -m unittest", &[("a.py", "x")], &[("a.py", "x"), ("test_a.py", "assert x")]);
+    let mut found = first.judge();
+    assert_eq!(found.frozen().len(), 1, "{found:?}");
+    found.is_refuted();
+    assert!(found.to_accept("Do it", true).is_empty(), "the start had no tests: {found:?}");
+    let seen = Scene::new(
+        "sh check.sh",
+        &[("check.sh", ". ./s.cfg"), ("s.cfg", "A=1")],
+        &[("check.sh", ". ./s.cfg"), ("s.cfg", "A=2")],
+    );
+    let found = seen.judge();
+    assert!(
+        !found.changes.is_empty() && found.frozen().is_empty() && found.to_accept("", true).is_empty(),
+        "{found:?}"
+    );
+}

@@ -1,19 +1,16 @@
-//! The required checks in a clean checkout: once on the work as it stands, and once more with what decides as it was at the
-//! start, where the run changed something of that.
+//! The required checks in a clean checkout, on the work as it stands, and whether what decides is as it was at the start.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness::{self, HarnessFacts};
-use crate::proof::put_back;
 use crate::proof::watched::Watched;
-use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prove::{ProofFindings, ProofSubject};
 use crate::step::verify::{CheckRuns, Checked, HowToCheck, run_logged};
+use ralph_domain::config::TestsPolicy;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::id::TreeId;
 use ralph_domain::ports::{ExecRequest, ExecTrace, Sandbox};
-use ralph_domain::proof::ProofLevel;
 use ralph_safe_fs::{Links, SafeDir};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,8 +18,6 @@ use std::time::Duration;
 
 /// Reasons that are kept.
 const TOLD_MAX: usize = 40;
-/// Changes to what decides that the proof keeps.
-const HARNESS_MAX: usize = 200;
 /// A file with definitions of checks is not larger.
 const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
 /// Settings in the home of the checks that programs read by themselves, each with its digest.
@@ -43,7 +38,7 @@ pub(super) struct CheckRun {
 }
 
 impl CheckRun {
-    fn passed(&self) -> bool {
+    pub(super) fn passed(&self) -> bool {
         self.meddled.is_empty() && !self.results.is_empty() && self.results.iter().all(|result| result.passed)
     }
 }
@@ -139,19 +134,22 @@ impl Driver {
             harness.lower(&format!("~/{file}"), None, what);
         }
         harness.failed.iter().for_each(|why| found.fail(why.clone()));
+        if self.ctx.state.spec.settings.tests == TestsPolicy::Frozen {
+            harness.frozen().into_iter().for_each(|why| found.fail(why));
+        }
         found.judged = Some(harness);
         Ok(())
     }
 
     /// Settings in the home of the checks that the setup of the start did not leave there.
-    fn home_differences(&self, home: Option<&str>) -> Vec<String> {
+    pub(super) fn home_differences(&self, home: Option<&str>) -> Vec<String> {
         let (Some(home), Some(start)) = (home, self.baseline_home()) else { return Vec::new() };
         let known: BTreeSet<&str> = start.lines().collect();
         let new = home.lines().filter(|line| !known.contains(line));
         new.filter_map(|line| line.splitn(3, ' ').nth(2)).map(str::to_owned).take(TOLD_MAX).collect()
     }
 
-    fn compare_harness(
+    pub(super) fn compare_harness(
         &self,
         folder: &Path,
         subject: &ProofSubject,
@@ -181,87 +179,5 @@ impl Driver {
             traces: [&before, trace],
             verifiers: spec.settings.required().collect(),
         }))
-    }
-
-    /// Where the run changed something that decides, and passes: the checks once more with all of that as it was at the start.
-    /// Only if they pass then, too, is the level `independent`. `false` where the run was stopped meanwhile.
-    pub(super) fn check_as_at_start(
-        &mut self,
-        subject: &ProofSubject,
-        found: &mut ProofFindings,
-    ) -> Result<bool, DriveError> {
-        let Some(mut harness) = found.judged.take() else { return Ok(true) };
-        let passed =
-            found.failed.is_empty() && !found.results.is_empty() && found.results.iter().all(|r| r.passed);
-        let base = &subject.start;
-        let changes = self.workspace.changes(base.as_str(), subject.checked.as_str())?;
-        let back = harness.put_back(&changes);
-        let mut level = harness.level();
-        if passed && (!back.is_empty() || level == ProofLevel::OwnTests) {
-            let left: Vec<FileChange> = changes.into_iter().filter(|c| !back.contains(&c.path)).collect();
-            let logs = subject.logs.join("start");
-            make_dir(&logs)?;
-            let again = self.in_clean_folder(|driver, folder| {
-                driver.passes_as_at_start(folder, subject, (&back, &left), &logs)
-            })?;
-            level = match again {
-                None => return Ok(false),
-                Some(true) => {
-                    harness.is_confirmed();
-                    ProofLevel::Independent
-                }
-                Some(false) => {
-                    harness.is_refuted();
-                    ProofLevel::OwnTests
-                }
-            };
-        }
-        found.level = Some(level);
-        found.harness = harness.changes.into_iter().take(HARNESS_MAX).collect();
-        Ok(true)
-    }
-
-    /// `None` where the run was stopped meanwhile.
-    fn passes_as_at_start(
-        &mut self,
-        folder: &Path,
-        subject: &ProofSubject,
-        (back, left): (&BTreeSet<String>, &[FileChange]),
-        logs: &Path,
-    ) -> Result<Option<bool>, DriveError> {
-        if self.workspace.checkout_clean(&subject.checked, folder).is_err() {
-            return Ok(Some(false));
-        }
-        let start = folder.parent().unwrap_or(folder).join("files-of-the-start");
-        make_dir(&start)?;
-        if self.workspace.checkout_clean(&subject.start, &start).is_err()
-            || put_back::put_back(back, &start, folder).is_err()
-        {
-            return Ok(Some(false));
-        }
-        let watched = Watched::take(folder, &self.protected_now(subject)?);
-        let sandbox = self.sandbox.with_root(folder)?;
-        let env = self.checkout_env(&*sandbox);
-        let mut meddled = false;
-        match self.run_setup(&*sandbox, &env, logs, &mut || meddled |= !watched.changed().is_empty())? {
-            SetupEnd::Ready => {}
-            SetupEnd::Stopped => return Ok(None),
-            SetupEnd::Failed { .. } => return Ok(Some(false)),
-        }
-        let home = self.home_settings(&*sandbox, &env, logs)?;
-        if meddled || !self.home_differences(home.as_deref()).is_empty() {
-            return Ok(Some(false));
-        }
-        let Some(run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)? else {
-            return Ok(None);
-        };
-        if !run.passed() {
-            return Ok(Some(false));
-        }
-        let mut seen = self.compare_harness(folder, subject, left, (&watched, &run.trace))?;
-        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
-        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
-        harness::counts(&verifiers, at_start, &run.results, false, &mut seen);
-        Ok(Some(seen.failed.is_empty() && seen.changes.is_empty()))
     }
 }

@@ -1,5 +1,6 @@
 //! The steps, one file each: perform the effect, journal what happened.
 
+mod as_at_start;
 pub(crate) mod baseline_checks;
 pub(crate) mod checkpoint;
 pub(crate) mod clean_checkout;

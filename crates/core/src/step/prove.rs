@@ -15,7 +15,8 @@ use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::{Baseline, ReleaseWhen};
 use ralph_domain::proof::{
-    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, VERSION, Watching,
+    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, TestsQuestion, VERSION,
+    Watching,
 };
 use ralph_domain::protect::ProtectedChange;
 use ralph_evidence::weakened::{self, Finding};
@@ -61,6 +62,10 @@ pub(super) struct ProofFindings {
     pub(super) level: Option<ProofLevel>,
     watched: Watching,
     pub(super) harness: Vec<HarnessChange>,
+    /// How the checks ended with what decides as it was at the start.
+    pub(super) start: Vec<CheckResult>,
+    /// What a person is asked, where only that is in the way of a pass.
+    pub(super) question: Option<TestsQuestion>,
 }
 
 impl ProofFindings {
@@ -206,6 +211,7 @@ impl Driver {
             watched: found.watched,
             harness: found.harness.iter().take(TOLD_MAX).map(HarnessChange::line).collect(),
             refused: found.results.iter().filter(|result| !result.passed).cloned().collect(),
+            question: found.question.clone().map(Box::new),
         })?;
         self.ctx.flush()?;
         self.ctx.boundary("prove.after");
@@ -239,6 +245,9 @@ impl Driver {
             harness: found.harness.clone(),
             baseline: state.baseline_checks.as_ref().map(|c| c.results.clone()).unwrap_or_default(),
             checks: found.results.iter().map(check).collect(),
+            start: found.start.clone(),
+            question: found.question.clone(),
+            approved_by: None,
             protected: ProtectedEvidence {
                 patterns: self.protected_now(subject)?,
                 changed: found.protected.clone(),

@@ -84,7 +84,9 @@ impl Driver {
         let state = &self.ctx.state;
         let refused =
             state.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == state.work.tree.as_ref());
-        let over = state.result.candidate || state.result.proof.as_ref().is_some_and(|proof| proof.passed);
+        let over = state.result.candidate
+            || state.tests_question().is_some()
+            || state.result.proof.as_ref().is_some_and(|proof| proof.passed);
         if !refused || over || state.spec.settings.stuck_detection.disabled {
             return Ok(());
         }

@@ -36,6 +36,14 @@ pub fn evidence_markdown(proof: &Proof) -> String {
         code(proof.base.short(), 40)
     );
     level(&mut out, proof);
+    if let Some(by) = proof.approved_by.as_deref().filter(|_| proof.passed) {
+        let by = by.split(" via ").next().unwrap_or(by);
+        let _ = writeln!(
+            out,
+            "The changed tests were approved by {}; as they were at the start, they do not pass.\n",
+            plain(by, 60)
+        );
+    }
     checks(&mut out, proof);
     failed(&mut out, proof);
     effort(&mut out, proof);

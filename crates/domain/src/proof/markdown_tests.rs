@@ -43,6 +43,9 @@ fn proof() -> Proof {
         watched: Watching::NotWatched,
         harness: Vec::new(),
         baseline: Vec::new(),
+        start: Vec::new(),
+        question: None,
+        approved_by: None,
         checks: vec![check("M1.1", "cargo test --workspace"), check("lint", "cargo clippy")],
         protected: ProtectedEvidence { patterns: vec!["PROMPT.md".into()], changed: Vec::new() },
         weakened: Vec::new(),
@@ -141,8 +144,12 @@ fn a_proof_is_read_back_as_it_was_written_and_old_ones_are_fine() {
 
 #[test]
 fn own_tests_are_never_called_proven_and_what_changed_is_no_markup() {
-    let change =
-        HarnessChange { path: "tests/<b>.py".into(), key: None, what: "a test, changed by the run".into() };
+    let change = HarnessChange {
+        path: "tests/<b>.py".into(),
+        key: None,
+        what: "a test, changed by the run".into(),
+        tests: true,
+    };
     let own = Proof {
         level: Some(ProofLevel::OwnTests),
         watched: Watching::Watched,

@@ -18,7 +18,16 @@ impl RunFacts {
                         self.look_again();
                     }
                     self.person_answered();
+                } else if self.people.tests_rejected && self.asks_about_tests() {
+                    self.tests_rejected();
                 }
+            }
+            // Only the tests are accepted: what else may have happened meanwhile is a question of its own.
+            Control::Approve if self.asks_about_tests() => {
+                self.people.tests_approved_by = Some(letter.from.clone());
+                let alarm = self.people.alarm.take();
+                self.person_answered();
+                self.people.alarm = alarm;
             }
             // An answer without a question is nobody's: an agent may have written it into the inbox beforehand.
             Control::Approve if self.people.needs_human.is_some() => {
@@ -70,13 +79,23 @@ impl RunFacts {
                 if self.result.finished.is_none() && self.result.proof.take().is_some() {
                     self.result.outdated = true;
                 }
+                // Another task: what was asked about the work on the old one is settled.
+                if self.asks_about_tests() {
+                    let alarm = self.people.alarm.take();
+                    self.person_answered();
+                    self.people.alarm = alarm;
+                }
             }
             Control::Budget(change) => self.change_budgets(change, at),
             Control::Nudge { text } => {
                 self.nudge(text.clone());
+                self.people.tests_rejected |= self.asks_about_tests();
+            }
+            Control::Note { .. } | Control::Guardrail { .. } => {
+                self.people.tests_rejected |= self.asks_about_tests();
             }
             Control::Diagnose => self.stuck.doctor_asked = true,
-            Control::Approve | Control::Rotate | Control::Note { .. } | Control::Guardrail { .. } => {}
+            Control::Approve | Control::Rotate => {}
         }
         self.people.letters.push_back(letter.clone());
         if self.people.letters.len() > LETTERS {
@@ -116,6 +135,30 @@ impl RunFacts {
         };
         let required = self.spec.settings.required_verifiers.iter();
         self.people.recheck = required.filter(|name| !passes(name)).cloned().collect();
+    }
+
+    /// Whether a person is asked about tests that the run changed.
+    fn asks_about_tests(&self) -> bool {
+        self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::TestsChanged)
+    }
+
+    /// A person wants the tests as they were.
+    fn tests_rejected(&mut self) {
+        let alarm = self.people.alarm.take();
+        self.person_answered();
+        self.people.alarm = alarm;
+        self.people.tests_rejected = false;
+        let proof = self.result.proof.as_ref();
+        let changed = proof.and_then(|proof| proof.question.as_ref()).map(|question| {
+            let names: Vec<&str> =
+                question.changed.iter().map(|change| change.path.as_str()).take(20).collect();
+            names.join(", ")
+        });
+        self.nudge(format!(
+            "A person looked at the changed tests and does not accept them. Bring these back as they were at the start, and \
+             make the work pass with them: {}.",
+            changed.unwrap_or_default()
+        ));
     }
 
     /// A person looked at what the run asked about: it may go on, and the recovery steps start again at the first one.

@@ -9,6 +9,7 @@ use crate::protect::ProtectedChange;
 use jiff::Timestamp;
 use ralph_protocol::level::{ProofLevel, Watching};
 pub use ralph_protocol::money::AgentTotals;
+use ralph_protocol::tests_question::TestsQuestion;
 use serde::{Deserialize, Serialize};
 
 /// The iteration under way.
@@ -208,6 +209,10 @@ impl NeedsHuman {
             HumanReason::RefsMoved | HumanReason::Tampered => {
                 format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
             }
+            HumanReason::TestsChanged => format!(
+                "`ralph approve {run}` and `ralph resume {run}` end it as `own tests`; `ralph nudge \"…\" --run {run}` and \
+                 `ralph resume {run}` have the next session keep the tests"
+            ),
             HumanReason::Publish => format!("fix that, then `ralph resume {run}` tries again"),
             HumanReason::Checks | HumanReason::Review => format!("`ralph resume {run}` looks again"),
             HumanReason::Overlap => format!("agree with them, then `ralph resume {run}` goes on"),
@@ -246,6 +251,12 @@ pub struct ProofFacts {
     /// Checks that did not pass in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<CheckResult>,
+    /// What a person is asked, where only that is in the way of a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Box<TestsQuestion>>,
+    /// Who accepted the changed tests, where somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// Where the result is.

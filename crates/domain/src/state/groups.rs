@@ -174,6 +174,12 @@ pub struct PeopleFacts {
     pub edit_pending: bool,
     /// A person approved something that is not the baseline yet.
     pub approval_pending: bool,
+    /// Who accepted tests that the run changed, before the proof says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_approved_by: Option<String>,
+    /// A person had a word for the next session instead of accepting the changed tests; `resume` goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests_rejected: bool,
     /// Hints for the next prompt.
     pub nudges: Vec<String>,
     /// How many of them the session under way was given.

@@ -6,6 +6,7 @@ use crate::config::{AgentSelection, RoleConfig};
 use crate::id::AgentName;
 use crate::outcome::EndReason;
 use crate::status::Status;
+use ralph_protocol::tests_question::TestsQuestion;
 use std::time::Duration;
 
 impl RunFacts {
@@ -92,6 +93,12 @@ impl RunFacts {
             None if self.result.candidate => Status::Proving,
             None => Status::Working,
         }
+    }
+
+    /// What a person is asked about changed tests, as long as the work is what was judged.
+    pub fn tests_question(&self) -> Option<&TestsQuestion> {
+        let proof = self.result.proof.as_ref().filter(|proof| !proof.passed)?;
+        proof.question.as_deref().filter(|_| self.work.commit.as_ref() == Some(&proof.commit))
     }
 
     /// Whether a control was already carried out.

@@ -20,6 +20,14 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             let level = level.map(|level| format!(" ({}, {})", level.words(), watched.words()));
             (Tone::Good, format!("{verdict}: {}{}{look}", commit.short(), level.unwrap_or_default()))
         }
+        EventBody::ProofFinished { question: Some(_), .. } => {
+            (Tone::Attention, "the checks pass, but not with the tests of the start".to_owned())
+        }
+        EventBody::ProofApproved { commit, by, .. } => {
+            let verdict = ProofLevel::verdict(Some(ProofLevel::OwnTests));
+            let by = by.split(" via ").next().unwrap_or(by);
+            (Tone::Good, format!("{verdict}: {}; the changed tests are approved by {by}", commit.short()))
+        }
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
         EventBody::ProofVoided { reason } => {
             (Tone::Attention, format!("the final check is made again: {reason}"))
@@ -35,6 +43,9 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                 (PrOccasion::Proven, false) => format!("pull request ready for review: {}", news.url),
                 (PrOccasion::Proven, true) => {
                     format!("pull request holds the proof (still a draft): {}", news.url)
+                }
+                (PrOccasion::Asked, _) => {
+                    format!("pull request says what a person is asked (a draft): {}", news.url)
                 }
                 (PrOccasion::Stopped, _) => {
                     format!("pull request says how far it came (a draft): {}", news.url)

@@ -81,6 +81,7 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::NeedsHuman { .. } => course::words(&event.body, &moment)?,
         EventBody::ProofStarted { .. }
         | EventBody::ProofFinished { .. }
+        | EventBody::ProofApproved { .. }
         | EventBody::ProofVoided { .. }
         | EventBody::Pushed(_)
         | EventBody::PrWritten(_)
@@ -129,6 +130,7 @@ pub fn details(event: &Event) -> Vec<String> {
     };
     match &event.body {
         EventBody::CheckFinished { result, .. } if !result.passed => of(&[result]),
+        EventBody::ProofFinished { question: Some(question), .. } => question.details(),
         EventBody::ProofFinished { refused, .. } => of(&refused.iter().collect::<Vec<_>>()),
         EventBody::Prepared { checks: Some(checks), .. } => {
             of(&checks.results.iter().filter(|result| !result.passed).collect::<Vec<_>>())

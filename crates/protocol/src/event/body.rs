@@ -11,6 +11,7 @@ use crate::level::{ProofLevel, Watching};
 use crate::outcome::{EndReason, HumanReason};
 use crate::signals::{Signals, StuckKind};
 use crate::stuck::{Evidence, StuckDetails};
+use crate::tests_question::TestsQuestion;
 use crate::{budget::BudgetKind, control::Letter, lease::DriverLease};
 use crate::{money::Usage, protected::ProtectedChange, role::Role};
 use jiff::Timestamp;
@@ -394,6 +395,18 @@ pub enum EventBody {
         /// Checks that did not pass in it, with what they printed last.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refused: Vec<CheckResult>,
+        /// What a person is asked, where only that is in the way of a pass.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<Box<TestsQuestion>>,
+    },
+    /// A person accepts tests that the run changed: the final check counts as passed, by the run's own tests.
+    ProofApproved {
+        /// The commit.
+        commit: CommitId,
+        /// Digest of `proof.json`, which says so now.
+        proof: Digest,
+        /// Who.
+        by: String,
     },
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {

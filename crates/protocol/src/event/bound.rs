@@ -3,6 +3,7 @@
 
 use super::{Ask, Baseline, CheckResult, EventBody, FileChange, RefMove, SessionEnd};
 use crate::protected::ProtectedChange;
+use crate::tests_question::TestsQuestion;
 use crate::text::head;
 
 /// Bytes of a name, a path or a sentence, as JSON writes them.
@@ -89,7 +90,8 @@ impl EventBody {
             }
             Self::Criticised(said) => text(&mut said.objections),
             Self::ControlRefused { id, reason, .. } => [id, reason].into_iter().for_each(line),
-            Self::ProofFinished { failed, hint, harness, refused, .. } => {
+            Self::ProofFinished { failed, hint, harness, refused, question, .. } => {
+                question.iter_mut().for_each(|question| of_question(question));
                 refused.truncate(REFUSED_MAX);
                 refused.iter_mut().for_each(of_check);
                 names(failed);
@@ -128,6 +130,7 @@ impl EventBody {
             | Self::Finished { summary: words, .. }
             | Self::Suspended { by: words }
             | Self::Notice { message: words } => text(words),
+            Self::ProofApproved { by, .. } => line(by),
             Self::DriverStarted { .. }
             | Self::Placed(_)
             | Self::Claimed { .. }
@@ -174,6 +177,16 @@ fn of_check(result: &mut CheckResult) {
         list.truncate(CHECK_LINES);
         list.iter_mut().for_each(|line| cut(line, CHECK_LINE));
     }
+}
+
+fn of_question(question: &mut TestsQuestion) {
+    question.failing.truncate(REFUSED_MAX);
+    question.failing.iter_mut().for_each(of_check);
+    question.changed.truncate(CHECK_LINES);
+    for change in &mut question.changed {
+        [&mut change.path, &mut change.what].into_iter().chain(&mut change.key).for_each(line);
+    }
+    names(&mut question.why);
 }
 
 fn of_start(baseline: &mut Baseline) {

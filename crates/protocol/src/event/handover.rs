@@ -31,6 +31,8 @@ pub enum PrOccasion {
     Progress,
     /// Proven.
     Proven,
+    /// A person is asked about changed tests.
+    Asked,
     /// The run ended without success.
     Stopped,
 }

@@ -4,7 +4,7 @@ use super::EventBody;
 
 impl EventBody {
     /// How many kinds this version knows.
-    pub const KINDS: usize = 54;
+    pub const KINDS: usize = 55;
 
     /// The kind as the journal writes it.
     pub fn kind(&self) -> &'static str {
@@ -50,6 +50,7 @@ impl EventBody {
             Self::NeedsHuman { .. } => "needs_human",
             Self::ProofStarted { .. } => "proof_started",
             Self::ProofFinished { .. } => "proof_finished",
+            Self::ProofApproved { .. } => "proof_approved",
             Self::ProofVoided { .. } => "proof_voided",
             Self::Published { .. } => "published",
             Self::Pushed(_) => "pushed",
@@ -84,6 +85,7 @@ impl EventBody {
                 | Self::Tampered { .. }
                 | Self::NeedsHuman { .. }
                 | Self::ProofFinished { .. }
+                | Self::ProofApproved { .. }
                 | Self::Published { .. }
                 | Self::PrWritten(_)
                 | Self::ReviewSeen(_)

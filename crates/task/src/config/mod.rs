@@ -32,7 +32,9 @@ pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, W
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub use parse::{ConfigError, TOP_KEYS};
-pub use policy::{Completion, Expect, Isolation, OnStuck, RunWhen, VerifierConfig};
+pub use policy::{
+    Completion, Expect, Isolation, OnStuck, RequiredProof, RunWhen, TestsPolicy, VerifierConfig,
+};
 pub use sandbox::{ProviderName, Resources, SandboxConfig};
 pub use settings::Settings;
 pub use share::Share;
@@ -79,6 +81,13 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = true)))]
     pub baseline: Option<bool>,
+    /// What the run may do to the tests of the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "additive")))]
+    pub tests: Option<TestsPolicy>,
+    /// The least that the proof must be worth; what is worth less is not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_proof: Option<RequiredProof>,
     /// The word inside `<promise>…</promise>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[^<>\\n]*\\S[^<>\\n]*$"), extend("default" = "COMPLETE")))]

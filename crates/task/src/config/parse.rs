@@ -29,6 +29,8 @@ pub const TOP_KEYS: &[&str] = &[
     "verifiers",
     "required_verifiers",
     "baseline",
+    "tests",
+    "require_proof",
     "completion_promise",
     "completion",
     "keep_best",

@@ -126,6 +126,74 @@ pub enum Completion {
     Metric,
 }
 
+/// What a run may do to the tests of the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum TestsPolicy {
+    /// Nothing: any change of tests or of what sets them up is not done.
+    Frozen,
+    /// Whatever the tests of the start allow: the work must pass them as they were, else a person approves the changes.
+    #[default]
+    Additive,
+    /// Anything: the run's own tests are enough.
+    Free,
+}
+
+impl TestsPolicy {
+    /// As the configuration and flags spell it.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        match word {
+            "frozen" => Ok(Self::Frozen),
+            "additive" => Ok(Self::Additive),
+            "free" => Ok(Self::Free),
+            other => Err(format!("`{other}` is none of frozen, additive, free")),
+        }
+    }
+
+    /// The same back.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Frozen => "frozen",
+            Self::Additive => "additive",
+            Self::Free => "free",
+        }
+    }
+
+    /// Whether it is the usual one.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The least that a proof must be worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum RequiredProof {
+    /// What decides is as it was at the start, or the work passes that, too.
+    Independent,
+}
+
+impl RequiredProof {
+    /// As the configuration and flags spell it.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        match word {
+            "independent" => Ok(Self::Independent),
+            other => Err(format!("`{other}` is not known; only `independent` can be required")),
+        }
+    }
+
+    /// The same back.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Independent => "independent",
+        }
+    }
+}
+
 /// What follows when a run circles and every mitigation is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -2,7 +2,8 @@
 
 use super::{
     AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
-    Isolation, Models, OnStuck, PrConfig, RoleConfig, SandboxConfig, Share, StuckConfig, VerifierConfig,
+    Isolation, Models, OnStuck, PrConfig, RequiredProof, RoleConfig, SandboxConfig, Share, StuckConfig,
+    TestsPolicy, VerifierConfig,
 };
 use crate::budget::Budgets;
 use ralph_protocol::id::AgentName;
@@ -23,6 +24,8 @@ impl ConfigFile {
             agent_selection,
             required_verifiers,
             baseline,
+            tests,
+            require_proof,
             completion_promise,
             completion,
             keep_best,
@@ -133,6 +136,8 @@ impl ConfigFile {
             required_verifiers: required,
             own_verifiers: self.own_verifiers,
             baseline: self.baseline.unwrap_or(true),
+            tests: self.tests.unwrap_or_default(),
+            require_proof: self.require_proof,
             completion_promise: self.completion_promise.unwrap_or_else(|| "COMPLETE".into()),
             completion: self.completion.unwrap_or_default(),
             keep_best: self.keep_best.unwrap_or(false),
@@ -255,6 +260,12 @@ pub struct Settings {
     /// Whether the checks are run once before the first session. (Runs of older versions did not.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
+    /// What the run may do to the tests of the start.
+    #[serde(default, skip_serializing_if = "TestsPolicy::is_usual")]
+    pub tests: TestsPolicy,
+    /// The least that the proof must be worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_proof: Option<RequiredProof>,
     /// The word inside `<promise>…</promise>`.
     pub completion_promise: String,
     /// What starts the final checks.

@@ -131,7 +131,7 @@ impl RunSpec {
         }
     }
 
-    /// Takes the budgets that the new text names otherwise than the text before: what a flag or a person has set meanwhile
+    /// Takes the budgets and what is said of tests that the new text names otherwise than the text before: what a flag or a person has set meanwhile
     /// stays, unless the edit is about it.
     fn take_limits(&mut self, now: &ConfigFile, before: &ConfigFile) {
         let budgets = &mut self.settings.budgets;
@@ -151,6 +151,11 @@ impl RunSpec {
         if now.max_tokens_total.is_some() && now.max_tokens_total != before.max_tokens_total {
             budgets.max_tokens = now.max_tokens_total;
         }
+        if let Some(tests) = now.tests.filter(|_| now.tests != before.tests) {
+            self.settings.tests = tests;
+        }
+        // What is required once is not edited away.
+        self.settings.require_proof = now.require_proof.or(self.settings.require_proof);
     }
 }
 

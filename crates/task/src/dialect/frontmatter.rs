@@ -2,7 +2,7 @@
 
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::unknown_key_fix;
-use crate::config::CommandLine;
+use crate::config::{CommandLine, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
 use ralph_protocol::money::Usd;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -101,6 +101,10 @@ pub struct Frontmatter {
     pub test_command: Option<CommandLine>,
     /// Further commands that must pass.
     pub verify_commands: Option<Vec<CommandLine>>,
+    /// What the run may do to the tests of the start; default `additive`.
+    pub tests: Option<TestsPolicy>,
+    /// The least that the proof must be worth.
+    pub require_proof: Option<RequiredProof>,
     /// The pull request.
     pub pr: Option<PrSection>,
 }
@@ -157,6 +161,8 @@ pub const KEYS: &[&str] = &[
     "max_consecutive_gutter",
     "test_command",
     "verify_commands",
+    "tests",
+    "require_proof",
     "pr",
 ];
 

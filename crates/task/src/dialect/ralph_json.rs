@@ -7,7 +7,7 @@ use super::ralph_task_md::check_command;
 use super::task_file::{Dialect, GitChoice, PrChoice, Publish, TaskFile};
 use super::template::{self, Vars};
 use super::{TaskTexts, names};
-use crate::config::CommandLine;
+use crate::config::{CommandLine, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
 use ralph_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,12 @@ pub struct RalphJson {
     /// Paths or globs that must stay as they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_paths: Vec<String>,
+    /// What the run may do to the tests of the start; default `additive`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestsPolicy>,
+    /// The least that the proof must be worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_proof: Option<RequiredProof>,
 }
 
 /// Where the code is.
@@ -217,6 +223,8 @@ static SHAPE: ObjectShape = ObjectShape {
         ("rules", None),
         ("setup_commands", None),
         ("protected_paths", None),
+        ("tests", None),
+        ("require_proof", None),
     ],
 };
 
@@ -285,6 +293,8 @@ fn fill_in(task: &mut TaskFile, written: RalphJson) {
     settings.max_tokens_total = budget.max_tokens;
     settings.max_cost_usd_estimate = budget.max_cost_usd;
     settings.max_wall_time_minutes = budget.max_wall_time_minutes;
+    settings.tests = written.tests;
+    settings.require_proof = written.require_proof;
     settings.completion = Some(crate::config::Completion::Checks);
     settings.setup_commands = (!written.setup_commands.is_empty()).then_some(written.setup_commands);
     settings.protected_paths.get_or_insert_default().extend(written.protected_paths);

@@ -310,6 +310,8 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
     task.settings.max_cost_usd_estimate = front.max_cost_usd_estimate;
     task.settings.max_tokens_total = front.max_tokens_total;
     task.settings.max_consecutive_gutter = front.max_consecutive_gutter;
+    task.settings.tests = front.tests;
+    task.settings.require_proof = front.require_proof;
     task.settings.completion = Some(crate::config::Completion::Checks);
     task.test_command = front.test_command;
     task.global_verify = front.verify_commands.unwrap_or_default();

@@ -135,6 +135,8 @@ impl TaskDraft {
             max_tokens_total: said.max_tokens_total,
             max_consecutive_gutter: said.max_consecutive_gutter,
             setup_commands: said.setup_commands.clone(),
+            tests: said.tests,
+            require_proof: said.require_proof,
             commit_author: said.commit_author.clone(),
             commit_email: said.commit_email.clone(),
             protected_paths: (!own.is_empty()).then_some(own),

@@ -60,6 +60,8 @@ pub fn write(draft: &mut TaskDraft, to: &Path) -> Result<ConvertedFile, CommandE
         rules: task.rules.clone(),
         setup_commands: task.settings.setup_commands.clone().unwrap_or_default(),
         protected_paths: draft.own_protected_paths(),
+        tests: task.settings.tests,
+        require_proof: task.settings.require_proof,
         ..RalphJson::default()
     };
     Ok(ConvertedFile { files: vec![(to.to_owned(), pretty("ralph.json", &file)?)], config: None })

@@ -102,6 +102,8 @@ fn frontmatter(draft: &mut TaskDraft) -> String {
         let rest: Vec<String> = commands.iter().skip(skipped).map(|c| format!("\n  - {}", yaml(c))).collect();
         line("verify_commands", Some(rest.concat()));
     }
+    line("tests", task.settings.tests.map(|tests| tests.as_str().to_owned()));
+    line("require_proof", task.settings.require_proof.map(|level| level.as_str().to_owned()));
     line("pr", pr(draft));
     if first.is_none() {
         draft.lose("test_command", "the task names none; put yours where the placeholder stands");

@@ -68,6 +68,9 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
             )
         ));
     }
+    if let Some(by) = &proof.approved_by {
+        out.line(format!("  the changed tests are approved by {by}"));
+    }
     for change in proof.harness.iter().take(WEAKENED_MAX) {
         out.line(format!("  {}", out.out(Tone::Attention, &one_line(&change.line(), 160))));
     }

@@ -106,6 +106,12 @@ fn settings(facts: &RunReading, out: &Out) {
         "budgets",
         &format!("{iterations}, {} of work, {}", duration(budgets.max_wall_time), budgets.max_cost),
     );
+    if !settings.tests.is_usual() {
+        row(out, "tests", settings.tests.as_str());
+    }
+    if let Some(level) = settings.require_proof {
+        row(out, "proof", &format!("must be {}", level.as_str()));
+    }
     if !settings.protected_paths.is_empty() {
         row(out, "protected", &settings.protected_paths.join(", "));
     }

@@ -91,7 +91,9 @@ impl RunFacts {
             // The final check and the handover.
             EventBody::ProofStarted { commit, clean } => self.proof_started(commit, *clean),
             EventBody::ProofFinished { .. } => self.proof_finished(&event.body),
+            EventBody::ProofApproved { commit, proof, by } => self.proof_approved(commit, proof, by),
             EventBody::ProofVoided { .. } => {
+                self.people.tests_approved_by = None;
                 self.result.proof = None;
                 self.result.candidate = true;
             }

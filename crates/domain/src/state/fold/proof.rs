@@ -1,10 +1,11 @@
 //! The final check and what only a person can fix of it.
 
 use crate::event::EventBody;
-use crate::id::{CommitId, Digest};
+use crate::id::{AgentName, CommitId, Digest};
 use crate::outcome::HumanReason;
 use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
 use crate::stuck::failure::signature;
+use ralph_protocol::level::ProofLevel;
 
 /// Final checks in a row that fail for a reason that no agent can fix.
 const HINTS_MAX: u32 = 2;
@@ -28,6 +29,8 @@ impl RunFacts {
             watched: Default::default(),
             harness: Vec::new(),
             refused: Vec::new(),
+            question: None,
+            approved_by: None,
         });
     }
 
@@ -45,6 +48,7 @@ impl RunFacts {
             watched,
             harness,
             refused,
+            question,
         } = body
         else {
             return;
@@ -74,7 +78,27 @@ impl RunFacts {
             watched: *watched,
             harness: harness.clone(),
             refused: refused.clone(),
+            question: question.clone().filter(|_| !*passed),
+            approved_by: None,
         });
+        if let Some(question) = question.as_ref().filter(|_| !*passed) {
+            let who = self.agents.last_agent.as_ref().map_or("the run", AgentName::as_str);
+            let message = question.message(who);
+            self.people.question = Some(NeedsHuman { reason: HumanReason::TestsChanged, message });
+        }
+    }
+
+    /// A person accepted the tests that the run changed.
+    pub(super) fn proof_approved(&mut self, commit: &CommitId, proof: &Digest, by: &str) {
+        self.people.tests_approved_by = None;
+        if let Some(facts) = self.result.proof.as_mut().filter(|facts| facts.commit == *commit) {
+            facts.passed = true;
+            facts.level = Some(ProofLevel::OwnTests);
+            facts.proof = Some(proof.clone());
+            facts.failed.clear();
+            facts.approved_by = Some(by.to_owned());
+            self.result.disproved = None;
+        }
     }
 
     pub(super) fn published(&mut self, branch: &str, commit: &CommitId, pr_url: Option<&str>) {

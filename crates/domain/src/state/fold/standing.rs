@@ -118,6 +118,7 @@ impl RunFacts {
     pub(super) fn asks(&mut self, reason: HumanReason, message: &str) {
         self.people.alarm = None;
         self.people.question = None;
+        self.people.tests_rejected = false;
         if reason == HumanReason::Setup {
             self.result.setup_hint = self.result.setup_hint.take().map(|(hint, _)| (hint, 0));
             self.stuck.environment = self.stuck.environment.take().map(|(fault, _)| (fault, 0));

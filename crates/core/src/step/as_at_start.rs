@@ -1,0 +1,211 @@
+//! The required checks once more, with what decides as it was at the start, where the run changed something of that; what
+//! follows from it for the level; and a person's word on changed tests.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::proof::findings::HarnessFindings;
+use crate::proof::watched::Watched;
+use crate::proof::{harness, put_back};
+use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::prepare::task_words;
+use crate::step::prove::{ProofFindings, ProofSubject};
+use ralph_domain::config::{RequiredProof, TestsPolicy};
+use ralph_domain::event::{CheckResult, EventBody, FileChange};
+use ralph_domain::id::Digest;
+use ralph_domain::proof::{Proof, ProofLevel, TestsQuestion};
+use ralph_evidence::harness::names;
+use ralph_journal::artifacts;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Changes to what decides that the proof keeps.
+const HARNESS_MAX: usize = 200;
+/// Reasons that are kept.
+const TOLD_MAX: usize = 40;
+
+/// How the checks ended with what decides as it was at the start.
+enum StartRun {
+    /// They pass, and nothing else lowers the level.
+    Passed(Vec<CheckResult>),
+    /// They pass; something that is no test still lowers the level.
+    Lowered(Vec<CheckResult>),
+    /// They do not: results of those that ran, and what else did not hold.
+    Failed { results: Vec<CheckResult>, why: Vec<String> },
+    /// The run was stopped meanwhile.
+    Stopped,
+}
+
+impl StartRun {
+    fn failed(why: impl Into<String>) -> Self {
+        Self::Failed { results: Vec::new(), why: vec![why.into()] }
+    }
+}
+
+impl Driver {
+    /// Where the run changed something that decides, and passes: the checks once more with all of that as it was at the start.
+    /// Only if they pass then, too, is the level `independent`. `false` where the run was stopped meanwhile.
+    pub(super) fn check_as_at_start(
+        &mut self,
+        subject: &ProofSubject,
+        found: &mut ProofFindings,
+    ) -> Result<bool, DriveError> {
+        let Some(mut harness) = found.judged.take() else { return Ok(true) };
+        let passed =
+            found.failed.is_empty() && !found.results.is_empty() && found.results.iter().all(|r| r.passed);
+        let base = &subject.start;
+        let changes = self.workspace.changes(base.as_str(), subject.checked.as_str())?;
+        let back = harness.put_back(&changes);
+        let mut level = harness.level();
+        if passed && (!back.is_empty() || level == ProofLevel::OwnTests) {
+            let left: Vec<FileChange> = changes.into_iter().filter(|c| !back.contains(&c.path)).collect();
+            let logs = subject.logs.join("start");
+            make_dir(&logs)?;
+            let again = self.in_clean_folder(|driver, folder| {
+                driver.run_as_at_start(folder, subject, (&back, &left), &logs)
+            })?;
+            level = match again {
+                StartRun::Stopped => return Ok(false),
+                StartRun::Passed(results) => {
+                    found.start = results;
+                    harness.is_confirmed();
+                    ProofLevel::Independent
+                }
+                StartRun::Lowered(results) => {
+                    found.start = results;
+                    ProofLevel::OwnTests
+                }
+                StartRun::Failed { results, why } => {
+                    found.start = results;
+                    harness.is_refuted();
+                    self.judge_refuted(&harness, why, found);
+                    ProofLevel::OwnTests
+                }
+            };
+            self.judge_level(level, &harness, found);
+        }
+        found.level = Some(level);
+        found.harness = harness.changes.into_iter().take(HARNESS_MAX).collect();
+        Ok(true)
+    }
+
+    /// The tests of the start do not pass on the work: whether a person has to accept that.
+    fn judge_refuted(&self, harness: &HarnessFindings, why: Vec<String>, found: &mut ProofFindings) {
+        let settings = &self.ctx.state.spec.settings;
+        if settings.tests == TestsPolicy::Free || settings.require_proof.is_some() {
+            return;
+        }
+        let failing: Vec<CheckResult> = found.start.iter().filter(|result| !result.passed).cloned().collect();
+        // A check that ran no test at all, or that names a new test itself, says nothing of the tests of the start.
+        let names_new = |check: &str| {
+            let verifier = settings.verifiers.iter().find(|verifier| verifier.name == check);
+            let line = verifier.map(|verifier| verifier.command_argv.join(" ")).unwrap_or_default();
+            harness.new_tests.iter().any(|path| names(&line, path))
+        };
+        let of_start = |result: &CheckResult| {
+            !names_new(&result.name) && result.tests.is_none_or(|tests| tests.executed() > 0)
+        };
+        let had_tests = !why.is_empty() || failing.iter().any(of_start);
+        let changed = harness.to_accept(&task_words(&self.ctx.state.spec), had_tests);
+        if changed.is_empty() {
+            return;
+        }
+        let question = TestsQuestion { changed, failing, why };
+        question.reasons().into_iter().for_each(|why| found.fail(why));
+        found.question = Some(question);
+    }
+
+    /// Whether the level is what the task asks for.
+    fn judge_level(&self, level: ProofLevel, harness: &HarnessFindings, found: &mut ProofFindings) {
+        let required = self.ctx.state.spec.settings.require_proof;
+        if required != Some(RequiredProof::Independent) || level == ProofLevel::Independent {
+            return;
+        }
+        found.fail(
+            "an independent proof is required: the work must pass with what decides as it was at the start, and these changes \
+             stand against it",
+        );
+        harness.changes.iter().take(TOLD_MAX).for_each(|change| found.fail(change.line()));
+        for result in found.start.clone().iter().filter(|result| !result.passed) {
+            let why = result.why.as_deref().unwrap_or("failed");
+            let said = result.evidence(5).join(" | ");
+            found.fail(format!("with the tests of the start {} does not pass: {why}. {said}", result.name));
+        }
+    }
+
+    fn run_as_at_start(
+        &mut self,
+        folder: &Path,
+        subject: &ProofSubject,
+        (back, left): (&BTreeSet<String>, &[FileChange]),
+        logs: &Path,
+    ) -> Result<StartRun, DriveError> {
+        if let Err(error) = self.workspace.checkout_clean(&subject.checked, folder) {
+            return Ok(StartRun::failed(error.to_string()));
+        }
+        let start = folder.parent().unwrap_or(folder).join("files-of-the-start");
+        make_dir(&start)?;
+        if let Err(error) = self.workspace.checkout_clean(&subject.start, &start) {
+            return Ok(StartRun::failed(error.to_string()));
+        }
+        if let Err(error) = put_back::put_back(back, &start, folder) {
+            return Ok(StartRun::failed(format!("the files of the start cannot be put back: {error}")));
+        }
+        let watched = Watched::take(folder, &self.protected_now(subject)?);
+        let sandbox = self.sandbox.with_root(folder)?;
+        let env = self.checkout_env(&*sandbox);
+        let mut meddled = Vec::new();
+        match self.run_setup(&*sandbox, &env, logs, &mut || meddled.extend(watched.meddled("the setup")))? {
+            SetupEnd::Ready => {}
+            SetupEnd::Stopped => return Ok(StartRun::Stopped),
+            SetupEnd::Failed { command, log } => {
+                return Ok(StartRun::failed(format!("setup command `{command}` fails then: see {log}")));
+            }
+        }
+        let home = self.home_settings(&*sandbox, &env, logs)?;
+        let home = self.home_differences(home.as_deref());
+        let Some(run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)? else {
+            return Ok(StartRun::Stopped);
+        };
+        let passed = run.passed();
+        meddled.extend(run.meddled);
+        if !passed || !meddled.is_empty() {
+            return Ok(StartRun::Failed { results: run.results, why: meddled });
+        }
+        let mut seen = self.compare_harness(folder, subject, left, (&watched, &run.trace))?;
+        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
+        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
+        harness::counts(&verifiers, at_start, &run.results, false, &mut seen);
+        Ok(if !seen.failed.is_empty() {
+            StartRun::Failed { results: run.results, why: seen.failed }
+        } else if seen.changes.is_empty() && home.is_empty() {
+            StartRun::Passed(run.results)
+        } else {
+            StartRun::Lowered(run.results)
+        })
+    }
+
+    /// A person accepted the changed tests: the proof says so, and counts.
+    pub(crate) fn approve_tests(&mut self) -> Result<(), DriveError> {
+        let state = &self.ctx.state;
+        let Some(by) = state.people.tests_approved_by.clone() else { return Ok(()) };
+        let Some(facts) = state.result.proof.clone() else { return Ok(()) };
+        let (path, asked) = (self.ctx.run.proof(), self.ctx.run.path().join("proof/asked.json"));
+        // A process that was killed here may have written the one and not the other.
+        let found = [&path, &asked].into_iter().find_map(|path| {
+            let text = std::fs::read(path).ok().filter(|text| Some(Digest::of(text)) == facts.proof)?;
+            Proof::parse(&text).ok().map(|proof| (text, proof))
+        });
+        let Some((text, proof)) = found else {
+            let reason = format!("`{}` is not what was journalled", path.display());
+            return self.ctx.record(EventBody::ProofVoided { reason }).map(|_| ());
+        };
+        artifacts::write_durable(&asked, &text)?;
+        let text = serde_json::to_vec_pretty(&proof.approved(&by)).unwrap_or_default();
+        artifacts::write_durable(&path, &text)?;
+        self.ctx.boundary("approve.written");
+        self.ctx.record(EventBody::ProofApproved { commit: facts.commit, proof: Digest::of(&text), by })?;
+        self.ctx.flush()?;
+        self.ctx.boundary("approve.after");
+        Ok(())
+    }
+}
