@@ -233,6 +233,8 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
         rules: vec!["x".into()],
         setup_commands: vec![ralph_domain::config::CommandLine::Shell("x".into())],
         protected_paths: vec!["x".into()],
+        tests: Some(ralph_domain::config::TestsPolicy::Free),
+        require_proof: Some(ralph_domain::config::RequiredProof::Independent),
     };
     let value = serde_json::to_value(&whole).unwrap();
     valid(&schema, &value);

@@ -829,6 +829,7 @@ fn after_a_person_mended_the_surroundings_checks_come_before_another_session() {
             watched: Default::default(),
             harness: Vec::new(),
             refused: Vec::new(),
+            question: None,
         });
     };
     refused(&mut run);
