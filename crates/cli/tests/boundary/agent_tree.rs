@@ -99,7 +99,8 @@ const OTHER_GITS: &[TreeAttack] = &[
 const CHANGING: &[TreeAttack] = &[
     attack("a memory file changes between file and link", "(while :; do ln -sf \"$VICTIM/errors.log\" .ralph/errors.log; rm -f .ralph/errors.log; echo a > .ralph/errors.log; done) & sleep 1", NOTHING),
     attack("a memory file changes between file and pipe", "(while :; do rm -f .ralph/notes.md; mkfifo .ralph/notes.md; rm -f .ralph/notes.md; echo a > .ralph/notes.md; done) & sleep 1", NOTHING),
-    attack("a folder changes between folder and link", "mkdir d; echo x > d/f; (while :; do mv d e; ln -s \"$VICTIM\" d; rm d; mv e d; done) 2>/dev/null & sleep 1", NOTHING),
+    // Where it is ended while the link stands, that leads out of the repo and is refused.
+    decided("a folder changes between folder and link", "mkdir d; echo x > d/f; (while :; do mv d e; ln -s \"$VICTIM\" d; rm d; mv e d; done) 2>/dev/null & sleep 1"),
     decided("`.ralph` changes between folder and link", "(while :; do mv .ralph .r; ln -s \"$VICTIM\" .ralph; rm .ralph; mv .r .ralph; done) 2>/dev/null & sleep 1"),
     attack("a file changes while it is recorded", "(while :; do echo $RANDOM > busy; done) 2>/dev/null & sleep 1", NOTHING),
     attack("a tracked file becomes a pipe", "rm readme.txt; mkfifo readme.txt", NOTHING),
