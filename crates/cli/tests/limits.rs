@@ -301,7 +301,7 @@ fn a_silent_agent_is_ended_with_everything_it_started() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agent = repo.agent("one", &hanging(&env, ""));
-    agent["idle_timeout_seconds"] = json!(1);
+    agent["idle_timeout_seconds"] = json!(4);
     repo.configure(&[agent], "false", &json!({}));
     repo.run(&["--max-iterations", "1"]).exits(1);
     all_gone(&env);
@@ -326,10 +326,10 @@ fn a_verifier_that_hangs_has_failed_and_what_it_started_is_gone() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let hang = repo.script("hang.sh", &hanging(&env, ""));
-    let more = json!({"verifiers": [{"name": "tests", "command_argv": [hang], "timeout_seconds": 1}]});
+    let more = json!({"verifiers": [{"name": "tests", "command_argv": [hang], "timeout_seconds": 4}]});
     repo.configure(&[repo.agent("one", &format!("echo x > part.txt; {PROMISE}"))], "", &more);
     repo.run(&["--max-iterations", "1"]).exits(1);
     all_gone(&env);
     let why = repo.events_named("check_finished")[0]["result"]["why"].clone();
-    assert!(why.as_str().unwrap().contains("no end after 1 s"), "{why}");
+    assert!(why.as_str().unwrap().contains("no end after 4 s"), "{why}");
 }
