@@ -52,7 +52,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("journal/src/artifacts.rs", 7),
             ("journal/src/inbox.rs", 1),
             ("journal/src/journal.rs", 7),
-            ("journal/src/layout.rs", 2),
+            ("journal/src/layout.rs", 3),
             ("journal/src/live.rs", 1),
             ("journal/src/lock.rs", 4),
             ("journal/src/machine.rs", 6),
