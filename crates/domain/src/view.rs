@@ -9,7 +9,7 @@ use crate::text::duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_protocol::budget::BudgetKind;
-use ralph_protocol::tests_question::TestsQuestion;
+use ralph_protocol::event::TestsQuestion;
 use ralph_protocol::view::{
     AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
     IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,

@@ -32,7 +32,6 @@ pub mod signals;
 pub mod status;
 pub mod stuck;
 pub mod test_counts;
-pub mod tests_question;
 pub mod text;
 pub mod view;
 pub mod weakened;

@@ -1,11 +1,11 @@
 //! The proof of a run, `proof.json`: everything a reader needs to believe the result, or to see why not.
 
 use crate::event::CheckResult;
+pub use crate::event::TestsQuestion;
 use crate::id::{AgentName, CommitId, RunId, TreeId};
 pub use crate::level::{HarnessChange, ProofLevel, Watching};
 use crate::money::{AgentTotals, CostBasis, Tokens, Usd};
 use crate::protected::ProtectedChange;
-pub use crate::tests_question::TestsQuestion;
 use crate::weakened::Finding;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -7,9 +7,9 @@ use crate::money::{CostBasis, Tokens, Usage, Usd};
 use crate::outcome::{EndReason, HumanReason};
 use crate::protect::ProtectedChange;
 use jiff::Timestamp;
+use ralph_protocol::event::TestsQuestion;
 use ralph_protocol::level::{ProofLevel, Watching};
 pub use ralph_protocol::money::AgentTotals;
-use ralph_protocol::tests_question::TestsQuestion;
 use serde::{Deserialize, Serialize};
 
 /// The iteration under way.

@@ -6,7 +6,7 @@ use crate::config::{AgentSelection, RoleConfig};
 use crate::id::AgentName;
 use crate::outcome::EndReason;
 use crate::status::Status;
-use ralph_protocol::tests_question::TestsQuestion;
+use ralph_protocol::event::TestsQuestion;
 use std::time::Duration;
 
 impl RunFacts {

@@ -1,6 +1,7 @@
 //! What can happen to a run, kind by kind.
 
 use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
+use super::tests_question::TestsQuestion;
 use super::{
     ActionFinished, ActionStarted, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised, Diagnosed,
     EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten, Pushed, ReviewSeen,
@@ -11,7 +12,6 @@ use crate::level::{ProofLevel, Watching};
 use crate::outcome::{EndReason, HumanReason};
 use crate::signals::{Signals, StuckKind};
 use crate::stuck::{Evidence, StuckDetails};
-use crate::tests_question::TestsQuestion;
 use crate::{budget::BudgetKind, control::Letter, lease::DriverLease};
 use crate::{money::Usage, protected::ProtectedChange, role::Role};
 use jiff::Timestamp;

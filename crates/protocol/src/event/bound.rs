@@ -1,9 +1,9 @@
 //! No event is too large for the journal: texts are cut, lists end with how many more there are. What decides is kept
 //! whole or, where a list is cut, told in a way that decides the same.
 
+use super::tests_question::TestsQuestion;
 use super::{Ask, Baseline, CheckResult, EventBody, FileChange, RefMove, SessionEnd};
 use crate::protected::ProtectedChange;
-use crate::tests_question::TestsQuestion;
 use crate::text::head;
 
 /// Bytes of a name, a path or a sentence, as JSON writes them.

@@ -11,6 +11,7 @@ mod parts;
 mod record;
 mod sandbox;
 mod session;
+mod tests_question;
 
 pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed, WentBack};
 pub use baseline::{Baseline, BaselineChecks};
@@ -24,6 +25,7 @@ pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
 pub use record::Event;
 pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};
 pub use session::{Ask, SessionEnd, StopCause};
+pub use tests_question::TestsQuestion;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! What a person is asked where a run changed tests of the start, and its work does not pass them as they were.
 
-use crate::event::CheckResult;
+use super::CheckResult;
 use crate::level::HarnessChange;
 use crate::text::{count, one_line};
 use serde::{Deserialize, Serialize};
