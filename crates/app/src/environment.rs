@@ -233,7 +233,7 @@ impl Environment {
     }
 
     /// Says whose word a variable of a folder's `.env` is, with its value.
-    fn origin_of_dotenv(&self, folder: &Path) -> Box<dyn Fn(&str, &str) -> DotenvOrigin> {
+    fn origin_of_dotenv(&self, folder: &Path) -> OriginOf {
         if is_tracked(&self.vars, folder) {
             return Box::new(|_, _| DotenvOrigin::Tracked);
         }
@@ -305,6 +305,9 @@ fn is_tracked(vars: &Vars, folder: &Path) -> bool {
     ralph_git::Repo::discover(vars, folder)
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
+
+/// Tells from a variable's name and value who wrote its line.
+type OriginOf = Box<dyn Fn(&str, &str) -> DotenvOrigin>;
 
 /// Whose word a variable of a `.env` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

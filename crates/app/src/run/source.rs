@@ -66,7 +66,7 @@ pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Resul
     let shown = quoted(&ralph_git::place::shown(&named.url));
     let text = format!("work on a clone of {shown}, made with your access to it");
     let mut asks = vec![Ask::new(AskKind::Clone, &source, "repo_url", &named.url, text)];
-    let user = || Some(settings::load(&env.granting_everything(), &naming).ok()?.user.publish?);
+    let user = || settings::load(&env.granting_everything(), &naming).ok()?.user.publish;
     let publish = request.publish.or(named.publish).or_else(user);
     if publish.is_some_and(|publish| publish != Publish::None) {
         asks.push(push_ask(&source, &naming, &named.url));

@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(resolved(pid, &top.join("alias"), false), top.join("alias"));
         let through_proc = PathBuf::from("/proc/self/root").join(file.strip_prefix("/").unwrap());
         assert_eq!(resolved(pid, &through_proc, true), file);
-        let here = std::env::current_dir().unwrap();
+        let here = nix::unistd::getcwd().unwrap();
         assert_eq!(resolved(pid, Path::new("/proc/self/cwd/x"), true), here.join("x"));
         assert_eq!(known.find(pid, &top.join("hard")), Some(file.as_path()));
         assert_eq!(resolved(pid, &top.join("here/none/x"), true), top.join("none/x"));
