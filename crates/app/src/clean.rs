@@ -250,7 +250,7 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
         }
     }
     for source in plan.sources.iter().filter(|source| source.path.starts_with(home.path())) {
-        let removed = fs::remove_dir_all(&source.path);
+        let removed = ralph_safe_fs::remove_tree(&source.path);
         problems.extend(removed.err().map(|e| format!("cannot remove `{}`: {e}", source.path.display())));
     }
     Ok(problems)

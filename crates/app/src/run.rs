@@ -2,6 +2,7 @@
 
 mod asked;
 mod checks;
+mod driven;
 mod issue;
 pub(crate) mod memory;
 mod options;
@@ -12,16 +13,16 @@ pub(crate) mod task;
 mod unfinished;
 
 use crate::consent::{Gathering, TaskWords};
-use crate::dotenv_lines::DotenvWatch;
-use crate::environment::{Environment, dotenv_pairs};
+use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
-use crate::{
-    find, handover, locks, model_access, models, notify, older, record_trust, sandboxes, settings, wiring,
-};
+use crate::{find, handover, locks, model_access, models, notify, record_trust, sandboxes, settings, wiring};
 pub(crate) use asked::asked;
+pub(crate) use driven::watch_dotenv;
+pub use driven::{FinishedRun, ReadyRun};
+use driven::{handed_state, has_ended, remove_agent_copy};
 use jiff::Timestamp;
 use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
@@ -29,19 +30,14 @@ use ralph_core::{CancelFlag, Driver, RunWriter};
 use ralph_domain::config::{Isolation, ProviderName, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
-use ralph_domain::outcome::RunResult;
 use ralph_domain::ports::Clock as _;
-use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{RunSpec, Task};
-use ralph_domain::state::RunState;
-use ralph_domain::vars::Vars;
 use ralph_git::{Extent, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock::RunLock;
 use ralph_journal::registry::Registration;
-use ralph_journal::{shown, snapshot};
+use ralph_journal::shown;
 pub(crate) use source::{asked_for_source, settle, trust_stores};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A run that could start: everything that can be wrong with it was looked at, and nothing is made yet.
@@ -343,110 +339,10 @@ pub(crate) fn works_on_copy(settings: &Settings) -> bool {
     }
 }
 
-/// A run whose driver only has to be run. It holds the lock of the run's folder.
-pub struct ReadyRun {
-    pub(crate) driver: Driver,
-    pub(crate) lock: RunLock,
-    pub(crate) vars: Vars,
-    pub(crate) home: StateHome,
-    pub(crate) dotenv: DotenvWatch,
-}
-
-/// Watches what comes into the `.env` of a run's repo.
-pub(crate) fn watch_dotenv(vars: &Vars, home: &StateHome, spec: &RunSpec) -> DotenvWatch {
-    DotenvWatch::begin(home, &spec.origin, spec.run_id.as_str(), &dotenv_pairs(vars, &spec.origin))
-}
-
-impl ReadyRun {
-    /// What the run is.
-    pub fn spec(&self) -> &RunSpec {
-        &self.driver.state().spec
-    }
-
-    /// The folder of its record.
-    pub fn record(&self) -> PathBuf {
-        self.home.record(&self.spec().run_id).path().to_owned()
-    }
-
-    /// Knows the secrets that nothing written about this run may hold.
-    pub fn redactor(&self) -> Redactor {
-        Environment::new(self.vars.clone(), "/").redactor(&self.spec().origin)
-    }
-
-    /// Drives the run to its end.
-    pub fn run(self) -> FinishedRun {
-        let spec = self.driver.state().spec.clone();
-        let result = self.driver.run();
-        self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
-        let state = handed_state(&self.home, &spec);
-        FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
-    }
-}
-
-/// A run that this process has driven to its end, or to where a person is needed.
-pub struct FinishedRun {
-    /// How it went.
-    pub result: RunResult,
-    /// What it was.
-    pub spec: RunSpec,
-    /// What is known of a run whose agent works on a copy.
-    pub state: Option<RunState>,
-    vars: Vars,
-    home: StateHome,
-    _lock: RunLock,
-}
-
-impl FinishedRun {
-    /// Notes that somebody has seen how it ended, where it has.
-    pub fn mark_seen(&self) {
-        if let Some(entry) = ralph_journal::registry::find(&self.home, &self.spec.run_id)
-            && snapshot::load(&entry.run_dir()).is_ok_and(|state| state.result.finished.is_some())
-        {
-            crate::seen::mark(&entry);
-        }
-    }
-
-    /// Removes the copy of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
-    /// version of a file was kept, the copy stays, too, and where a larger budget lets the run go on. A large tree takes
-    /// its time, so this comes last.
-    pub fn tidy_up(self) {
-        shown::renew(
-            &self.spec.origin,
-            &self.spec.run_id,
-            &self.home.record(&self.spec.run_id),
-            "driver.log",
-        );
-        let over = |state: &RunState| has_ended(state) && state.work.kept_back.is_empty();
-        if self.state.as_ref().is_some_and(over) {
-            remove_agent_copy(&self.vars, &self.home, &self.spec);
-        }
-    }
-}
-
-/// Whether a run is over for good: no larger budget lets it go on.
-fn has_ended(state: &RunState) -> bool {
-    state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
-}
-
 /// The latest run that works, or worked, in this folder itself, but for one that is just being made.
 fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option<Registration> {
     let here = |entry: &Registration| entry.workspace == folder && Some(&entry.run_id) != without;
     find::runs_of(home, folder).into_iter().rfind(here)
-}
-
-/// What is known of a run whose agent works on a copy.
-fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
-    let entry = spec.hands_back().then(|| ralph_journal::registry::find(home, &spec.run_id)).flatten()?;
-    snapshot::load(&entry.run_dir()).ok()
-}
-
-/// Removes the agent's copy of the user's tree, where the run has one.
-fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
-    if !spec.hands_back() {
-        return;
-    }
-    let folders = older::git_folders(home, &spec.run_id);
-    ralph_git::agent_copy::remove(vars, spec.home(), &spec.run_id, &spec.workspace, &folders);
 }
 
 /// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.

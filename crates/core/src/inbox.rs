@@ -6,7 +6,7 @@ use crate::guardrails::{GUARDRAILS, MEMORY_MAX};
 use ralph_domain::control::{Control, Letter};
 use ralph_domain::dialect::adopt::edited;
 use ralph_domain::dialect::{Dialect, TaskTexts};
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{EventBody, SpecChanged};
 use ralph_domain::guardrail;
 use ralph_domain::id::Digest;
 use ralph_domain::lint::{LintFacts, lint};
@@ -179,7 +179,7 @@ impl Context {
         }
         let task = Digest::of(spec.task.text.as_bytes());
         let spec = snapshot::write_spec(self.journal.places(), &spec)?;
-        self.record(EventBody::SpecChanged { version, spec, task })?;
+        self.record(EventBody::SpecChanged(SpecChanged { version, spec, task }))?;
         Ok(())
     }
 }

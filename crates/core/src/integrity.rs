@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::DriveError;
 use crate::file_stamp::FileStamp;
 use crate::plan_progress;
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{ApprovalApplied, EventBody};
 use ralph_domain::id::Digest;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Integrity;
@@ -81,7 +81,7 @@ impl Context {
         let mut spec = self.state.spec.clone();
         spec.config_digest.clone_from(&config);
         let spec = snapshot::write_spec(self.journal.places(), &spec)?;
-        self.record(EventBody::ApprovalApplied { config, spec }).map(|_| ())
+        self.record(EventBody::ApprovalApplied(ApprovalApplied { config, spec })).map(|_| ())
     }
 
     fn check_config(&mut self, watch: &WatchedRunFiles) -> Result<(), DriveError> {

@@ -6,7 +6,9 @@ use ralph_domain::budget_warning::budget_warnings;
 use ralph_domain::config::{Completion, ConfigFile};
 use ralph_domain::control::{Control, Letter};
 use ralph_domain::decide::{Step, consequences, decide, judge};
-use ralph_domain::event::{CheckResult, Event, EventBody, FileChange, RefMove, SessionEnd, Verdict};
+use ralph_domain::event::{
+    CheckResult, Event, EventBody, FileChange, ProofApproved, RefMove, SessionEnd, Verdict,
+};
 use ralph_domain::id::{Digest, Seq};
 use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, HumanReason};
@@ -608,7 +610,7 @@ fn changed_tests_are_approved_or_brought_back_and_nothing_else_is_an_answer() {
     run.control(Control::Approve);
     assert!(!run.0.people.approval_pending, "refs and settings were not asked about");
     let (by, commit) = (run.0.people.tests_approved_by.clone().unwrap(), run.0.work.commit.clone().unwrap());
-    run.event(EventBody::ProofApproved { commit, proof: Digest::of(b"x"), by });
+    run.event(EventBody::ProofApproved(ProofApproved { commit, proof: Digest::of(b"x"), by }));
     assert_eq!(decide(&run.0), Step::Publish);
     assert!(run.0.people.tests_approved_by.is_none());
 

@@ -10,7 +10,7 @@ use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prepare::task_words;
 use crate::step::prove::{ProofFindings, ProofSubject};
 use ralph_domain::config::{RequiredProof, TestsPolicy};
-use ralph_domain::event::{CheckResult, EventBody, FileChange};
+use ralph_domain::event::{CheckResult, EventBody, FileChange, ProofApproved};
 use ralph_domain::id::Digest;
 use ralph_domain::proof::{Proof, ProofLevel, TestsQuestion};
 use ralph_evidence::harness::names;
@@ -203,7 +203,8 @@ impl Driver {
         let text = serde_json::to_vec_pretty(&proof.approved(&by)).unwrap_or_default();
         artifacts::write_durable(&path, &text)?;
         self.ctx.boundary("approve.written");
-        self.ctx.record(EventBody::ProofApproved { commit: facts.commit, proof: Digest::of(&text), by })?;
+        let approved = ProofApproved { commit: facts.commit, proof: Digest::of(&text), by };
+        self.ctx.record(EventBody::ProofApproved(approved))?;
         self.ctx.flush()?;
         self.ctx.boundary("approve.after");
         Ok(())

@@ -68,10 +68,8 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
         EventBody::ControlRefused { reason, .. } => {
             (Tone::Attention, format!("a control was refused: {reason}"))
         }
-        EventBody::SpecChanged { version, .. } => {
-            (Tone::Plain, format!("the task has version {version} now"))
-        }
-        EventBody::ApprovalApplied { .. } => {
+        EventBody::SpecChanged(news) => (Tone::Plain, format!("the task has version {} now", news.version)),
+        EventBody::ApprovalApplied(_) => {
             (Tone::Plain, "approved: refs and configuration as they are now".into())
         }
         EventBody::RefsMoved { moves, left_out } => {

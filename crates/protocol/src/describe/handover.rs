@@ -1,7 +1,7 @@
 //! The final check and the way to the code host, in words.
 
 use super::{Moment, Tone};
-use crate::event::{ChecksState, EventBody, PrOccasion, ReviewOutcome};
+use crate::event::{ChecksState, EventBody, PrOccasion, ProofApproved, ReviewOutcome};
 use crate::level::ProofLevel;
 use crate::text::one_line;
 
@@ -23,7 +23,7 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
         EventBody::ProofFinished { question: Some(_), .. } => {
             (Tone::Attention, "the checks pass, but not with the tests of the start".to_owned())
         }
-        EventBody::ProofApproved { commit, by, .. } => {
+        EventBody::ProofApproved(ProofApproved { commit, by, .. }) => {
             let verdict = ProofLevel::verdict(Some(ProofLevel::OwnTests));
             let by = by.split(" via ").next().unwrap_or(by);
             (Tone::Good, format!("{verdict}: {}; the changed tests are approved by {by}", commit.short()))

@@ -73,15 +73,15 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::WentBack(_)
         | EventBody::ControlReceived { .. }
         | EventBody::ControlRefused { .. }
-        | EventBody::SpecChanged { .. }
-        | EventBody::ApprovalApplied { .. }
+        | EventBody::SpecChanged(_)
+        | EventBody::ApprovalApplied(_)
         | EventBody::RefsMoved { .. }
         | EventBody::Tampered { .. }
         | EventBody::Restored { .. }
         | EventBody::NeedsHuman { .. } => course::words(&event.body, &moment)?,
         EventBody::ProofStarted { .. }
         | EventBody::ProofFinished { .. }
-        | EventBody::ProofApproved { .. }
+        | EventBody::ProofApproved(_)
         | EventBody::ProofVoided { .. }
         | EventBody::Pushed(_)
         | EventBody::PrWritten(_)

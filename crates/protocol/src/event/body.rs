@@ -3,9 +3,9 @@
 use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
 use super::tests_question::TestsQuestion;
 use super::{
-    ActionFinished, ActionStarted, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised, Diagnosed,
-    EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten, Pushed, ReviewSeen,
-    SandboxGone, SandboxReady, SessionEnd, WentBack,
+    ActionFinished, ActionStarted, ApprovalApplied, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised,
+    Diagnosed, EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten, ProofApproved,
+    Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged, WentBack,
 };
 use crate::id::{AgentName, CommitId, Digest, TreeId};
 use crate::level::{ProofLevel, Watching};
@@ -313,22 +313,9 @@ pub enum EventBody {
         inbox: u64,
     },
     /// The task has a new version.
-    SpecChanged {
-        /// Its version.
-        version: u32,
-        /// Digest of `spec.json`.
-        spec: Digest,
-        /// Digest of the task's text.
-        task: Digest,
-    },
+    SpecChanged(SpecChanged),
     /// What a person approved is the new baseline: refs as they are, the configuration as it is.
-    ApprovalApplied {
-        /// Digest of the repo's configuration now.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        config: Option<Digest>,
-        /// Digest of `spec.json`.
-        spec: Digest,
-    },
+    ApprovalApplied(ApprovalApplied),
     /// Refs moved that this run did not move.
     RefsMoved {
         /// Which; where the list is cut, those that a person must look at first.
@@ -400,14 +387,7 @@ pub enum EventBody {
         question: Option<Box<TestsQuestion>>,
     },
     /// A person accepts tests that the run changed: the final check counts as passed, by the run's own tests.
-    ProofApproved {
-        /// The commit.
-        commit: CommitId,
-        /// Digest of `proof.json`, which says so now.
-        proof: Digest,
-        /// Who.
-        by: String,
-    },
+    ProofApproved(ProofApproved),
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {
         /// What was found.

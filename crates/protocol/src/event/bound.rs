@@ -130,7 +130,7 @@ impl EventBody {
             | Self::Finished { summary: words, .. }
             | Self::Suspended { by: words }
             | Self::Notice { message: words } => text(words),
-            Self::ProofApproved { by, .. } => line(by),
+            Self::ProofApproved(approved) => line(&mut approved.by),
             Self::DriverStarted { .. }
             | Self::Placed(_)
             | Self::Claimed { .. }
@@ -138,8 +138,8 @@ impl EventBody {
             | Self::CooldownCleared { .. }
             | Self::WaitEnded { .. }
             | Self::ControlReceived { .. }
-            | Self::SpecChanged { .. }
-            | Self::ApprovalApplied { .. }
+            | Self::SpecChanged(_)
+            | Self::ApprovalApplied(_)
             | Self::ProofStarted { .. }
             | Self::Published { .. }
             | Self::Pushed(_)

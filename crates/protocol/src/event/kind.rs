@@ -42,15 +42,15 @@ impl EventBody {
             Self::WentBack(_) => "went_back",
             Self::ControlReceived { .. } => "control_received",
             Self::ControlRefused { .. } => "control_refused",
-            Self::SpecChanged { .. } => "spec_changed",
-            Self::ApprovalApplied { .. } => "approval_applied",
+            Self::SpecChanged(_) => "spec_changed",
+            Self::ApprovalApplied(_) => "approval_applied",
             Self::RefsMoved { .. } => "refs_moved",
             Self::Tampered { .. } => "tampered",
             Self::Restored { .. } => "restored",
             Self::NeedsHuman { .. } => "needs_human",
             Self::ProofStarted { .. } => "proof_started",
             Self::ProofFinished { .. } => "proof_finished",
-            Self::ProofApproved { .. } => "proof_approved",
+            Self::ProofApproved(_) => "proof_approved",
             Self::ProofVoided { .. } => "proof_voided",
             Self::Published { .. } => "published",
             Self::Pushed(_) => "pushed",
@@ -81,11 +81,11 @@ impl EventBody {
                 | Self::Criticised(_)
                 | Self::CooldownSet { .. }
                 | Self::ControlReceived { .. }
-                | Self::SpecChanged { .. }
+                | Self::SpecChanged(_)
                 | Self::Tampered { .. }
                 | Self::NeedsHuman { .. }
                 | Self::ProofFinished { .. }
-                | Self::ProofApproved { .. }
+                | Self::ProofApproved(_)
                 | Self::Published { .. }
                 | Self::PrWritten(_)
                 | Self::ReviewSeen(_)

@@ -8,6 +8,7 @@ mod hand_back;
 mod handover;
 mod kind;
 mod parts;
+mod people;
 mod record;
 mod sandbox;
 mod session;
@@ -22,6 +23,7 @@ pub use handover::{
     Pushed, ReviewOutcome, ReviewSeen,
 };
 pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
+pub use people::{ApprovalApplied, ProofApproved, SpecChanged};
 pub use record::Event;
 pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};
 pub use session::{Ask, SessionEnd, StopCause};

@@ -29,8 +29,8 @@ impl RunFacts {
                 self.baseline_checks.clone_from(checks);
             }
             EventBody::Moved(news) => self.moved(news),
-            EventBody::SpecChanged { version, spec, .. } => self.spec_changed(*version, spec),
-            EventBody::ApprovalApplied { config, spec } => self.approval_applied(config.as_ref(), spec),
+            EventBody::SpecChanged(news) => self.spec_changed(news.version, &news.spec),
+            EventBody::ApprovalApplied(news) => self.approval_applied(news.config.as_ref(), &news.spec),
             EventBody::Suspended { by } => self.people.suspended_by = Some(by.clone()),
             EventBody::Finished { reason, summary } => self.over(*reason, summary, at),
             // One iteration.
@@ -91,7 +91,7 @@ impl RunFacts {
             // The final check and the handover.
             EventBody::ProofStarted { commit, clean } => self.proof_started(commit, *clean),
             EventBody::ProofFinished { .. } => self.proof_finished(&event.body),
-            EventBody::ProofApproved { commit, proof, by } => self.proof_approved(commit, proof, by),
+            EventBody::ProofApproved(news) => self.proof_approved(&news.commit, &news.proof, &news.by),
             EventBody::ProofVoided { .. } => {
                 self.people.tests_approved_by = None;
                 self.result.proof = None;
