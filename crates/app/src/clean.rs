@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::providers;
-use crate::{find, seen};
+use crate::{find, handover, seen};
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
 use ralph_domain::spec::WorkspaceKind;
@@ -133,13 +133,16 @@ fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> V
         })
         .map(|entry| entry.origin)
         .collect();
-    let folders = fs::read_dir(home.path().join("sources")).into_iter().flatten().flatten();
+    let all = home.path().join("sources");
+    let named = handover::named_checkouts(env).ok();
+    let folders = [Some(all), named].into_iter().flatten();
     let is_old = |path: &Path| {
         // Bringing it up to date writes there.
         let used = fs::metadata(path.join(".git")).and_then(|meta| meta.modified());
         used.ok().and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|at| at < request.before)
     };
     folders
+        .flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten())
         .map(|entry| entry.path())
         .filter(|path| !needed.contains(path) && is_old(path))
         .map(|path| OldSource { bytes: size(&path), path })
@@ -250,6 +253,8 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
         }
     }
     for source in plan.sources.iter().filter(|source| source.path.starts_with(home.path())) {
+        // A run that is being started from it comes first, or makes it anew.
+        let _lock = ralph_git::WaitLock::take(&source.path.with_extension("lock"));
         let removed = ralph_safe_fs::remove_tree(&source.path);
         problems.extend(removed.err().map(|e| format!("cannot remove `{}`: {e}", source.path.display())));
     }

@@ -114,7 +114,10 @@ fn checkouts_of_other_repos_that_no_run_needs_are_removed() {
     let from = repo.dir.display().to_string();
     let args = ["run", "--isolation", "none", "--clone", &from, "--json", "Make it two"];
     ralph_in(&env, &plain, &args).exits(0);
-    let sources = || std::fs::read_dir(env.path("state/ralph/sources")).unwrap().count();
+    let sources = || {
+        let entries = std::fs::read_dir(env.path("state/ralph/sources")).unwrap().flatten();
+        entries.filter(|entry| entry.path().join(".git").exists()).count()
+    };
     let clean = ["clean", "--all", "--unread", "--older-than", "0d", "--yes"];
     ralph_in(&env, &plain, &clean).exits(0);
     assert_eq!(sources(), 1, "its clone alone holds the work");

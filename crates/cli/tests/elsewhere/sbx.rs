@@ -81,7 +81,7 @@ fn edited_between(end: impl FnOnce(&Fixture, &TestRepo<'_>, Child)) {
     let (_bin, fixture) = fixture();
     let repo = fixture.repo(Fixture::shell_agent(SEES), "test -s part.txt");
     let child = fixture.spawn(&repo, &["run", "--json"]);
-    Fixture::await_file(&fixture.workspace().join(".ralph/waiting"));
+    Fixture::await_file(&fixture.agents_folder().join(".ralph/waiting"));
     end(&fixture, &repo, child);
     std::fs::write(fixture.workspace().join("readme.txt"), "edited here\n").unwrap();
     let run = fixture.runs().pop().unwrap();
