@@ -72,7 +72,8 @@ pub fn scrubbed(text: &str, address: &str) -> String {
     });
     let login = parts.login.iter().flat_map(|(user, password)| {
         let user = if password.is_empty() { user.as_str() } else { "" };
-        [user, password.as_str()]
+        // Who reads such an address otherwise takes a part of the password for the host.
+        [user, password.as_str()].into_iter().chain(password.split(['@', '/', ':']))
     });
     for secret in values.chain(login).filter(|secret| secret.len() >= SECRET_MIN) {
         text = text.replace(secret, "…");
