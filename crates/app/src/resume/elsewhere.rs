@@ -11,8 +11,8 @@ use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
 use ralph_domain::config::{AgentConfig, ConfigFile, Handover, Isolation, ProviderName};
 use ralph_domain::dialect::ModelChoice;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::GitRemote;
+use ralph_domain::id::{Digest, RunId};
+use ralph_domain::ports::{GitRemote, Workspace as _};
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, agent_copy, place};
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -189,12 +189,14 @@ fn settle_in(
     spec.handed_to = None;
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
     spec.place = WorkspaceKind::Clone { from: remote.url.clone(), sparse: Vec::new() };
-    spec.config_digest = None;
     in_own_words(env, &mut spec, isolation)?;
     settle_push(repo, &mut spec, remote)?;
     let mut workspace =
         GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
+    // The one that the commit of the start has was not written by an agent; any other would have been.
+    let config = workspace.file_at(&baseline.head, ".ralph/config.json")?;
+    spec.config_digest = config.map(|bytes| Digest::of(&bytes));
     if works_on_copy(&spec.settings) {
         let copy = home.agent_copy(run);
         // One of an earlier visit: the state that was pushed goes further.
