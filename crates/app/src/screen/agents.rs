@@ -146,10 +146,13 @@ pub fn is_loader_variable(name: &str) -> bool {
     NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
 }
 
-/// Without a sandbox: variables of a repo's agent that make programs of this machine load other code.
+/// Without a sandbox: variables of a repo's agent that make programs of this machine load other code. Those of a known agent are
+/// asked about anyway.
 pub fn loader_asks(source: &str, agent: &AgentConfig, own: Option<&AgentConfig>) -> Vec<Ask> {
     let usual = |key: &str, value: &String| own.is_some_and(|own| own.env.get(key) == Some(value));
+    let is_known = presets::preset_of(&agent.command_argv).is_some();
     let loads = agent.env.iter().filter(|(key, value)| is_loader_variable(key) && !usual(key, value));
+    let loads = loads.filter(|_| !is_known);
     let ask = |(key, value): (&String, &String)| {
         let assigned = quoted(&format!("{key}={value}"));
         let text =

@@ -15,6 +15,9 @@ __attribute__((constructor)) static void loaded(void) {
 }
 "#;
 
+/// An agent that notes its variables where they come back from a sandbox.
+const NOTE: &str = "cat > /dev/null; env > seen.txt; echo x > part.txt; echo '<promise>COMPLETE</promise>'";
+
 /// Builds that code in the repo; whether there is a compiler.
 fn build(place: &Place, out: &Path) -> bool {
     place.write("evil.c", LOADED);
@@ -44,7 +47,7 @@ fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
         let out = place.env.path("out");
         std::fs::create_dir(&out).unwrap();
         let compiled = build(&place, &out);
-        place.agent("any", &["sh", "-c", WORK], &hostile(&out));
+        place.agent("any", &["sh", "-c", NOTE], &hostile(&out));
         let done = place.ralph(&["run", "--new", "--json", "--isolation", isolation]);
         if done.code == Some(4) {
             ralph_testkit::skip(&done.stderr);
@@ -56,7 +59,7 @@ fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
             "{isolation}, compiled {compiled}: a program of ours was loaded with them"
         );
         let done = done.exits(0);
-        let seen = place.read(".ralph/seen.txt");
+        let seen = place.read("seen.txt");
         assert!(
             seen.contains("WORDS=reach the command") && seen.contains("LD_PRELOAD=./evil.so"),
             "{seen} {}",
@@ -91,31 +94,20 @@ fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_mo
 /// A run that was started in place in a repo which brings its configuration along goes on elsewhere: nobody wrote that.
 #[test]
 fn a_committed_configuration_goes_along_with_a_fetched_run() {
-    for edited in [false, true] {
-        let place = Place::new();
-        place.agent("any", &["sh", "-c", "cat > /dev/null; [ $RALPH_ITERATION = 1 ] && echo 1 > one.txt || echo x > part.txt; echo '<promise>COMPLETE</promise>'"], &json!({}));
-        place.track(".ralph/config.json");
-        let forge = place.env.path("forge");
-        place.env.user_config(&json!({"local_forge": forge, "publish": "pr", "poll_seconds": 0.05}));
-        let mut command = place.command(&place.env.path("repo"), &["run", "--isolation", "none"]);
-        let killed = TestEnv::finish(command.env("RALPH_FAULT", "push.after#1"));
-        assert_eq!(killed.code, None, "{}", killed.stderr);
-        let runs = std::fs::read_dir(place.env.path("repo/.ralph/runs")).unwrap().flatten();
-        let run = runs.map(|entry| entry.file_name().into_string().unwrap()).next().unwrap();
-        std::fs::remove_dir_all(place.env.path("state")).unwrap();
-        std::fs::remove_dir_all(place.env.path("config")).unwrap();
-        if edited {
-            let bare = forge.join("repo.git").display().to_string();
-            let there = place.env.path("edited");
-            place.git(&["clone", "-q", "-b", &format!("ralph/{run}"), &bare, there.to_str().unwrap()]);
-            std::fs::write(there.join(".ralph/config.json"), "{\"max_iterations\": 9}").unwrap();
-            let at = format!("-C{}", there.display());
-            place.git(&[&at, "commit", "-qam", "another configuration"]);
-            place.git(&[&at, "push", "-q", "origin", "HEAD"]);
-        }
-        std::fs::create_dir(place.env.path("elsewhere")).unwrap();
-        let from = ["--json", "resume", "--from", forge.to_str().unwrap(), &run, "--isolation", "none"];
-        let done = place.ralph_in(&place.env.path("elsewhere"), &from);
-        assert_eq!(done.code == Some(0), !edited, "edited {edited}: {}", done.stderr);
-    }
+    let place = Place::new();
+    let work = "cat > /dev/null; [ $RALPH_ITERATION = 1 ] && echo 1 > one.txt || echo x > part.txt; echo '<promise>COMPLETE</promise>'";
+    place.agent("any", &["sh", "-c", work], &json!({}));
+    place.track(".ralph/config.json");
+    let forge = place.env.path("forge");
+    place.env.user_config(&json!({"local_forge": forge, "publish": "pr", "poll_seconds": 0.05}));
+    let mut command = place.command(&place.env.path("repo"), &["run", "--isolation", "none"]);
+    let killed = TestEnv::finish(command.env("RALPH_FAULT", "push.after#1"));
+    assert_eq!(killed.code, None, "{}", killed.stderr);
+    let runs = std::fs::read_dir(place.env.path("repo/.ralph/runs")).unwrap().flatten();
+    let run = runs.map(|entry| entry.file_name().into_string().unwrap()).next().unwrap();
+    std::fs::remove_dir_all(place.env.path("state")).unwrap();
+    std::fs::remove_dir_all(place.env.path("config")).unwrap();
+    std::fs::create_dir(place.env.path("elsewhere")).unwrap();
+    let from = ["--json", "resume", "--from", forge.to_str().unwrap(), &run, "--isolation", "none"];
+    place.ralph_in(&place.env.path("elsewhere"), &from).exits(0);
 }
