@@ -1,18 +1,18 @@
 //! Everything that a run of a repo asks for, and whether the user has allowed it: by `ralph trust`, for one run, or by the name
 //! of exactly this set in `RALPH_TRUST`.
 
-use crate::environment::{AskedVariable, Environment};
+use crate::environment::{AskedVariable, DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
 use crate::model_access;
 use crate::models::{LoadedModels, REPO_FILES};
 use crate::request::{NotifyRequest, PlaceRequest, RunRequest, TaskInput};
-use crate::screen::agent_files;
+use crate::screen::{agent_files, loader_asks};
 use crate::settings::{self, LoadedSettings};
 use crate::trust::store::{StoreError, TrustStore};
 use crate::trust::{self, Ask, AskKind, quoted};
 use ralph_agents::{Route, presets};
 use ralph_domain::config::{
-    AgentConfig, AgentKind, ConfigFile, ProviderName, Publish, SLACK_VARIABLE, SandboxConfig,
+    AgentConfig, AgentKind, ConfigFile, Isolation, ProviderName, Publish, SLACK_VARIABLE, SandboxConfig,
 };
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::Digest;
@@ -190,6 +190,7 @@ impl Gathering<'_> {
         asks.extend(self.pushed_to());
         let own = self.programs(&agents, &mut asks);
         asks.extend(self.image(&agents));
+        asks.extend(self.loaders(&agents));
         for name in agents.iter().filter_map(known) {
             asks.extend(agent_files(self.top, name).into_iter().map(|(_, ask)| ask));
         }
@@ -254,6 +255,17 @@ impl Gathering<'_> {
         own
     }
 
+    /// Variables of agents that make programs load other code, where no sandbox keeps those in.
+    fn loaders(&self, agents: &[AgentConfig]) -> Vec<Ask> {
+        let wanted = self.request.isolation.or(self.loaded.user_isolation);
+        if wanted != Some(Isolation::None) || self.sandbox().provider().is_elsewhere() {
+            return Vec::new();
+        }
+        let own =
+            |agent: &AgentConfig| self.loaded.user.agents.iter().flatten().find(|own| own.name == agent.name);
+        agents.iter().flat_map(|agent| loader_asks(".ralph/config.json", agent, own(agent))).collect()
+    }
+
     fn sandbox(&self) -> SandboxConfig {
         let file = self.loaded.file.sandbox.clone().unwrap_or_default();
         let mut chosen = match self.task.as_ref().and_then(|task| task.settings.sandbox.clone()) {
@@ -265,7 +277,7 @@ impl Gathering<'_> {
         } else if self.request.isolation.is_some() {
             chosen.provider = Some(ProviderName::Local);
         } else if chosen.provider.is_none() {
-            let named = self.env.vars().filled("RALPH_DEFAULT_PROVIDER");
+            let named = self.env.vars().filled(DEFAULT_PROVIDER);
             chosen.provider = named.and_then(|name| ProviderName::parse(&name).ok());
         }
         chosen
@@ -325,6 +337,9 @@ impl Gathering<'_> {
         };
         if self.publishes() {
             begin.push("GITHUB_");
+        }
+        if self.request.provider.is_none() && self.request.isolation.is_none() {
+            used.insert(DEFAULT_PROVIDER.to_owned());
         }
         let asked = self.env.asked_variables().iter().map(|one| one.name.clone());
         used.extend(asked.filter(|name| begin.iter().any(|begin| name.starts_with(begin))));

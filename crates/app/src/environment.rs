@@ -7,10 +7,10 @@ use crate::dotenv_lines::DotenvLines;
 use crate::error::AppError;
 use crate::repo_file;
 use crate::trust::store::TrustStore;
-use crate::trust::{Ask, AskKind, Grants, quoted};
+use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted, quoted_server, url_host};
 use crate::variables::{Variable, of_dotenv};
 use jiff::tz::TimeZone;
-use ralph_domain::address::without_login;
+use ralph_domain::config::ProviderName;
 use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
 use ralph_domain::secret_name::is_secret_name;
@@ -18,6 +18,9 @@ use ralph_domain::vars::Vars;
 use ralph_journal::layout::StateHome;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// The variable that says where commands run.
+pub(crate) const DEFAULT_PROVIDER: &str = "RALPH_DEFAULT_PROVIDER";
 
 /// The surroundings of a run, as they were when they were captured. Cloning them is cheap.
 #[derive(Debug, Clone)]
@@ -213,7 +216,10 @@ impl Environment {
             if found.iter().any(|(name, _)| *name == key) || asked.iter().any(|one| one.name == key) {
                 continue;
             }
-            let is_choice = !known.secret && !known.address && key.starts_with("RALPH_");
+            // Where the code goes is no choice like any other.
+            let is_cloud =
+                key == DEFAULT_PROVIDER && ProviderName::parse(&value).is_ok_and(ProviderName::is_cloud);
+            let is_choice = !known.secret && !known.address && key.starts_with("RALPH_") && !is_cloud;
             let origin = origin.get_or_insert_with(|| self.origin_of_dotenv(folder))(&key, &value);
             if is_choice || value.is_empty() || !(known.address || origin != DotenvOrigin::User) {
                 found.push((key, value));
@@ -323,6 +329,9 @@ enum DotenvOrigin {
 /// What a variable of a `.env` asks for.
 fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     let name = known.name;
+    if name == DEFAULT_PROVIDER {
+        return Ask::new(AskKind::Sandbox, ".env", name, value, cloud_words(value));
+    }
     if !known.address {
         let file = match origin {
             DotenvOrigin::Run => "that came into `.env` during a run",
@@ -332,19 +341,13 @@ fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
         return Ask::new(AskKind::Account, ".env", name, value, text);
     }
     // A webhook's address is its key, too.
-    let server = if known.secret { host_of(value) } else { without_login(value) };
+    let server =
+        if known.secret { quoted(&url_host(value).unwrap_or_default()) } else { quoted_server(value) };
     let what = if known.secret { "notifications" } else { "your keys" };
     let tracked = origin == DotenvOrigin::Tracked;
     let file = if tracked { "a `.env` that git tracks" } else { "the repo's `.env`" };
-    let text = format!("{what} to be sent to {}, as {name} in {file} says", quoted(&server));
+    let text = format!("{what} to be sent to {server}, as {name} in {file} says");
     Ask::new(AskKind::Server, ".env", name, value, text)
-}
-
-/// The host of an address.
-fn host_of(address: &str) -> String {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.rsplit('@').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

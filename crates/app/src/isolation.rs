@@ -298,13 +298,13 @@ fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> +
 
 /// The server in a URL such as `http://localhost:4000/v1`.
 fn endpoint(url: &str) -> Option<Endpoint> {
-    let (scheme, rest) = url.split_once("://")?;
-    let usual = match scheme {
+    let (scheme, rest) = url.trim().split_once("://")?;
+    let usual = match scheme.to_ascii_lowercase().as_str() {
         "http" => 80,
         "https" => 443,
         _ => return None,
     };
-    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let authority = rest.split(['/', '\\', '?', '#']).next()?.rsplit('@').next()?;
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
         _ => (authority, usual),

@@ -4,7 +4,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::repo_file;
-use crate::trust::{Ask, AskKind, Grants, quoted};
+use crate::trust::{Ask, AskKind, Grants, quoted_server};
 use ralph_agents::models::Route;
 use ralph_domain::config::{Models, ModelsFile, Profile};
 use ralph_domain::price::PriceTable;
@@ -165,7 +165,7 @@ fn key_ask(source: &str, name: &str, profile: &Profile) -> Option<Ask> {
         return None;
     }
     let variables = route.key_vars.join(" or ");
-    let server = named.map_or_else(|| format!("the server of `{}`", route.provider.name), quoted);
+    let server = named.map_or_else(|| format!("the server of `{}`", route.provider.name), quoted_server);
     let text = format!("your key {variables} to be sent to {server}");
     let content = format!("{variables}\0{}\0{}", named.unwrap_or_default(), route.provider.name);
     Some(Ask::new(AskKind::Server, source, format!("profiles.{name}"), &content, text))

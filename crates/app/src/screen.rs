@@ -4,11 +4,11 @@
 mod agents;
 
 use crate::programs::Programs;
-use crate::trust::{Ask, AskKind, Grants, quoted};
+use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted};
 use ralph_domain::config::{ConfigFile, Isolation, ProviderName};
 use std::path::Path;
 
-pub use agents::{agent_files, fetched_agent};
+pub use agents::{agent_files, fetched_agent, loader_asks};
 
 /// What the user's own words are compared with.
 #[derive(Debug)]
@@ -59,12 +59,18 @@ impl Screen<'_> {
             }
         }
         let Some(sandbox) = &mut file.sandbox else { return };
-        if let (Some(own), Some(other)) = (self.provider, sandbox.provider)
-            && own != other
-        {
-            let (own, other) = (own.as_str(), other.as_str());
-            let text = format!("commands to run with `{other}` instead of your `{own}`");
-            if !self.note(self.ask(AskKind::Sandbox, "sandbox.provider", other, text), asks) {
+        if let Some(other) = sandbox.provider.filter(|other| self.provider != Some(*other)) {
+            let name = other.as_str();
+            let text = match self.provider {
+                Some(own) => {
+                    Some(format!("commands to run with `{name}` instead of your `{}`", own.as_str()))
+                }
+                None => other.is_cloud().then(|| cloud_words(name)),
+            };
+            let allowed = text.is_none_or(|text| {
+                self.note(self.ask(AskKind::Sandbox, "sandbox.provider", name, text), asks)
+            });
+            if !allowed {
                 sandbox.provider = None;
             }
         }
@@ -179,6 +185,10 @@ mod tests {
             "sandbox":{"provider":"docker","vcpu":2},"commit_state":true,"verifiers":[{"name":"t","command_argv":["./t"]}],
             "agents":[{"name":"mine","command_argv":["./agent.sh"],"env":{"A":"b"}}]}"#;
         assert!(screened("{}", plain, &Grants::default()).0.is_empty());
+        let cloud = r#"{"sandbox":{"provider":"e2b"}}"#;
+        let (asked, file) = screened("{}", cloud, &Grants::default());
+        assert_eq!((asked, file.sandbox.unwrap().provider), (vec!["sandbox.provider".to_owned()], None));
+        assert!(screened(cloud, cloud, &Grants::default()).0.is_empty());
         assert!(
             screened("{}", r#"{"isolation":"none"}"#, &Grants::default()).0.is_empty(),
             "it never counts"

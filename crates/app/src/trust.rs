@@ -7,6 +7,7 @@
 
 pub mod store;
 
+use ralph_domain::config::join_argv;
 use ralph_domain::id::Digest;
 use ralph_domain::text::one_line;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// Longest value that is shown.
 const SHOWN_MAX: usize = 300;
+/// Longest text of an ask: several values, each shown.
+const TEXT_MAX: usize = 4 * SHOWN_MAX;
 
 /// What kind of thing is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,7 +63,7 @@ impl Ask {
     ) -> Self {
         let setting = setting.into();
         let digest = Digest::of(format!("{kind:?}\0{setting}\0{content}").as_bytes());
-        let text = one_line(&text.into(), SHOWN_MAX * 2);
+        let text = one_line(&text.into(), TEXT_MAX);
         Self {
             kind,
             source: one_line(source, SHOWN_MAX),
@@ -76,9 +79,72 @@ impl Ask {
     }
 }
 
-/// A value of a repo as texts show it.
+/// A value of a repo as texts show it: in backticks of ours alone, and a long one with its beginning and its end, so that
+/// neither hides behind the other.
 pub fn quoted(value: &str) -> String {
-    format!("`{}`", one_line(value, SHOWN_MAX))
+    let value = value.replace('`', "'");
+    format!("`{}`", middle_cut(&value, SHOWN_MAX))
+}
+
+/// The arguments of a command as texts show them: each one shortened by itself, so that no long one hides the next.
+pub fn quoted_arguments(argv: &[String]) -> String {
+    const WORD_MAX: usize = 60;
+    const WORDS_MAX: usize = 14;
+    let words: Vec<String> =
+        argv.iter().take(WORDS_MAX).map(|word| middle_cut(&word.replace('`', "'"), WORD_MAX)).collect();
+    let more = match argv.len().saturating_sub(WORDS_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} further arguments, which do not fit here"),
+    };
+    format!("`{}`{more}", join_argv(&words))
+}
+
+/// A server as texts show it: the host that is really talked to. An address is shown whole where it says nothing else; one with
+/// a login, with characters that programs read differently, or without end is told by its host.
+pub fn quoted_server(address: &str) -> String {
+    const PLAIN_MAX: usize = 120;
+    let address = address.trim();
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '\\' | '@' | '`' | '"' | '\'' | '<' | '>');
+    if address.len() <= PLAIN_MAX && address.chars().all(is_plain) {
+        return quoted(address);
+    }
+    match url_host(address) {
+        Some(host) => format!("the host {} (by an address that does not show it plainly)", quoted(&host)),
+        None => quoted(address),
+    }
+}
+
+/// What it means to run in a cloud.
+pub fn cloud_words(provider: &str) -> String {
+    format!("commands to run in the cloud {}, where your code is sent with your key", quoted(provider))
+}
+
+/// Host and port of an address of a server, as those read it who call one: schemes in any case, `\` for `/`, and what stands
+/// before the last `@` is a login.
+pub fn url_host(text: &str) -> Option<String> {
+    let (scheme, rest) = text.trim().split_once(':')?;
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let scheme = scheme.to_ascii_lowercase();
+    if !matches!(scheme.as_str(), "http" | "https" | "ws" | "wss" | "socks5" | "socks5h") {
+        return None;
+    }
+    let host = rest.split(['/', '\\', '?', '#']).next()?.rsplit('@').next()?;
+    (!host.is_empty()).then(|| host.to_owned())
+}
+
+/// `text` on one line and at most `max` bytes long, with its beginning and its end.
+fn middle_cut(text: &str, max: usize) -> String {
+    let whole = one_line(text, text.len().saturating_add(8));
+    if whole.len() <= max {
+        return whole;
+    }
+    let part = max / 2 - 8;
+    let cut = whole.chars().count();
+    format!(
+        "{} […{cut} characters…] {}",
+        ralph_domain::text::head(&whole, part),
+        ralph_domain::text::tail(&whole, part)
+    )
 }
 
 /// The name of a whole set of asks, for `RALPH_TRUST`.
@@ -170,6 +236,29 @@ mod tests {
         let grants = Grants::of([ask("a", "").digest]);
         assert!(grants.allow(&ask("a", "")) && !grants.allow(&ask("b", "")));
         assert!(Grants::everything().allow(&ask("b", "")));
+    }
+
+    #[test]
+    fn the_host_that_gets_a_key_is_shown_whatever_stands_before_it() {
+        let long = "v1-".repeat(200);
+        for address in [
+            format!("https://api.anthropic.com:{long}@evil.example/"),
+            format!("https://api.anthropic.com@evil.example/{long}"),
+            "https://evil.example\\@api.anthropic.com/".to_owned(),
+            "HTTPS:\\\\evil.example\\x".to_owned(),
+            format!("http://evil.example/{long}"),
+        ] {
+            let shown = quoted_server(&address);
+            assert!(shown.starts_with("the host `evil.example` "), "{address}: {shown}");
+        }
+        assert_eq!(quoted_server("https://proxy.example:8443/v1"), "`https://proxy.example:8443/v1`");
+        let host = format!("registry.npmjs.org.{}evil.example", "a.".repeat(400));
+        assert!(quoted(&host).ends_with("evil.example`"), "{}", quoted(&host));
+        assert_eq!(quoted("x` (your own flag), `y"), "`x' (your own flag), 'y`");
+        let argv = ["--add-dir", &" x".repeat(400), "--settings", "evil.json"].map(str::to_owned);
+        assert!(quoted_arguments(&argv).ends_with("--settings evil.json`"), "{}", quoted_arguments(&argv));
+        let many = vec!["x".to_owned(); 100];
+        assert!(quoted_arguments(&many).ends_with("` and 86 further arguments, which do not fit here"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::isolation::RepoInside;
 use crate::report::Reporter;
+use crate::trust::quoted;
 use crate::{handover, isolation, model_access, models, repo_file, sandboxes, settings};
 use ralph_agents::{
     ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
@@ -12,7 +13,7 @@ use ralph_agents::{
 use ralph_core::clock::SystemClock;
 use ralph_core::driver::DriverParts;
 use ralph_core::{CancelFlag, Helpers, Refusals, WriterOptions};
-use ralph_domain::config::{AgentConfig, AgentKind, Expect};
+use ralph_domain::config::{AgentConfig, AgentKind, Expect, is_inside};
 use ralph_domain::id::RunId;
 use ralph_domain::model::{ModelClient, Pricing};
 use ralph_domain::ports::{Agent, Sandbox, Workspace};
@@ -234,6 +235,13 @@ fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec
             AgentKind::Scripted => {
                 let name = config.script.clone().unwrap_or_default();
                 let path = spec.origin.join(&name);
+                if !is_inside(&name) {
+                    return Err(AppError::usage(format!(
+                        "the script {} is not a file of the repo",
+                        quoted(&name)
+                    ))
+                    .hint("`script` names a file below the folder of the run, without `..`"));
+                }
                 let text = read_script(&path)?;
                 let agent = ScriptedAgent::from_json(config.clone(), &text)
                     .map_err(|e| AppError::usage(format!("{}:{}: {}", path.display(), e.line, e.message)))?;

@@ -55,6 +55,37 @@ fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
     assert_eq!(repo.events_named("session_ended")[0]["end"]["how"], "rate_limited");
 }
 
+/// Where time runs out: at the start, in the set-up, after a session, in the final check.
+#[test]
+fn no_check_outlasts_the_time_of_the_run_and_more_time_lets_it_go_on() {
+    for place in ["start", "setup", "iteration", "final check"] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::with_task(&env);
+        let (calls, mended) = (env.path("calls").display().to_string(), env.path("mended"));
+        // Only the checks, or only the setup, have no end; of the checks the first one, or the second.
+        let slow = format!("[ -e {} ] || sleep 600", mended.display());
+        let nth = |n: u32| {
+            format!("echo x >> {calls}; [ $(wc -l < {calls}) != {n} ] || {{ {slow}; }}; test -f part.txt")
+        };
+        let (check, more) = match place {
+            "start" => (nth(1), json!({})),
+            "setup" => {
+                ("test -f part.txt".to_owned(), json!({"setup_commands": [["sh", "-c", slow.clone()]]}))
+            }
+            "iteration" => (nth(1), json!({"baseline": false})),
+            _ => (nth(2), json!({"baseline": false})),
+        };
+        repo.configure(&[repo.agent("one", &format!("echo x > part.txt; {PROMISE}"))], &check, &more);
+        let run = repo.run(&["--max-seconds", "4"]).exits(1).json();
+        assert_eq!(run["reason"], "timeout", "{place}: {run}");
+        let failed = repo.events_named("check_finished").iter().filter(|e| e["passed"] == false).count();
+        assert_eq!((failed, repo.events_named("proof_finished").len()), (0, 0), "{place}: it did not fail");
+        std::fs::write(&mended, "").unwrap();
+        let run = repo.ralph(&["resume", "--max-seconds", "600", "--json"]).exits(0).json();
+        assert_eq!(run["success"], true, "{place}: {run}");
+    }
+}
+
 #[test]
 fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
     let env = TestEnv::new(RALPH);

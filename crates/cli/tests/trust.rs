@@ -19,6 +19,8 @@ mod logins;
 mod other_repos;
 #[path = "trust/terminal.rs"]
 mod terminal;
+#[path = "trust/variables.rs"]
+mod variables;
 
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};

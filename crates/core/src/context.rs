@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 /// Set from outside (a signal handler, another thread) to end what goes on at once. A run is suspended by it: it can be
 /// resumed.
@@ -78,6 +79,8 @@ pub(crate) struct Context {
     pub refusals: Refusals,
     /// Who tells people.
     pub notifiers: Vec<Box<dyn Notifier>>,
+    /// How long the commands of the step under way took, and what was used of the time when it began.
+    step_time: (Duration, Duration),
     /// Who ends this process, once somebody does; the run goes on in another one.
     pub suspend_by: Option<String>,
     /// What the run shows while it works, for those who watch from elsewhere.
@@ -123,6 +126,7 @@ impl Context {
             refusals: Refusals::default(),
             notifiers: Vec::new(),
             suspend_by: None,
+            step_time: (Duration::ZERO, Duration::ZERO),
             live,
             waker,
             activity: String::new(),
@@ -253,6 +257,29 @@ impl Context {
         }
         let dir = RalphDir::of(&self.state.spec.origin);
         let _ = shown::copy(&dir, &self.state.spec.run_id, &self.run);
+    }
+
+    /// A step begins: what it takes of the time is counted from here.
+    pub fn begin_step(&mut self) {
+        self.step_time = (Duration::ZERO, self.state.spent().time);
+    }
+
+    /// A command of the step under way took this long.
+    pub fn command_took(&mut self, time: Duration) {
+        self.step_time.0 += time;
+    }
+
+    /// Working time of the step under way that no event tells of yet.
+    pub fn untold_time(&self) -> Duration {
+        let (commands, spent) = self.step_time;
+        commands.saturating_sub(self.state.spent().time.saturating_sub(spent))
+    }
+
+    /// Whether the run has no time left, what the step under way has used included, and a command that has run for so long.
+    pub fn time_is_up(&self, running: Duration) -> bool {
+        let budgets = &self.state.spec.settings.budgets;
+        budgets.deadline.is_some_and(|deadline| self.clock.now() >= deadline)
+            || self.state.spent().time + self.untold_time() + running >= budgets.max_wall_time
     }
 
     /// Whether what goes on now is to end at once.

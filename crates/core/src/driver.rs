@@ -88,6 +88,7 @@ impl Driver {
         self.approve_tests()?;
         self.take_edit()?;
         self.ctx.state.tick(self.ctx.clock.now());
+        self.ctx.begin_step();
         let step = decide(&self.ctx.state);
         if self.suspends(&step)? {
             return Ok(Progress::Rest);

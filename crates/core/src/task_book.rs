@@ -6,7 +6,7 @@
 use ralph_domain::dialect::{Dialect, checkbox, frontmatter, plan_edit, prd_tasks};
 use ralph_domain::spec::Task;
 use ralph_domain::text::one_line;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ids that are not the task's own and still kept.
 const OTHERS_MAX: usize = 200;
@@ -81,17 +81,13 @@ fn claims(dialect: Dialect, text: &str) -> Result<Claims, String> {
 pub(crate) fn marked(dialect: Dialect, now: &str, met: &BTreeSet<String>) -> String {
     let Ok(claims) = claims(dialect, now) else { return now.to_owned() };
     let wrong = claims.done.difference(met).chain(claims.open.intersection(met));
-    let mut text = now.to_owned();
-    for id in wrong {
-        let changed = match (dialect, met.contains(id)) {
-            (Dialect::RalphTaskMd, true) => checkbox::tick(&text, id),
-            (Dialect::RalphTaskMd, false) => checkbox::untick(&text, id),
-            (_, passes) => plan_edit::set_passes(&text, id, passes),
-        };
-        // An id that cannot be marked stays as it is; the linter has told of it.
-        text = changed.unwrap_or(text);
+    let wanted: BTreeMap<&str, bool> = wrong.map(|id| (id.as_str(), met.contains(id))).collect();
+    // An id that cannot be marked stays as it is; the linter has told of it.
+    match dialect {
+        _ if wanted.is_empty() => now.to_owned(),
+        Dialect::RalphTaskMd => checkbox::set_all(now, &wanted),
+        _ => plan_edit::set_all_passes(now, &wanted).unwrap_or_else(|_| now.to_owned()),
     }
-    text
 }
 
 fn boxes(text: &str) -> checkbox::Checkboxes {

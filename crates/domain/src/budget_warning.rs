@@ -43,7 +43,11 @@ pub fn budget_warnings_with(state: &RunState, session: Spent) -> Vec<EventBody> 
                     format!("{} of {} tokens", spent.tokens, budgets.max_tokens.unwrap_or(0))
                 }
             };
-            EventBody::BudgetWarning { budget, message: format!("{used} used ({:.0} %)", share * 100.0) }
+            EventBody::BudgetWarning {
+                budget,
+                message: format!("{used} used ({:.0} %)", share * 100.0),
+                cut_ms: 0,
+            }
         })
         .collect()
 }

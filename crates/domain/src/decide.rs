@@ -33,7 +33,7 @@ pub fn decide(state: &RunState) -> Step {
     if state.baseline.is_none() {
         return match &state.people.cancel_by {
             Some(by) => finish(EndReason::Cancelled, format!("Cancelled by {by} before any work.")),
-            None => Step::Prepare,
+            None => cut_short(state).unwrap_or(Step::Prepare),
         };
     }
     if let Some(by) = &state.people.cancel_by {
@@ -71,7 +71,11 @@ fn within(state: &RunState, current: &Current) -> Step {
         Stage::Worked => Step::Checkpoint,
         Stage::Checkpointed => {
             let checks = due_checks(state, current);
-            if checks.is_empty() { Step::Judge } else { Step::Verify { checks } }
+            match checks.is_empty() {
+                true => Step::Judge,
+                // A check that was ended for want of time says nothing about the work; with more time it is run again.
+                false => cut_short(state).unwrap_or(Step::Verify { checks }),
+            }
         }
     }
 }
@@ -92,7 +96,7 @@ fn between(state: &RunState) -> Step {
         return handover::after_proof(state, || end_summary::success(state));
     }
     if state.result.candidate {
-        return Step::Prove;
+        return cut_short(state).unwrap_or(Step::Prove);
     }
     if handover::push_is_due(state) {
         return Step::Push;
@@ -152,6 +156,17 @@ fn between(state: &RunState) -> Step {
         return Step::Wait { reason: format!("paused by {by}"), until: None };
     }
     next_session(state)
+}
+
+/// The end of a run whose check or set-up was ended because its time is used up, as long as there is none.
+fn cut_short(state: &RunState) -> Option<Step> {
+    let up = state.spending.cut_short && state.time_left().is_zero();
+    up.then(|| {
+        finish(
+            EndReason::Timeout,
+            format!("The time is used up after {}, during a check.", end_summary::iterations(state)),
+        )
+    })
 }
 
 /// Sessions that answer nothing, whoever is asked, are no work that could get better: a person has to look.

@@ -133,6 +133,11 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
         "kubeconfig",
         "master.key",
         "local.settings.json",
+        "local_settings.py",
+        "localsettings.php",
+        "settings.local.php",
+        "wp-config.php",
+        "auth.json",
         "application_default_credentials.json",
     ];
     /// With any ending of a settings file.
@@ -147,6 +152,19 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
         "passwords",
         ".password",
         ".passwords",
+        "token",
+        "tokens",
+        ".token",
+        ".tokens",
+        "vault",
+        ".vault",
+        "api_key",
+        "api-key",
+        "apikey",
+        ".api_key",
+        ".apikey",
+        "api_keys",
+        "apikeys",
     ];
     const SETTINGS: &[&str] = &["", "yml", "yaml", "toml", "json", "ini", "env", "properties", "conf", "txt"];
     const ENDS: &[&str] = &[".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".ovpn", ".kubeconfig"];
@@ -159,6 +177,7 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
     NAMES.contains(&name)
         || name.starts_with(".env.")
         || name.starts_with(".dev.vars.")
+        || (name.starts_with("appsettings.") && name.ends_with(".json") && name != "appsettings.json")
         || (STEMS.contains(&stem) && SETTINGS.contains(&ending))
         || ENDS.iter().any(|end| name.ends_with(end))
         || state(name)
@@ -259,6 +278,14 @@ mod tests {
             ".secrets.toml",
             ".secrets",
             "_netrc",
+            "appsettings.Development.json",
+            "src/Web/appsettings.Production.json",
+            "wp-config.php",
+            "group_vars/all/vault.yml",
+            "token",
+            ".token",
+            "api_key.txt",
+            "settings/local_settings.py",
         ] {
             assert_eq!(of(name), FileSecrecy::Secret, "{name}");
         }
@@ -279,6 +306,11 @@ mod tests {
             "kubeconfig.go",
             "tfstate.md",
             "docker/config.json",
+            "appsettings.json",
+            "wp-config-sample.php",
+            "vault.go",
+            "token.md",
+            "tokens.css",
         ] {
             assert_eq!(of(name), FileSecrecy::Open, "{name}");
         }

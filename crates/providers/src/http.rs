@@ -10,7 +10,7 @@ use ralph_http::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a call is tried where trying again can help.
 const TRIES: u32 = 5;
@@ -164,7 +164,7 @@ impl VendorClient {
     /// Makes a call, again where that can help.
     pub fn send(&self, call: &VendorRequest, watch: Watch<'_>) -> Result<VendorResponse, ProviderError> {
         let request = self.request(call)?;
-        let mut tries = 0;
+        let (mut tries, started) = (0, Instant::now());
         loop {
             tries += 1;
             let error = match self.attempt(call, &request, tries, watch) {
@@ -172,7 +172,9 @@ impl VendorClient {
                 Err(error) => error,
             };
             let wait = error.wait(self.backoff, tries);
-            if !error.passes() || tries >= call.tries || wait > WAIT_MAX {
+            // A server that answers drop by drop uses up each try: all of them together have their bound, too.
+            let too_long = started.elapsed() + wait >= call.limit.saturating_mul(2);
+            if !error.passes() || tries >= call.tries || wait > WAIT_MAX || too_long {
                 return Err(error);
             }
             tracing::debug!(vendor = self.vendor, what = call.what, tries, ?wait, %error, "trying again");

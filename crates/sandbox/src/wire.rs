@@ -6,18 +6,25 @@
 use crate::os::End;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr, OsString};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Descriptors that go with [`ToGuard::Spawn`]: body, folder, standard input, output and error.
 pub(crate) const SPAWN_FDS: usize = 5;
+/// A sixth one goes along where the command is started by launchers of ours: the variables that are for nobody but the
+/// command. They never stand in the environment of a launcher, which runs before there is a sandbox: a variable can make a
+/// program load somebody's code (`LD_PRELOAD` is one of many).
+pub(crate) const SPAWN_FDS_MAX: usize = SPAWN_FDS + 1;
+/// The number under which the launchers find those variables.
+pub(crate) const VARIABLES_FD: RawFd = 3;
 const PACKET: usize = 16;
 
 /// A request to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToGuard {
-    /// Start a command; five descriptors go with it.
+    /// Start a command; five descriptors go with it, or six.
     Spawn,
     /// Keep the descriptor that goes with this open until the end (the run's lock).
     Hold,
@@ -176,7 +183,7 @@ fn send(socket: &OwnedFd, words: [i32; 4], fds: &[BorrowedFd<'_>]) -> nix::Resul
 
 fn receive<T>(socket: &OwnedFd, decode: fn([i32; 4]) -> Option<T>) -> Received<T> {
     let mut bytes = [0u8; PACKET];
-    let mut space = nix::cmsg_space!([RawFd; SPAWN_FDS]);
+    let mut space = nix::cmsg_space!([RawFd; SPAWN_FDS_MAX]);
     let mut fds = Vec::new();
     let length = {
         let mut parts = [IoSliceMut::new(&mut bytes)];
@@ -213,6 +220,13 @@ pub(crate) fn encode_body<'a>(argv: &[String], env: impl Iterator<Item = (&'a [u
         body.extend_from_slice(argument.as_bytes());
         body.push(0);
     }
+    body.extend(encode_variables(env));
+    body
+}
+
+/// Variables as bytes.
+pub(crate) fn encode_variables<'a>(env: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(4096);
     for (name, value) in env {
         body.extend_from_slice(name);
         body.push(b'=');
@@ -220,6 +234,16 @@ pub(crate) fn encode_body<'a>(argv: &[String], env: impl Iterator<Item = (&'a [u
         body.push(0);
     }
     body
+}
+
+/// Variables of such bytes, each a name and a value.
+pub(crate) fn decode_variables(body: &[u8]) -> Vec<(OsString, OsString)> {
+    let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    let pair = |entry: &[u8]| {
+        let at = entry.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
+        Some((text(entry.get(..at)?), text(entry.get(at + 1..)?)))
+    };
+    body.split(|byte| *byte == 0).filter_map(pair).collect()
 }
 
 /// The arguments and the environment of a body.
@@ -288,6 +312,10 @@ mod tests {
         let (args, env) = decode_body(&body).unwrap();
         assert_eq!(args, [c"sh", c"", c"ü ∆"]);
         assert_eq!(env, [c"A=", c"B==x"]);
+        let variables = encode_variables([(&b"A"[..], &b""[..]), (b"B", b"=x\ny")].into_iter());
+        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        assert_eq!(decode_variables(&variables), [pair("A", ""), pair("B", "=x\ny")]);
+        assert_eq!(decode_variables(b"=x\0no\0\0"), []);
         assert!(decode_body(b"").is_none());
         assert!(decode_body(&[9, 0, 0, 0, b'x', 0]).is_none());
     }

@@ -102,6 +102,50 @@ fn a_command_gets_only_harmless_variables_and_its_own() {
     assert!(!env.contains("CARGO_") && !env.contains("RALPH_RUN=other"), "{env}");
 }
 
+/// Variables by which the loader tells, in a file per process, which program it loads.
+fn loader_tells(work: &Path) -> Vec<(String, String)> {
+    let to = work.join("loaded").to_str().unwrap().to_owned();
+    vec![("LD_DEBUG".into(), "libs".into()), ("LD_DEBUG_OUTPUT".into(), to)]
+}
+
+/// The programs that it told of.
+fn loaded(work: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(work).unwrap().map(|entry| entry.unwrap().path());
+    let told = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("loaded"));
+    let told: String = told.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let programs = told.lines().filter_map(|line| line.split_once("initialize program: "));
+    programs.map(|(_, program)| program.to_owned()).collect()
+}
+
+#[test]
+fn the_variables_of_a_command_reach_no_program_outside_the_sandbox() {
+    for isolation in [Isolation::Bwrap, Isolation::Landlock] {
+        for watched in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let work = dir.path().canonicalize().unwrap().join("work");
+            std::fs::create_dir(&work).unwrap();
+            let Some(options) = options(dir.path(), isolation, |_| {}) else { continue };
+            let sandbox = LocalSandbox::start(&work, options).unwrap();
+            let mut request = sh("echo \"$LD_DEBUG_OUTPUT\"");
+            request.env = loader_tells(&work);
+            let mut sink = Sink::default();
+            if watched {
+                sandbox.exec_watched(&request, &mut sink).unwrap();
+            } else {
+                sandbox.exec(&request, &mut sink).unwrap();
+            }
+            let said = String::from_utf8(sink.stdout).unwrap();
+            assert_eq!(said, format!("{}\n", work.join("loaded").display()), "the command has them");
+            assert_eq!(loaded(&work), ["sh"], "{isolation:?}, watched {watched}: the command alone");
+            let left = run(&sandbox, &sh("ls /proc/self/fd"));
+            assert_eq!(
+                left.stdout, "0\n1\n2\n3\n",
+                "nothing but its streams (and the folder that is listed)"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_program_that_is_missing_is_reported_as_without_a_sandbox() {
     let Some(sandboxed) = sandboxed() else { return };

@@ -61,6 +61,7 @@ case $word in
       -e) case $2 in *=*) export "$2" ;; *) eval "[ \"\${$2+set}\" = set ]" || { echo "no value for $2" >&2; exit 65; } ;; esac; shift 2 ;;
       *) break ;;
     esac; done
+    env >> "$base/env"
     name=$1; shift; must "$name"; echo running > "$base/vm/$name/status"
     n=$#; while [ $n -gt 1 ]; do a=$1; shift; set -- "$@" "$a"; n=$((n-1)); done; shift
     cd /
@@ -161,13 +162,38 @@ fn a_secret_is_in_no_argument() {
     let mut spec = spec("secret");
     spec.env.insert("OF_THE_RUN".to_owned(), "hidden-one".to_owned());
     let made = provider.create(&spec).unwrap();
-    let mut request: ExecRequest = common::sh("echo $OF_THE_RUN $OF_THE_COMMAND $HOME");
+    let mut request: ExecRequest = common::sh("echo $OF_THE_RUN $OF_THE_COMMAND $HOME; cat");
+    request.stdin = ralph_domain::ports::Stdin::Bytes(b"its input".to_vec());
     request.env = [("OF_THE_COMMAND", "hidden-two"), ("HOME", "/inside")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
-    assert_eq!(common::run(made.as_ref(), &request).stdout, "hidden-one hidden-two /inside\n");
+    assert_eq!(common::run(made.as_ref(), &request).stdout, "hidden-one hidden-two /inside\nits input");
     let log = b.file("log");
-    assert!(log.contains("[OF_THE_RUN]") && !log.contains("hidden"), "{log}");
+    assert!(log.contains("exec [-i]") && !log.contains("hidden"), "{log}");
+}
+
+#[test]
+fn the_tool_on_this_machine_sees_no_variable_of_a_command() {
+    let b = fixture(false);
+    let provider = SbxProvider::new(b.options());
+    let mut spec = spec("variables");
+    spec.env.insert("LD_AUDIT".to_owned(), "evil-of-run".to_owned());
+    let made = provider.create(&spec).unwrap();
+    // Set by a repo's agent, or by a model for a process that it starts; `it's` and a new line are for the quoting.
+    let mut request: ExecRequest =
+        common::sh("printf %s \"$LD_X|$DOCKER_HOST|$SBX_X|$XDG_CONFIG_HOME|$LD_AUDIT\"");
+    request.env = [
+        ("LD_X", "evil it's\n`x` $(y)"),
+        ("DOCKER_HOST", "evil-docker"),
+        ("SBX_X", "evil-sbx"),
+        ("XDG_CONFIG_HOME", "evil-config"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec();
+    let said = common::run(made.as_ref(), &request).stdout;
+    assert_eq!(said, "evil it's\n`x` $(y)|evil-docker|evil-sbx|evil-config|evil-of-run");
+    let seen = b.file("env");
+    assert!(seen.contains("RALPH_EXEC=") && !seen.contains("evil"), "{seen}");
 }
 
 #[test]

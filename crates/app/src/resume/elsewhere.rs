@@ -1,6 +1,6 @@
 //! `ralph resume --from REMOTE RUN`: a run whose machine or sandbox is gone goes on here, from the state that it pushed.
 
-use crate::environment::Environment;
+use crate::environment::{DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::run::works_on_copy;
@@ -9,10 +9,10 @@ use crate::trust::Grants;
 use crate::{find, handover, isolation, model_access, models, record_trust, settings, wiring};
 use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
-use ralph_domain::config::{AgentConfig, ConfigFile, Handover, Isolation};
+use ralph_domain::config::{AgentConfig, ConfigFile, Handover, Isolation, ProviderName};
 use ralph_domain::dialect::ModelChoice;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::GitRemote;
+use ralph_domain::id::{Digest, RunId};
+use ralph_domain::ports::{GitRemote, Workspace as _};
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, agent_copy, place};
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -189,12 +189,14 @@ fn settle_in(
     spec.handed_to = None;
     spec.origin = same_repo.unwrap_or_else(|| repo.top.clone());
     spec.place = WorkspaceKind::Clone { from: remote.url.clone(), sparse: Vec::new() };
-    spec.config_digest = None;
     in_own_words(env, &mut spec, isolation)?;
     settle_push(repo, &mut spec, remote)?;
     let mut workspace =
         GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
+    // The one that the commit of the start has was not written by an agent; any other would have been.
+    let config = workspace.file_at(&baseline.head, ".ralph/config.json")?;
+    spec.config_digest = config.map(|bytes| Digest::of(&bytes));
     if works_on_copy(&spec.settings) {
         let copy = home.agent_copy(run);
         // One of an earlier visit: the state that was pushed goes further.
@@ -248,8 +250,11 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
             .hint("install one that it names, or define it in your own configuration"));
     }
     let user_sandbox = own.sandbox.clone().unwrap_or_default();
-    if let Some(provider) = user_sandbox.provider {
-        settings.sandbox.provider = Some(provider);
+    let by_variable = || ProviderName::parse(&env.vars().filled(DEFAULT_PROVIDER)?).ok();
+    // Where the code goes is the user's to say: a fetched run brings it into no cloud.
+    match user_sandbox.provider.or_else(by_variable) {
+        Some(provider) => settings.sandbox.provider = Some(provider),
+        None => settings.sandbox.provider = settings.sandbox.provider.filter(|named| !named.is_cloud()),
     }
     (settings.sandbox.image, settings.sandbox.snapshot) = (user_sandbox.image, user_sandbox.snapshot);
     settings.sandbox.volumes = user_sandbox.volumes;

@@ -3,7 +3,7 @@
 
 use super::Screen;
 use crate::repo_file;
-use crate::trust::{Ask, AskKind, quoted};
+use crate::trust::{Ask, AskKind, quoted, quoted_arguments, quoted_server, url_host};
 use ralph_agents::presets;
 use ralph_domain::config::{AgentConfig, AgentKind, join_argv};
 use std::path::Path;
@@ -90,31 +90,93 @@ impl Screen<'_> {
                 }
             };
         }
-        let extra = further_arguments(known, &agent.command_argv, own);
-        if !extra.is_empty() {
+        for (key, extra) in further_arguments(known, agent, own) {
+            if extra.is_empty() {
+                continue;
+            }
             let words = join_argv(&extra);
-            let text = format!("`{known}`, which has your keys, to be started with {}", quoted(&words));
-            let setting = format!("agents[{}].command_argv", agent.name);
+            let shown = quoted_arguments(&extra);
+            let text = format!("`{known}`, which has your keys, to be started with {shown}");
+            let setting = format!("agents[{}].{key}", agent.name);
             stays &= self.note(self.ask(AskKind::Program, setting, &words, text), asks);
         }
         stays
     }
 }
 
-/// The arguments of a known agent beyond those of its preset and those that do no harm.
-fn further_arguments(known: &str, argv: &[String], own: Option<&AgentConfig>) -> Vec<String> {
-    let preset = presets::preset(known).map(|preset| preset.command_argv).unwrap_or_default();
-    let usual =
-        |word: &String| preset.contains(word) || own.is_some_and(|own| own.command_argv.contains(word));
+/// What a known agent is started with beyond its preset and what does no harm, by the key that says it.
+fn further_arguments(
+    known: &str,
+    agent: &AgentConfig,
+    own: Option<&AgentConfig>,
+) -> [(&'static str, Vec<String>); 3] {
+    let preset = presets::preset(known);
+    let usual = |of: fn(&AgentConfig) -> &[String]| -> Vec<String> {
+        preset.iter().chain(own).flat_map(|agent| of(agent).iter().cloned()).collect()
+    };
+    let command = unusual_words(agent.command_argv.iter().skip(1), &usual(|agent| &agent.command_argv));
+    let model_words = unusual_words(agent.model_argv.iter(), &usual(|agent| &agent.model_argv));
+    let own_model = own.and_then(|own| own.model.as_ref());
+    // One that looks like an option may be read as one.
+    let model = agent.model.iter().filter(|model| model.trim().starts_with('-') && own_model != Some(model));
+    [("command_argv", command), ("model_argv", model_words), ("model", model.cloned().collect())]
+}
+
+/// Whether a variable changes which code any program loads.
+pub fn is_loader_variable(name: &str) -> bool {
+    const BEGINNINGS: [&str; 3] = ["LD_", "DYLD_", "GIT_"];
+    const NAMES: [&str; 16] = [
+        "BASH_ENV",
+        "ENV",
+        "GCONV_PATH",
+        "GLIBC_TUNABLES",
+        "JAVA_TOOL_OPTIONS",
+        "JDK_JAVA_OPTIONS",
+        "LOCPATH",
+        "NODE_OPTIONS",
+        "OPENSSL_CONF",
+        "OPENSSL_MODULES",
+        "PERL5OPT",
+        "PYTHONHOME",
+        "PYTHONSTARTUP",
+        "RUBYOPT",
+        "SHELLOPTS",
+        "_JAVA_OPTIONS",
+    ];
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Without a sandbox: variables of a repo's agent that make programs of this machine load other code. Those of a known agent are
+/// asked about anyway.
+pub fn loader_asks(source: &str, agent: &AgentConfig, own: Option<&AgentConfig>) -> Vec<Ask> {
+    let usual = |key: &str, value: &String| own.is_some_and(|own| own.env.get(key) == Some(value));
+    let is_known = presets::preset_of(&agent.command_argv).is_some();
+    let loads = agent.env.iter().filter(|(key, value)| is_loader_variable(key) && !usual(key, value));
+    let loads = loads.filter(|_| !is_known);
+    let ask = |(key, value): (&String, &String)| {
+        let assigned = quoted(&format!("{key}={value}"));
+        let text =
+            format!("agent {} to be started without a sandbox with {assigned}", quoted(agent.name.as_str()));
+        Ask::new(AskKind::Program, source, format!("agents[{}].env.{key}", agent.name), value, text)
+    };
+    loads.map(ask).collect()
+}
+
+/// The arguments that are neither usual nor do no harm. A value that looks like an option may be read as one.
+fn unusual_words<'a>(argv: impl Iterator<Item = &'a String>, usual: &[String]) -> Vec<String> {
     let mut extra = Vec::new();
-    let mut words = argv.iter().skip(1).peekable();
+    let mut words = argv;
     while let Some(word) = words.next() {
         let flag = word.split('=').next().unwrap_or(word);
         if PLAIN_WITH_VALUE.contains(&flag) {
             if flag == word {
-                words.next();
+                extra.extend(
+                    words.next().filter(|value| value.starts_with('-') && !usual.contains(value)).cloned(),
+                );
             }
-        } else if !usual(word) && !PLAIN_FLAGS.contains(&word.as_str()) && word != "{{prompt_file}}" {
+        } else if word.contains("{{model}}")
+            || !usual.contains(word) && !PLAIN_FLAGS.contains(&word.as_str()) && word != "{{prompt_file}}"
+        {
             extra.push(word.clone());
         }
     }
@@ -139,7 +201,8 @@ fn variable_ask(
         }
         return Some(match url_host(value) {
             Some(_) => {
-                let text = format!("`{known}`, which has your keys, to talk to {} ({key})", quoted(value));
+                let text =
+                    format!("`{known}`, which has your keys, to talk to {} ({key})", quoted_server(value));
                 screen.ask(AskKind::Server, setting, &content, text)
             }
             None => {
@@ -155,27 +218,22 @@ fn variable_ask(
     Some(screen.ask(AskKind::Sandbox, setting, &content, text))
 }
 
-/// Host and port of an address.
-fn url_host(text: &str) -> Option<String> {
-    let (scheme, rest) = text.trim().split_once("://")?;
-    if !matches!(scheme, "http" | "https" | "ws" | "wss" | "socks5" | "socks5h") {
-        return None;
-    }
-    let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
-    (!host.is_empty()).then(|| host.to_owned())
-}
-
 /// An agent as a fetched state names it: its own addresses, variables and programs in the place of known ones do not count.
 /// `None` where nothing of it is left.
 pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<AgentConfig> {
     let mut asks = Vec::new();
+    let own = screen.user.agents.iter().flatten().find(|own| own.name == agent.name);
+    agent.env.retain(|key, value| {
+        !is_loader_variable(key) || own.is_some_and(|own| own.env.get(key) == Some(value))
+    });
     if screen.agent(&mut agent, &mut asks) {
         return Some(agent);
     }
     // The program that is known here, called as it is known.
     let known = presets::preset_of(&agent.command_argv)?;
     let preset = presets::preset(known)?;
-    Some(AgentConfig { command_argv: preset.command_argv, ..agent })
+    let model = agent.model.filter(|model| !model.trim().starts_with('-'));
+    Some(AgentConfig { command_argv: preset.command_argv, model_argv: preset.model_argv, model, ..agent })
 }
 
 /// Files of a repo in which the program `known` looks for settings of its own.
@@ -225,7 +283,7 @@ pub fn agent_files(top: &Path, known: &str) -> Vec<(String, Ask)> {
             Err(_) => continue,
         };
         for (key, url) in [addresses(&text), addresses(&unescaped(&text))].concat() {
-            let asked = format!("`{known}`, which has your keys, to talk to {}", quoted(&url));
+            let asked = format!("`{known}`, which has your keys, to talk to {}", quoted_server(&url));
             let ask = Ask::new(AskKind::Server, file, key, &format!("{known}\0{url}"), asked);
             if found.iter().all(|(_, other)| other.digest != ask.digest) {
                 found.push((url, ask));
@@ -360,6 +418,23 @@ mod tests {
             assert_eq!((asked, left), (vec!["agents[claude].command_argv".to_owned()], None), "{more:?}");
             assert_eq!(asks(&[claude(more)], &claude(more)).0, [""; 0], "the user says so, too");
         }
+        for words in [
+            &["--settings", "x.json", "--model", "{{model}}"][..],
+            &["{{model}}"],
+            &["--model", "--settings=x"],
+        ] {
+            let mut agent = claude(&[]);
+            agent.model = Some("sonnet".into());
+            agent.model_argv = words.iter().map(|word| (*word).to_owned()).collect();
+            let (asked, left) = asks(&[], &agent);
+            assert_eq!((asked, left), (vec!["agents[claude].model_argv".to_owned()], None), "{words:?}");
+            assert_eq!(asks(&[agent.clone()], &agent).0, [""; 0], "the user says so, too");
+        }
+        let mut agent = claude(&[]);
+        agent.model = Some("--settings=x.json".into());
+        assert_eq!(asks(&[], &agent).0, ["agents[claude].model"]);
+        agent.model = Some("sonnet".into());
+        assert_eq!(asks(&[], &agent).0, [""; 0]);
         for (key, value) in [
             ("ANTHROPIC_BASE_URL", "https://evil.example"),
             ("NODE_OPTIONS", "--require ./evil.js"),
@@ -380,6 +455,27 @@ mod tests {
         let mut open = AgentConfig::command("a", &["./a.sh"]);
         open.env.insert("SERVER".into(), "http://evil.example:81/x".into());
         assert_eq!(asks(&[], &open).0, ["agents[a].env.SERVER"]);
+    }
+
+    #[test]
+    fn a_fetched_agent_brings_no_variable_that_loads_code() {
+        let user = ConfigFile::default();
+        let programs = Programs::new(Path::new("/nonexistent/repo"), "");
+        let grants = Grants::default();
+        let screen =
+            Screen { source: "c", user: &user, provider: None, programs: &programs, grants: &grants };
+        let mut agent = AgentConfig::command("a", &["./a.sh"]);
+        for key in ["LD_PRELOAD", "LD_AUDIT", "GCONV_PATH", "BASH_ENV", "WORDS"] {
+            agent.env.insert(key.into(), "./evil.so".into());
+        }
+        assert_eq!(loader_asks("c", &agent, None).len(), 4);
+        assert_eq!(loader_asks("c", &agent, Some(&agent)), [], "the user says so, too");
+        let left = fetched_agent(&screen, agent).unwrap();
+        assert_eq!(left.env.keys().collect::<Vec<_>>(), ["WORDS"]);
+        let mut known = claude(&[]);
+        known.model_argv = vec!["--settings".into(), "evil.json".into()];
+        let left = fetched_agent(&screen, known).unwrap();
+        assert_eq!(left.model_argv, claude(&[]).model_argv);
     }
 
     #[test]

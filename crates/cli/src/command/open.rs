@@ -47,7 +47,8 @@ pub fn run(args: OpenArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
             ("folder", home.display().to_string())
         }
     };
-    let opened = !args.print && !out.json && is_address(&target) && start(app.environment(), &target);
+    let may_open = kind == "folder" || is_web_address(&target);
+    let opened = !args.print && !out.json && may_open && start(app.environment(), &target);
     if out.json {
         out.value(&json!({ "run_id": facts.entry.run_id, "kind": kind, "target": target, "opened": opened }));
     } else if opened {
@@ -58,9 +59,12 @@ pub fn run(args: OpenArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// A folder of ours, or a web address: nothing else is handed to a desktop, whatever a code host answers.
-fn is_address(target: &str) -> bool {
-    target.starts_with('/') || target.starts_with("https://") || target.starts_with("http://")
+/// Whether it is an address of the web: nothing else that a code host, or a state that was fetched, calls a pull request is
+/// handed to a desktop, which would run a file.
+fn is_web_address(target: &str) -> bool {
+    let rest = ["https://", "http://"].into_iter().find_map(|scheme| target.strip_prefix(scheme));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '['))
+        && target.chars().all(|c| !c.is_control() && !c.is_whitespace())
 }
 
 /// Hands an address to the desktop; whether there is one.

@@ -44,6 +44,8 @@ impl Fixture {
         let mut command = self.env.ralph_command(&repo.dir, args);
         // No other engine or cloud of the machine that the test runs on.
         command.env("DOCKER_HOST", "ssh://nowhere").envs(self.vars.iter().cloned());
+        // That the code goes there is the user's word, too.
+        command.env("RALPH_DEFAULT_PROVIDER", self.provider);
         command
     }
 

@@ -135,6 +135,12 @@ fn nothing_of_a_repo_opens_the_sandbox() {
             Own::Variable("RALPH_DEFAULT_PROVIDER", "local"),
         ),
         attack(
+            "a cloud",
+            |place| place.config(&json!({"sandbox": {"provider": "e2b"}})),
+            "commands to run in the cloud `e2b`, where your code is sent with your key",
+            Own::Config(json!({"sandbox": {"provider": "e2b"}})),
+        ),
+        attack(
             "a server in a variable of any command",
             |place| {
                 let script = place.env.path("any.sh");
@@ -499,6 +505,21 @@ fn nothing_of_a_repo_stands_in_for_a_known_agent() {
             ),
         ),
         attack(
+            "settings by arguments that come with a model",
+            |place| place.config(&json!({"agents": [with_model("sonnet", &["--settings", "evil.json"])]})),
+            "to be started with `--settings evil.json`",
+            Own::Config(json!({"agents": [with_model("sonnet", &["--settings", "evil.json"])]})),
+        ),
+        attack(
+            "a model that is an option",
+            |place| {
+                let agent = with_model("--settings=evil.json", &["--model", "{{model}}"]);
+                place.config(&json!({"agents": [agent]}));
+            },
+            "to be started with `--settings=evil.json`",
+            Own::Trust,
+        ),
+        attack(
             "a server by argument",
             |place| {
                 place.agent(
@@ -544,6 +565,47 @@ fn nothing_of_a_repo_stands_in_for_a_known_agent() {
             Own::Trust,
         ),
     ]);
+}
+
+/// `claude` with a model, and with what is to be added for that.
+fn with_model(model: &str, words: &[&str]) -> Value {
+    json!({"name": "claude", "command_argv": ["claude", "-p"], "model": model, "model_argv": words})
+}
+
+/// A `.env` that comes with a repo sends the code to no cloud by itself; one of the user's own, and the environment, do.
+#[test]
+fn a_tracked_dotenv_sends_the_code_to_no_cloud_unasked() {
+    let mut place = Place::new();
+    place.vars.push(("E2B_API_KEY".into(), "key-of-the-user".into()));
+    place.write(".env", "RALPH_DEFAULT_PROVIDER=e2b\n");
+    let asks = |place: &Place| place.ralph(&["trust", "--show", "--json"]).json()["asks"].to_string();
+    assert_eq!(asks(&place), "[]", "a `.env` that git does not track is the user's");
+    place.track(".env");
+    let refused = place.ralph(&["run", "--new", "--json"]).exits(3);
+    assert!(refused.stderr.contains("in the cloud `e2b`, where your code is sent"), "{}", refused.stderr);
+    assert!(asks(&place).contains("in the cloud `e2b`"));
+    assert_eq!(place.runs(), 0);
+    place.vars.push(("RALPH_DEFAULT_PROVIDER".into(), "e2b".into()));
+    assert_eq!(asks(&place), "[]", "the environment is the user's word");
+}
+
+/// The host that gets a key is told, whatever an address puts before it.
+#[test]
+fn an_address_does_not_hide_its_host() {
+    let place = Place::new();
+    let address = format!("https://api.anthropic.com:{}@evil.example/", "v1-".repeat(200));
+    place.agent("claude", &["claude", "-p"], &json!({"ANTHROPIC_BASE_URL": address}));
+    place.config(
+        &json!({"allowed_hosts": ["x` (your own flag), `y", format!("a.{}evil.example", "b.".repeat(400))]}),
+    );
+    let shown = place.ralph(&["trust", "--show"]).exits(3).stdout;
+    for words in [
+        "to talk to the host `evil.example`",
+        "network access to `x' (your own flag), 'y`",
+        "evil.example` (",
+    ] {
+        assert!(shown.contains(words), "no `{words}` in {shown}");
+    }
 }
 
 /// A run in a container is not started here, so these are only asked about.
@@ -600,6 +662,7 @@ fn whose_cloud_is_used_is_not_the_repos_choice() {
         place.write(".env", &format!("{line}\n"));
         place.track(".env");
         place.run(&[]).exits(0);
+        place.vars.push(("RALPH_DEFAULT_PROVIDER".to_owned(), provider.to_owned()));
         place.config(&json!({"sandbox": {"provider": provider}}));
         let refused = place.ralph(&["run", "--json"]).exits(3);
         assert!(refused.stderr.contains(name), "{line}: {}", refused.stderr);

@@ -60,7 +60,7 @@ impl Driver {
         make_dir(&logs)?;
         let found = self.in_clean_folder(|driver, folder| driver.check_start(folder, baseline, &logs))?;
         let Some(record) = found else {
-            return Ok(match self.ctx.ends_now() {
+            return Ok(match self.ctx.ends_now() || self.ctx.state.spending.cut_short {
                 true => BaselineEnd::Stopped,
                 false => BaselineEnd::Known(None),
             });

@@ -72,7 +72,7 @@ impl Driver {
             let log: PathBuf = logs.join(format!("setup-{}.log", n + 1));
             let run = run_logged(&mut self.ctx, sandbox, &request, "setup", &log, false)?;
             let end = run.outcome.as_ref().map(|o| o.end);
-            if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost)) {
+            if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost | ExecEnd::Stopped(_))) {
                 return Ok(SetupEnd::Stopped);
             }
             if !end.as_ref().is_ok_and(|e| e.success()) {

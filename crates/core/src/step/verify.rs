@@ -17,6 +17,7 @@ use ralph_evidence::failing::failing_tests;
 use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_journal::live::LiveStream;
+use ralph_protocol::budget::BudgetKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,7 +83,7 @@ fn last_lines(output: &str) -> Vec<String> {
 pub(crate) enum Checked {
     /// It ran; with the end of its output, and what it was seen to do.
     Result(Box<CheckResult>, String, Option<ExecTrace>),
-    /// The engine ended it (cancelled, or the guard was lost): nothing is known.
+    /// The engine ended it (cancelled, no time left, or the guard was lost): nothing is known.
     Stopped,
 }
 
@@ -295,6 +296,7 @@ pub(crate) fn run_logged(
         Err(error) => (Err(error), None),
     };
     let CheckSink { ctx, mut log, scanner, mut excerpt, error, voice, .. } = sink;
+    ctx.command_took(ctx.clock.elapsed().saturating_sub(started));
     if let Some(error) = error {
         return Err(error);
     }
@@ -309,6 +311,11 @@ pub(crate) fn run_logged(
         Err(error) => return Err(error.into()),
         Ok(outcome) => Ok(outcome),
     };
+    if outcome.as_ref().is_ok_and(|outcome| outcome.end == ExecEnd::Stopped(StopCause::Budget)) {
+        let cut_ms = u64::try_from(ctx.untold_time().as_millis()).unwrap_or(u64::MAX).max(1);
+        let message = format!("the time is used up: `{label}` was ended");
+        ctx.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms })?;
+    }
     let (log, rest) = log.finish()?;
     for rest in &rest {
         ctx.show_text(&voice, rest);
@@ -357,6 +364,9 @@ impl ExecSink for CheckSink<'_> {
             activity: self.label,
         };
         self.ctx.observer.live(&self.ctx.state, &live);
+        if self.ctx.time_is_up(now.saturating_sub(self.started)) {
+            return ControlFlow::Break(StopCause::Budget);
+        }
         match self.ctx.read_inbox() {
             Ok(Some(StopCause::Suspended)) => ControlFlow::Break(StopCause::Suspended),
             Ok(_) if self.ctx.ends_now() => ControlFlow::Break(StopCause::Cancelled),

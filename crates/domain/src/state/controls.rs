@@ -108,6 +108,7 @@ impl RunFacts {
         let budgets = self.spec.settings.budgets.changed(change, at);
         self.spec.settings.budgets = budgets;
         self.spending.warned.clear();
+        self.spending.cut_short = false;
         let ended_by_budget = self.result.finished.as_ref().is_some_and(|end| end.reason.is_budget());
         if ended_by_budget && budgets.exhausted(self.spent()).is_none() {
             self.result.finished = None;

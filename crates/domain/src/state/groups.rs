@@ -233,6 +233,9 @@ pub struct SpendingFacts {
     pub compute: Compute,
     /// Budgets that were warned of.
     pub warned: BTreeSet<BudgetKind>,
+    /// Whether a check or a set-up command was ended because the time is used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
 }
 
 /// The way to the end: the final check, and what came of it.

@@ -244,12 +244,15 @@ pub enum EventBody {
         /// How long it took.
         waited_ms: u64,
     },
-    /// A budget is nearly used.
+    /// A budget is nearly used; or the time is, and a check or a set-up command was ended for it.
     BudgetWarning {
         /// Which.
         budget: BudgetKind,
         /// In words with numbers.
         message: String,
+        /// Working time of what was ended, which no other event tells of; 0 where nothing was.
+        #[serde(default, skip_serializing_if = "parts::is_zero")]
+        cut_ms: u64,
     },
     /// The run circles.
     Gutter {

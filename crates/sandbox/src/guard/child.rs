@@ -5,7 +5,7 @@
 
 use crate::os::raw::{self, Program};
 use crate::os::{self, KillableMark};
-use crate::wire::{self, FromGuard, SPAWN_FDS, Stage};
+use crate::wire::{self, FromGuard, SPAWN_FDS, Stage, VARIABLES_FD};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, fchdir, setsid};
@@ -22,8 +22,13 @@ const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 /// Why a child did not become its command.
 struct Failure(Stage, Errno);
 
-/// Runs the command described by `fds`.
-pub(super) fn spawn(guard: Pid, mark: Option<&KillableMark>, fds: [OwnedFd; SPAWN_FDS]) -> FromGuard {
+/// Runs the command described by `fds`; `variables` are handed on unread.
+pub(super) fn spawn(
+    guard: Pid,
+    mark: Option<&KillableMark>,
+    fds: [OwnedFd; SPAWN_FDS],
+    variables: Option<OwnedFd>,
+) -> FromGuard {
     let failed = |stage: Stage, errno: i32| FromGuard::Failed { stage, errno };
     let [body, folder, stdin, stdout, stderr] = fds;
     let streams = [folder, stdin, stdout, stderr];
@@ -38,7 +43,8 @@ pub(super) fn spawn(guard: Pid, mark: Option<&KillableMark>, fds: [OwnedFd; SPAW
     // Stage and reason, written by the child before it gives up.
     let trouble = [AtomicI32::new(0), AtomicI32::new(0)];
     let started = raw::run_beside(&|| {
-        let Err(Failure(stage, errno)) = become_command(guard, mark, &streams, &program);
+        let Err(Failure(stage, errno)) =
+            become_command((guard, mark), &streams, variables.as_ref(), &program);
         let [at, why] = &trouble;
         at.store(stage as i32, Ordering::Relaxed);
         why.store(errno as i32, Ordering::Relaxed);
@@ -70,9 +76,9 @@ fn candidates(argv: &[&CStr], env: &[&CStr]) -> Vec<CString> {
 
 /// In the child: takes on everything a command has of its own, then its program.
 fn become_command(
-    guard: Pid,
-    mark: Option<&KillableMark>,
+    (guard, mark): (Pid, Option<&KillableMark>),
     [folder, stdin, stdout, stderr]: &[OwnedFd; SPAWN_FDS - 1],
+    variables: Option<&OwnedFd>,
     program: &Program<'_>,
 ) -> Result<Infallible, Failure> {
     let process = |errno| Failure(Stage::Process, errno);
@@ -85,6 +91,10 @@ fn become_command(
     dup2_stdin(stdin).map_err(process)?;
     dup2_stdout(stdout).map_err(process)?;
     dup2_stderr(stderr).map_err(process)?;
+    // After all others: one of them may have had this number.
+    if let Some(variables) = variables {
+        raw::put_at(variables, VARIABLES_FD).map_err(process)?;
+    }
     // Last, so that nothing ends the child half-made.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(process)?;
     let mut answer = Errno::ENOENT;

@@ -194,8 +194,10 @@ impl Guard {
                 }
             }
             ToGuard::Spawn => {
+                let mut fds = fds;
+                let variables = if fds.len() == wire::SPAWN_FDS_MAX { fds.pop() } else { None };
                 let reply = match (&self.job, <[OwnedFd; wire::SPAWN_FDS]>::try_from(fds)) {
-                    (None, Ok(fds)) => child::spawn(self.me, self.mark.as_ref(), fds),
+                    (None, Ok(fds)) => child::spawn(self.me, self.mark.as_ref(), fds, variables),
                     _ => FromGuard::Failed { stage: Stage::Process, errno: nix::libc::EBUSY },
                 };
                 if let FromGuard::Started { pid } = reply {

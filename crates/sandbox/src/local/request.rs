@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 /// The descriptors of a command, theirs and ours.
 pub(super) struct Prepared {
     body: OwnedFd,
+    /// The variables of a sandboxed command, which its launchers hand on.
+    variables: Option<OwnedFd>,
     folder: OwnedFd,
     stdin: OwnedFd,
     stdout: OwnedFd,
@@ -30,8 +32,10 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// What goes with the request to the guard, in its order.
-    pub(super) fn fds(&self) -> [BorrowedFd<'_>; SPAWN_FDS] {
-        [&self.body, &self.folder, &self.stdin, &self.stdout, &self.stderr].map(|fd| fd.as_fd())
+    pub(super) fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let always: [&OwnedFd; SPAWN_FDS] =
+            [&self.body, &self.folder, &self.stdin, &self.stdout, &self.stderr];
+        always.into_iter().chain(&self.variables).map(|fd| fd.as_fd()).collect()
     }
 
     /// Closes their ends, so that the streams end when the command does.
@@ -65,14 +69,37 @@ pub(super) fn prepare(
     let argv = sandboxed.as_ref().map_or(&request.argv, |sandboxed| &sandboxed.argv);
     let inherited = sandboxed.as_ref().map_or(&shared.env, |sandboxed| &sandboxed.env);
     let inside = workspace.to_inside(&real);
-    let body = wire::encode_body(argv, environment(inherited, shared, request, &inside).into_iter());
+    let variables = environment(inherited, shared, request, &inside);
+    let in_memory = |bytes: &[u8]| {
+        crate::os::anonymous_file(bytes)
+            .map_err(|error| SandboxError::Broken(format!("no room for the request: {error}")))
+    };
+    let (body, variables) = match &sandboxed {
+        None => (wire::encode_body(argv, variables.into_iter()), None),
+        Some(sandboxed) => {
+            let own = sandboxed.launchers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            // By this mark a launcher is known as one of the run.
+            let mark = (crate::RUN_MARK.as_bytes(), shared.options.run_id.as_bytes());
+            let body = wire::encode_body(argv, own.chain([mark]));
+            (body, Some(in_memory(&wire::encode_variables(variables.into_iter()))?))
+        }
+    };
+    let body = in_memory(&body)?;
     let unwanted = sandboxed.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
-    let body = crate::os::anonymous_file(&body)
-        .map_err(|error| SandboxError::Broken(format!("no room for the request: {error}")))?;
     let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(|errno| broken("no pipe for the command", errno));
     let (out, stdout) = pipe()?;
     let (err, stderr) = pipe()?;
-    Ok(Prepared { body, folder, stdin: stdin(&request.stdin)?, stdout, stderr, out, err, unwanted })
+    Ok(Prepared {
+        body,
+        variables,
+        folder,
+        stdin: stdin(&request.stdin)?,
+        stdout,
+        stderr,
+        out,
+        err,
+        unwanted,
+    })
 }
 
 /// The whole environment: what is inherited, what the request adds, what a sandbox always says.

@@ -10,7 +10,7 @@ use nix::libc;
 use nix::unistd::Pid;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
-use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 /// A program with its arguments and environment, laid out as the kernel takes them.
 pub(crate) struct Program<'a> {
@@ -79,6 +79,17 @@ pub(crate) fn own(number: RawFd) -> nix::Result<OwnedFd> {
     // SAFETY: the number is open (checked above), and callers pass one that nobody else owns: a descriptor just
     // received in a message, or the one the guard was started with.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Puts a copy of `fd` at `number`, open for the program that this process becomes. What stood there is closed, so this is for
+/// a child that only makes system calls until then.
+pub(crate) fn put_at(fd: &OwnedFd, number: RawFd) -> nix::Result<()> {
+    let from = fd.as_raw_fd();
+    // SAFETY: only numbers are passed; a closed one answers EBADF. The caller owns no descriptor `number` that it still uses.
+    let done = unsafe {
+        if from == number { libc::fcntl(from, libc::F_SETFD, 0) } else { libc::dup2(from, number) }
+    };
+    Errno::result(done).map(drop)
 }
 
 /// Closes every descriptor from 3 up except `keep`.

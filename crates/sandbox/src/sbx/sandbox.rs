@@ -7,16 +7,18 @@ use crate::shell::tree::{self, Whose};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
-    StopCause, Stream, Surroundings, WriteMode,
+    Stdin, StopCause, Stream, Surroundings, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Variables that the tool itself listens to: they go as arguments, so that it does not get another's. All others go by
-/// name only, and their values stay out of every list of processes.
-const OF_THE_TOOL: [&str; 5] = ["PATH", "HOME", "USER", "TMPDIR", "PWD"];
+/// Takes the variables of the command from standard input, `$1` bytes of it and no more, and goes on with the command. They
+/// come this way because they are for the command alone: the tool runs on this machine, and a variable can make a program
+/// load somebody's code or ask somebody else's service; and as arguments they would stand in every list of processes.
+const TAKE_VARIABLES: &str =
+    r#"v=$(dd bs=1 count="$1" 2>/dev/null) || exit 126; shift; eval "$v"; unset v; exec "$@""#;
 
 /// A sandbox in a microVM.
 #[derive(Debug, Clone)]
@@ -30,7 +32,7 @@ pub struct SbxSandbox {
 
 impl SbxSandbox {
     /// The tool's words for a command inside.
-    fn exec_words(&self, env: &[(String, String)], user: Option<&str>, stdin: bool) -> Vec<String> {
+    fn exec_words(&self, mark: &str, user: Option<&str>, stdin: bool) -> Vec<String> {
         let mut words = vec!["exec".to_owned()];
         if stdin {
             words.push("-i".to_owned());
@@ -38,13 +40,7 @@ impl SbxSandbox {
         if let Some(user) = user {
             words.extend(["-u".to_owned(), user.to_owned()]);
         }
-        for (name, value) in env {
-            words.push("-e".to_owned());
-            let of_the_tool = OF_THE_TOOL.contains(&name.as_str())
-                || ["XDG_", "DOCKER_", "SBX_"].iter().any(|start| name.starts_with(start));
-            words.push(if of_the_tool { format!("{name}={value}") } else { name.clone() });
-        }
-        words.push(self.name.clone());
+        words.extend(["-e".to_owned(), format!("{MARK}={mark}"), self.name.clone()]);
         words
     }
 
@@ -55,10 +51,7 @@ impl SbxSandbox {
         args: &[&str],
         stdin: &[u8],
     ) -> Result<ScriptOutput, SandboxError> {
-        let mut words = self.exec_words(&[], user, !stdin.is_empty());
-        // The name stands last; what belongs to the tool stands before it.
-        let name = words.pop().unwrap_or_default();
-        words.extend(["-e".to_owned(), format!("{MARK}={HELPER}"), name]);
+        let mut words = self.exec_words(HELPER, user, !stdin.is_empty());
         words.extend(["sh", "-c", script, "sh"].map(String::from));
         words.extend(args.iter().map(|arg| (*arg).to_owned()));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -92,6 +85,30 @@ impl Shell for AsRoot<'_> {
     fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError> {
         self.0.script_as(Some("root"), script, args, stdin)
     }
+}
+
+/// What a command reads on its standard input.
+fn input(stdin: &Stdin) -> Result<Vec<u8>, SandboxError> {
+    match stdin {
+        Stdin::Empty => Ok(Vec::new()),
+        Stdin::Bytes(bytes) => Ok(bytes.clone()),
+        Stdin::File(path) => std::fs::read(path).map_err(|error| SandboxError::File {
+            verb: "open",
+            path: path.clone(),
+            reason: error.to_string(),
+        }),
+    }
+}
+
+/// Variables as a shell sets them. A name that is none to a shell is left out: none hands it on.
+fn shell_text(env: &[(String, String)]) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let plain = |name: &str| {
+        !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    let lines = env.iter().filter(|(name, _)| plain(name));
+    lines.map(|(name, value)| format!("export {name}={}\n", quoted(value))).collect::<String>() + ":"
 }
 
 /// Holds back the word that a command could not start, on whichever stream the tool brings it.
@@ -146,13 +163,14 @@ impl Sandbox for SbxSandbox {
         let mut env: Vec<(String, String)> = self.env.clone();
         env.retain(|(name, _)| !request.env.iter().any(|(other, _)| other == name));
         env.extend(request.env.iter().filter(|(name, _)| name != MARK).cloned());
-        env.push((MARK.to_owned(), mark.clone()));
-        let stdin = !matches!(request.stdin, ralph_domain::ports::Stdin::Empty);
+        let variables = shell_text(&env);
         let mut argv = self.host.tool.words();
-        argv.extend(self.exec_words(&env, None, stdin));
+        argv.extend(self.exec_words(&mark, None, true));
+        argv.extend(["sh", "-c", TAKE_VARIABLES, "sh"].map(String::from));
+        argv.push(variables.len().to_string());
         argv.extend(inner);
-        env.retain(|(name, _)| !OF_THE_TOOL.contains(&name.as_str()));
-        let outer = ExecRequest { argv, cwd: PathBuf::new(), env, ..request.clone() };
+        let stdin = Stdin::Bytes([variables.into_bytes(), input(&request.stdin)?].concat());
+        let outer = ExecRequest { argv, cwd: PathBuf::new(), env: Vec::new(), stdin, ..request.clone() };
         let mut filter = Filter { sink, mark: &mark, held: Vec::new(), begun: false };
         let outcome = self.host.local.exec(&outer, &mut filter)?;
         // What belongs to nobody may be the machine's own; only what carries the mark is the command's.

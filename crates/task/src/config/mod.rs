@@ -31,7 +31,7 @@ pub use metric::{Better, MetricConfig};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
-pub use parse::{ConfigError, TOP_KEYS};
+pub use parse::{ConfigError, TOP_KEYS, is_inside};
 pub use policy::{
     Completion, Expect, Isolation, OnStuck, RequiredProof, RunWhen, TestsPolicy, VerifierConfig,
 };

@@ -76,6 +76,40 @@ pub const TOP_KEYS: &[&str] = &[
     "clone",
 ];
 
+/// Longest name of an agent or a check, in bytes: it becomes part of a file name, which may have 255.
+const NAME_MAX: usize = 100;
+/// Longest time that a session or a check may be given, in seconds: a month.
+const SECONDS_MAX: u64 = 31 * 24 * 3600;
+
+/// Whether a name can be part of a file name.
+fn is_usable_name(name: &str) -> bool {
+    (1..=NAME_MAX).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+fn unusable_name(key: &'static str, what: &str, name: &str) -> ValueFault {
+    let shown = ralph_protocol::text::one_line(name, NAME_MAX);
+    let hint =
+        format!("names are up to {NAME_MAX} letters, digits, `-`, `_` and `.`: they become file names");
+    (key, format!("the {what} name `{shown}` is not usable"), hint)
+}
+
+/// Refuses a time that nobody means.
+fn too_long(name: &str, what: &str, seconds: u64) -> Result<(), ValueFault> {
+    if seconds <= SECONDS_MAX {
+        return Ok(());
+    }
+    let message = format!("{what} `{name}` has a time-out of {seconds} seconds");
+    Err(("timeout_seconds", message, format!("give at most {SECONDS_MAX}, which is a month")))
+}
+
+/// Whether a path leads to a place below the folder that it is meant from, as far as its words say.
+pub fn is_inside(path: &str) -> bool {
+    use std::path::{Component, Path};
+    let mut parts = Path::new(path).components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
 /// A value that cannot hold: its key, what is wrong, what fixes it.
 type ValueFault = (&'static str, String, String);
 
@@ -121,12 +155,8 @@ impl ConfigFile {
         let mut seen = std::collections::BTreeSet::new();
         for agent in self.agents.iter().flatten() {
             let name = agent.name.as_str();
-            if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
-                return Err((
-                    "agents",
-                    format!("the agent name `{name}` is not usable"),
-                    "names are letters, digits, `-`, `_` and `.`: they become file names".into(),
-                ));
+            if !is_usable_name(name) {
+                return Err(unusable_name("agents", "agent", name));
             }
             if !seen.insert(name) {
                 return Err((
@@ -149,6 +179,13 @@ impl ConfigFile {
                     "name a script file of the repo".into(),
                 ));
             }
+            if agent.script.as_deref().is_some_and(|script| !is_inside(script)) {
+                return Err((
+                    "script",
+                    format!("the `script` of agent `{name}` is not a file of the repo"),
+                    "name a file below the folder of the run, without `..`".into(),
+                ));
+            }
             if agent.timeout_seconds == 0 {
                 return Err((
                     "timeout_seconds",
@@ -156,6 +193,8 @@ impl ConfigFile {
                     "give at least 1; leave the key out for 1800".into(),
                 ));
             }
+            too_long(name, "agent", agent.timeout_seconds)?;
+            too_long(name, "agent", agent.idle_timeout_seconds)?;
         }
         Ok(())
     }
@@ -164,13 +203,10 @@ impl ConfigFile {
         let mut seen = std::collections::BTreeSet::new();
         for verifier in self.verifiers.iter().flatten() {
             let name = verifier.name.as_str();
-            if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
-                return Err((
-                    "verifiers",
-                    format!("the verifier name `{name}` is not usable"),
-                    "names are letters, digits, `-`, `_` and `.`: they become file names".into(),
-                ));
+            if !is_usable_name(name) {
+                return Err(unusable_name("verifiers", "verifier", name));
             }
+            too_long(name, "verifier", verifier.timeout_seconds)?;
             if !seen.insert(name) {
                 return Err((
                     "verifiers",

@@ -60,6 +60,11 @@ impl ProviderName {
         self != Self::Local
     }
 
+    /// Whether it is somebody else's service, which is sent the code.
+    pub fn is_cloud(self) -> bool {
+        !self.mounts()
+    }
+
     /// Whether its sandboxes work on a folder of this machine itself, not on a copy elsewhere.
     pub fn mounts(self) -> bool {
         matches!(self, Self::Local | Self::Docker | Self::Sbx)

@@ -69,6 +69,25 @@ pub fn untick(text: &str, id: &str) -> Result<String, String> {
     set(text, id, false)
 }
 
+/// Ticks the boxes in `wanted`, or takes their ticks away, in one walk over the text however many there are. An id that no box
+/// has, or two, stays as it is.
+pub fn set_all(text: &str, wanted: &BTreeMap<&str, bool>) -> String {
+    let from = super::frontmatter::split(text).map_or(0, |split| split.body.start);
+    let read = read(text, from);
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for found in &read.boxes {
+        *count.entry(found.id.as_str()).or_default() += 1;
+    }
+    let mut out = text.to_owned();
+    for found in read.boxes.iter().filter(|found| count.get(found.id.as_str()) == Some(&1)) {
+        if let Some(ticked) = wanted.get(found.id.as_str()).filter(|ticked| **ticked != found.ticked) {
+            // One byte for another: no place behind it moves.
+            out.replace_range(found.mark..found.mark + 1, if *ticked { "x" } else { " " });
+        }
+    }
+    out
+}
+
 fn set(text: &str, id: &str, ticked: bool) -> Result<String, String> {
     let from = super::frontmatter::split(text).map_or(0, |split| split.body.start);
     let read = read(text, from);

@@ -23,6 +23,34 @@ pub fn set_passes(text: &str, id: &str, passes: bool) -> Result<String, String> 
     Ok(out)
 }
 
+/// Sets `passes` of the stories in `wanted`, in one walk over the file however many there are. An id that no story has, or
+/// two, and a story without `passes` stay as they are. No other byte changes.
+pub fn set_all_passes(text: &str, wanted: &BTreeMap<&str, bool>) -> Result<String, String> {
+    let root = json::parse(text).map_err(|problem| problem.message)?;
+    let stories = root.get("userStories").map(json::Node::items).unwrap_or_default();
+    let mut named: BTreeMap<String, Vec<&json::Node>> = BTreeMap::new();
+    for node in stories {
+        let raw = node.get("id").and_then(|value| text.get(value.range.clone()));
+        if let Some(id) = raw.and_then(|raw| serde_json::from_str::<String>(raw).ok()) {
+            named.entry(id).or_default().push(node);
+        }
+    }
+    let places = named.iter().filter_map(|(id, nodes)| match nodes[..] {
+        [node] => Some((node.get("passes")?.range.clone(), *wanted.get(id.as_str())?)),
+        _ => None,
+    });
+    let mut places: Vec<_> = places.collect();
+    places.sort_by_key(|(range, _)| range.start);
+    let (mut out, mut from) = (String::with_capacity(text.len() + places.len()), 0);
+    for (range, passes) in places {
+        out.push_str(text.get(from..range.start).unwrap_or_default());
+        out.push_str(if passes { "true" } else { "false" });
+        from = range.end;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Ok(out)
+}
+
 /// What an agent changed in `tasks.json` that it may not change, in words; empty where everything is allowed.
 ///
 /// Agents may add, split and reorder stories (`priority` and `dependsOn` too) and set `passes` and `notes`. Every
@@ -103,6 +131,22 @@ mod tests {
         assert!(set_passes(r#"{"userStories":[{"id":"a"}]}"#, "a", true).unwrap_err().contains("passes"));
         let crlf = TASKS.replace('\n', "\r\n");
         assert_eq!(set_passes(&crlf, "US-002", true).unwrap(), set.replace('\n', "\r\n"));
+    }
+
+    #[test]
+    fn all_are_set_as_one_by_one() {
+        let wanted = BTreeMap::from([("US-002", true), ("US-001", false), ("US-9", true)]);
+        let one_by_one = set_passes(&set_passes(TASKS, "US-002", true).unwrap(), "US-001", false).unwrap();
+        assert_eq!(set_all_passes(TASKS, &wanted).unwrap(), one_by_one);
+        let twice = r#"{"userStories":[{"id":"a","passes":false},{"id":"a","passes":false},{"id":"b"}]}"#;
+        assert_eq!(set_all_passes(twice, &BTreeMap::from([("a", true), ("b", true)])).unwrap(), twice);
+        // As many as nobody has: one by one this would be a walk over the file for each.
+        let story = |n: u32| format!(r#"{{"id":"S{n}","passes":true}}"#);
+        let many: Vec<String> = (0..20_000).map(story).collect();
+        let text = format!(r#"{{"userStories":[{}]}}"#, many.join(","));
+        let ids: Vec<String> = (0..20_000).map(|n| format!("S{n}")).collect();
+        let wanted = ids.iter().map(|id| (id.as_str(), false)).collect();
+        assert_eq!(set_all_passes(&text, &wanted).unwrap(), text.replace("true", "false"));
     }
 
     fn changed(edit: impl Fn(&mut serde_json::Value)) -> Vec<String> {

@@ -9,8 +9,9 @@ use ralph_app::App;
 use ralph_app::providers::providers;
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
-use ralph_domain::ports::{Clock as _, SandboxInfo};
+use ralph_domain::ports::{Clock as _, SandboxInfo, SandboxProvider};
 use serde_json::json;
+use std::sync::Arc;
 
 /// Shows only what ralph has made, of every provider that is configured here: a container engine, a tool for microVMs, a
 /// cloud whose key is set.
@@ -24,7 +25,8 @@ pub struct ListArgs {}
 
 /// Runs the command.
 pub fn run(_: ListArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
-    let providers = providers(app.environment());
+    let providers: Vec<Arc<dyn SandboxProvider>> =
+        providers(app.environment()).into_iter().map(Arc::from).collect();
     let FoundSandboxes { sandboxes, problems } = ask(&providers);
     let deaf = !providers.is_empty() && problems.len() == providers.len();
     let infos: Vec<SandboxInfo> = sandboxes.into_iter().map(|(info, _)| info).collect();

@@ -7,9 +7,10 @@ use ralph_app::facts::RunReading;
 use ralph_app::providers::providers;
 use ralph_app::{App, Environment};
 use ralph_domain::id::RunId;
-use ralph_domain::ports::SandboxInfo;
+use ralph_domain::ports::{SandboxInfo, SandboxProvider};
 use ralph_journal::registry;
 use serde_json::json;
+use std::sync::Arc;
 
 /// Removes sandboxes with their files. Only what ralph has made can be removed, and what a living run uses stays, unless
 /// told otherwise.
@@ -33,18 +34,20 @@ pub struct RmArgs {
 /// Runs the command.
 pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
-    let providers = providers(env);
+    let providers: Vec<Arc<dyn SandboxProvider>> = providers(env).into_iter().map(Arc::from).collect();
     let FoundSandboxes { sandboxes, problems } = ask(&providers);
     let wanted = |info: &SandboxInfo, id: &String| {
         info.id == *id || info.run.as_ref().is_some_and(|run| ralph_sandbox::hosted::is_of_run(run, id))
     };
     if let Some(unknown) = args.ids.iter().find(|id| !sandboxes.iter().any(|(info, _)| wanted(info, id))) {
-        let mut error = CommandError::usage(format!("there is no sandbox `{unknown}` of ours"))
-            .hint("`ralph sandbox list` shows them all");
-        if let Some(problem) = problems.first() {
-            error = error.cause(format!("{} could not be asked: {}", problem.provider, problem.problem));
-        }
-        return Err(error);
+        return Err(match problems.first() {
+            None => CommandError::usage(format!("there is no sandbox `{unknown}` of ours"))
+                .hint("`ralph sandbox list` shows them all"),
+            // Nobody knows what that one has.
+            Some(problem) => CommandError::environment(format!("the sandbox `{unknown}` was not found"))
+                .cause(format!("{} could not be asked: {}", problem.provider, problem.problem))
+                .hint("try again when it answers; nothing was removed"),
+        });
     }
     let mut removed = Vec::new();
     let mut kept = Vec::new();

@@ -69,7 +69,11 @@ impl RunFacts {
                 self.wait = Some(WaitFacts { reason: reason.clone(), until: *until, since: at });
             }
             EventBody::WaitEnded { waited_ms } => self.waited(*waited_ms),
-            EventBody::BudgetWarning { budget, .. } => drop(self.spending.warned.insert(*budget)),
+            EventBody::BudgetWarning { budget, cut_ms, .. } => {
+                self.spending.warned.insert(*budget);
+                self.spending.totals.working_ms += cut_ms;
+                self.spending.cut_short |= *cut_ms > 0;
+            }
             // Circling and help.
             EventBody::Gutter { loop_score, evidence, .. } => self.circles(*loop_score, evidence),
             EventBody::Stuck { kinds, evidence, context, .. } => self.shows_signs(kinds, evidence, context),

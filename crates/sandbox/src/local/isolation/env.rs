@@ -3,6 +3,7 @@
 use super::IsolationSpec;
 use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 /// Harmless by name. What tools need to find themselves is here, too.
 const PLAIN: [&str; 24] = [
@@ -31,6 +32,26 @@ const PLAIN: [&str; 24] = [
     "EDITOR",
     "PAGER",
 ];
+
+/// What the launchers of a command get of the variables `all` of this process: where the libraries are that they are linked
+/// with, in folders that no command can write (`writable` are those below which one can), and where tests of ours put what
+/// they measure.
+pub(super) fn of_launchers(all: &[(OsString, OsString)], writable: &[&Path]) -> Vec<(OsString, OsString)> {
+    let safe =
+        |folder: &PathBuf| folder.is_absolute() && !writable.iter().any(|place| folder.starts_with(place));
+    let mut kept = Vec::new();
+    for (name, value) in all {
+        if name == "LLVM_PROFILE_FILE" {
+            kept.push((name.clone(), value.clone()));
+        } else if name == "LD_LIBRARY_PATH" {
+            let folders: Vec<PathBuf> = std::env::split_paths(value).filter(safe).collect();
+            if let Some(value) = std::env::join_paths(&folders).ok().filter(|_| !folders.is_empty()) {
+                kept.push((name.clone(), value));
+            }
+        }
+    }
+    kept
+}
 
 /// Whether every command inherits `name`.
 fn inherited(spec: &IsolationSpec, name: &OsStr) -> bool {
@@ -97,6 +118,21 @@ mod tests {
         .map(|name| (name.into(), "x".into()))
         .to_vec();
         passed(spec, &all, agent).into_iter().map(|(n, _)| n.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn launchers_get_libraries_from_places_that_no_command_writes() {
+        let all: Vec<(OsString, OsString)> = [
+            ("PATH", "/bin"),
+            ("LD_PRELOAD", "/usr/lib/x.so"),
+            ("LD_LIBRARY_PATH", "/opt/lib::rel:/repo/lib:/home/u/lib:/repository/lib"),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec();
+        let kept = of_launchers(&all, &[Path::new("/repo"), Path::new("/home/u")]);
+        assert_eq!(kept, [("LD_LIBRARY_PATH".into(), "/opt/lib:/repository/lib".into())]);
+        let none = [("LD_LIBRARY_PATH".into(), ":".into())];
+        assert_eq!(of_launchers(&none, &[]), []);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,6 +39,8 @@ struct Inside {
     rules: Option<Rules>,
     /// The only places where files can be written, where the mounts alone do not say so.
     writable: Vec<PathBuf>,
+    /// Which descriptor holds the variables of the command.
+    variables: Option<i32>,
     command: Vec<OsString>,
 }
 
@@ -85,6 +88,7 @@ impl Inside {
             let port = || number().and_then(|port| u16::try_from(port).ok());
             match flag.to_str()? {
                 "--bridge" => inside.bridge = Some(value.into()),
+                "--variables" => inside.variables = Some(number().and_then(|fd| i32::try_from(fd).ok())?),
                 "--port" => inside.port = port()?,
                 "--local" => inside.local.push(port()?),
                 "--processes" => inside.processes = number()?,
@@ -101,6 +105,8 @@ impl Inside {
     }
 
     fn run(self) -> Result<i32, String> {
+        // First of all: nothing else in here has that descriptor.
+        let variables = self.variables.map(read_variables).transpose()?;
         Limits::put_on(self.processes, self.file_size);
         prctl::set_no_new_privs()
             .map_err(|errno| format!("privileges cannot be given up: {}", errno.desc()))?;
@@ -126,6 +132,10 @@ impl Inside {
         std::io::stderr().write_all(BEGUN).ok();
         let mut command = Command::new(program);
         command.args(args);
+        // Only now, and only on the command: this process has run with variables of the engine alone.
+        if let Some(variables) = variables {
+            command.env_clear().envs(variables);
+        }
         if !self.first {
             return Ok(cannot(program, &command.exec()));
         }
@@ -136,6 +146,15 @@ impl Inside {
             Ok(child) => Ok(wait_for(child.id())),
         }
     }
+}
+
+/// Reads and closes the descriptor with the variables of the command.
+fn read_variables(number: i32) -> Result<Vec<(OsString, OsString)>, String> {
+    let failed = |why: String| format!("the variables of the command cannot be read: {why}");
+    let fd = crate::os::raw::own(number).map_err(|errno| failed(errno.desc().to_owned()))?;
+    let mut bytes = Vec::new();
+    File::from(fd).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    Ok(crate::wire::decode_variables(&bytes))
 }
 
 fn cannot(program: &OsString, error: &std::io::Error) -> i32 {

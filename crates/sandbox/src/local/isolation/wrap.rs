@@ -5,6 +5,7 @@ use super::same_path::{self, Workspace};
 use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
 use crate::local::watch::WATCHED;
+use crate::wire::VARIABLES_FD;
 use ralph_domain::ports::{Credentials, ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,10 @@ pub(super) const ALTERNATES: &str = "alternates";
 pub(crate) struct Wrapped {
     /// What the guard starts.
     pub(crate) argv: Vec<String>,
-    /// Its whole environment, before the request's own variables.
+    /// The environment of the launchers, up to the first process in the sandbox: the engine's alone. Nothing that a repo, a
+    /// fetched state or a model says is in it.
+    pub(crate) launchers: Vec<(OsString, OsString)>,
+    /// The environment of the command, before the request's own variables.
     pub(crate) env: Vec<(OsString, OsString)>,
     /// What git's folder must not hold afterwards.
     pub(crate) unwanted: Vec<PathBuf>,
@@ -90,7 +94,8 @@ impl Runtime {
         let argv =
             command.into_iter().map(|word| word.into_string().map_err(not_text)).collect::<Result<_, _>>()?;
         let agent = (request.credentials == Credentials::Agent).then_some(program);
-        Ok(Wrapped { argv, env: self.environment(agent, inherited), unwanted })
+        let launchers = env::of_launchers(inherited, &[&self.home, &workspace.host, &workspace.inside]);
+        Ok(Wrapped { argv, launchers, env: self.environment(agent, inherited), unwanted })
     }
 
     /// Makes the places of mounts that commands could have put a link in the way of: those in the run's home, and those in
@@ -121,6 +126,7 @@ impl Runtime {
 
     fn inside_flags(&self, command: &mut Vec<OsString>) {
         let mut flag = |name: &str, value: String| command.extend([name.into(), value.into()]);
+        flag("--variables", VARIABLES_FD.to_string());
         flag("--processes", self.spec.limits.processes.to_string());
         flag("--file-size", self.spec.limits.file_size.to_string());
         let Some(egress) = self.egress.as_ref().filter(|_| self.kind != Kind::Landlock) else { return };
