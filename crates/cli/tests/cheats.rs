@@ -9,6 +9,8 @@
 mod changed_tests;
 #[path = "cheats/harness.rs"]
 mod harness;
+#[path = "cheats/hidden.rs"]
+mod hidden;
 #[path = "cheats/pretended.rs"]
 mod pretended;
 #[path = "cheats/scene.rs"]

@@ -260,8 +260,9 @@ fn weakened_tests_are_told_at_the_end_of_a_run_that_is_proven() {
     let test = "def test_a():\n    assert add(1, 2) == 3\n";
     let repo = TestRepo::new(&env, "repo", &[("PROMPT.md", "# Task\n"), ("tests/test_a.py", test)]);
     let weaken = "printf '@pytest.mark.skip\\ndef test_a():\\n    assert True\\n' > tests/test_a.py";
-    repo.stub(&format!("{weaken}; {PROMISE}"), "true");
-    let done = repo.run(&[]).exits(0);
+    repo.stub(&format!("{weaken}; {PROMISE}"), "grep -q True tests/test_a.py");
+    let done = repo.run(&["--tests", "free"]).exits(0);
+    assert_eq!(done.json()["level"], "own_tests", "what needs a look is not independent");
     let summary = done.json()["summary"].as_str().unwrap().to_owned();
     assert!(summary.contains("3 changes to tests need a look."), "{summary}");
     assert_eq!(repo.events_named("proof_finished")[0]["weakened"], 3);

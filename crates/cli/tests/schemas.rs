@@ -401,10 +401,10 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
     let weaken = format!("echo $RALPH_ITERATION > part.txt; echo pass > tests/test_a.py; {promise}");
     repo.configure(
         &[repo.agent("stub", &weaken)],
-        "echo '3 passed in 0.1s'",
+        "grep -q pass tests/test_a.py && echo '3 passed in 0.1s'",
         &json!({ "max_iterations": 1 }),
     );
-    repo.run(&[]).exits(0);
+    repo.run(&["--tests", "free"]).exits(0);
     let proof: Value = serde_json::from_str(&repo.run_file("proof.json")).unwrap();
     valid(&schema, &proof);
     let mut known = keys(&schema["properties"]);

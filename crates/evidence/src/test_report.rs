@@ -4,6 +4,7 @@
 //! The scanner reads lines as they stream by, so a log of any size costs a few words of memory.
 
 pub use ralph_protocol::test_counts::TestCounts;
+use std::collections::BTreeSet;
 
 /// Reads a verifier's output line by line.
 #[derive(Debug, Clone, Default)]
@@ -16,9 +17,16 @@ pub struct TestScanner {
     go_tests: TestCounts,
     /// Python's own runner says in one line how many ran, and in a later one how many of them were skipped.
     ran: Option<u64>,
+    /// Programs of tests that began, and those that said how they ended.
+    began: u64,
+    ended: u64,
+    /// Files that `node` reports in the place of the tests in them.
+    files: BTreeSet<String>,
     partial: Vec<u8>,
 }
 
+/// Files that are kept.
+const FILES_MAX: usize = 100;
 /// A summary line is short; longer lines are passed over.
 const LINE_MAX: usize = 4096;
 
@@ -51,12 +59,27 @@ impl TestScanner {
         self.known.then_some(counts)
     }
 
+    /// Whether a program of tests began and ended without its result: whatever it ran made an end of it.
+    pub fn is_unfinished(&self) -> bool {
+        self.began > self.ended
+    }
+
+    /// Files that were reported themselves, in the place of tests: those have none, or ended before them.
+    pub fn files(&self) -> &BTreeSet<String> {
+        &self.files
+    }
+
     fn line(&mut self, raw: &[u8]) {
         let Ok(text) = std::str::from_utf8(raw) else { return };
         let text = ralph_protocol::sanitize::block(text);
         let line = text.trim();
         if line.is_empty() {
             return;
+        }
+        self.began += u64::from(begins(line));
+        self.ended += u64::from(line.starts_with("test result: "));
+        if let Some(file) = file_reported(line).filter(|_| self.files.len() < FILES_MAX) {
+            self.files.insert(file.to_owned());
         }
         let found = cargo(line)
             .or_else(|| nextest(line))
@@ -122,6 +145,29 @@ impl TestScanner {
             self.known = true;
         }
     }
+}
+
+/// `running 3 tests`
+fn begins(line: &str) -> bool {
+    let rest = line.strip_prefix("running ");
+    rest.and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")))
+        .is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
+/// `ok 1 - /repo/part.test.mjs`, `✔ test/part.js (12ms)`
+fn file_reported(line: &str) -> Option<&str> {
+    let name = match line.strip_prefix("ok ") {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(" - ")?,
+        None => line.strip_prefix("✔ ")?.rsplit_once(" (")?.0,
+    };
+    let source = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"].iter().any(|end| name.ends_with(end));
+    (source && !name.contains(char::is_whitespace)).then_some(name)
+}
+
+/// Whether a source for `node --test` has tests of its own: calls at the beginning of a line.
+pub fn has_node_tests(text: &str) -> bool {
+    let calls = ["test(", "it(", "describe(", "suite(", "test.", "it.", "describe.", "await test("];
+    text.contains("node:test") && text.lines().any(|line| calls.iter().any(|call| line.starts_with(call)))
 }
 
 /// `test result: ok. 3 passed; 0 failed; 0 ignored; …`
@@ -322,6 +368,23 @@ mod tests {
             scanner.feed(byte);
         }
         scanner.finish().map(|c| (c.passed, c.failed))
+    }
+
+    #[test]
+    fn what_ends_before_its_result_is_noticed() {
+        let scan = |text: &str| {
+            let mut scanner = TestScanner::default();
+            scanner.feed(text.as_bytes());
+            scanner
+        };
+        let whole = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+        assert!(!scan(whole).is_unfinished());
+        assert!(scan(&format!("{whole}running 1 test\n")).is_unfinished());
+        assert!(!scan("running 3 tests in the cloud\n").is_unfinished());
+        let node = scan("ok 1 - /repo/part.test.mjs\nok 2 - adds\n✔ test/b.js (12ms)\n");
+        assert_eq!(node.files().iter().collect::<Vec<_>>(), ["/repo/part.test.mjs", "test/b.js"]);
+        assert!(has_node_tests("import test from 'node:test';\ntest('a', () => {});\n"));
+        assert!(!has_node_tests("import {mock} from 'node:test';\nexport const help = () => test('a');\n"));
     }
 
     #[test]

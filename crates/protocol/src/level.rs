@@ -85,4 +85,16 @@ impl HarnessChange {
             None => format!("{}: {}", self.path, self.what),
         }
     }
+
+    /// Whether there was nothing of it at the start.
+    pub fn is_new(&self) -> bool {
+        ["added by the run", "of the run's own", "came with the run"]
+            .iter()
+            .any(|words| self.what.contains(words))
+    }
+
+    /// What undoes it, in words.
+    pub fn cure(&self) -> &'static str {
+        if self.is_new() { "take it out" } else { "bring it back as it was at the start" }
+    }
 }

@@ -1,9 +1,10 @@
 //! What comes of comparing what decides with the start: why it is not done, and what lowers the level.
 
+use crate::proof::put_back::PutBack;
 use ralph_domain::event::FileChange;
 use ralph_domain::proof::{HarnessChange, ProofLevel};
 use ralph_evidence::harness;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -18,6 +19,12 @@ pub(crate) struct HarnessFindings {
     pub new_tests: BTreeSet<String>,
     /// New tests where the start had none: nothing of the start could fail.
     pub first_tests: BTreeSet<String>,
+    /// Files of which only the examples in their documentation are tests.
+    pub examples: BTreeSet<String>,
+    /// Sources that count as a whole, though of their kind only some parts do.
+    pub whole: BTreeSet<String>,
+    /// Sources that moved with the tests in them: from where, by where they are.
+    pub moved: BTreeMap<String, String>,
 }
 
 impl HarnessFindings {
@@ -46,10 +53,20 @@ impl HarnessFindings {
 
 impl HarnessFindings {
     /// The changed files that must be as they were for the checks of the start: what lowers the level, and new tests.
-    pub(crate) fn put_back(&self, changes: &[FileChange]) -> BTreeSet<String> {
+    pub(crate) fn put_back(&self, changes: &[FileChange]) -> PutBack {
         let lowers: BTreeSet<&str> = self.changes.iter().map(|c| c.path.as_str()).collect();
         let changed = changes.iter().map(|c| &c.path);
-        changed.filter(|p| lowers.contains(p.as_str()) || self.new_tests.contains(*p)).cloned().collect()
+        let paths: BTreeSet<String> =
+            changed.filter(|p| lowers.contains(p.as_str()) || self.new_tests.contains(*p)).cloned().collect();
+        let examples = self.examples.intersection(&paths).cloned().collect();
+        let moved = self.moved.iter().filter(|(path, _)| paths.contains(*path));
+        let whole = self.whole.intersection(&paths).cloned().collect();
+        PutBack {
+            examples,
+            whole,
+            moved: moved.map(|(to, from)| (to.clone(), from.clone())).collect(),
+            paths,
+        }
     }
 
     /// The checks of the start pass on the work, too: what was changed of them decides nothing.
@@ -76,8 +93,7 @@ impl HarnessFindings {
     /// Why it is not done where no test may change.
     pub(crate) fn frozen(&self) -> Vec<String> {
         let changed = self.changes.iter().filter(|change| change.tests);
-        let changed = changed
-            .map(|c| format!("{}, but tests are frozen: bring it back as it was at the start", c.line()));
+        let changed = changed.map(|c| format!("{}, but tests are frozen: {}", c.line(), c.cure()));
         let new = self.new_tests.iter().chain(&self.first_tests);
         let new =
             new.map(|path| format!("{path}: a test of the run's own, but tests are frozen: take it out"));

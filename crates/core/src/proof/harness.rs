@@ -2,47 +2,17 @@
 //! that the runners of the checks were seen to open. Says what forbids a pass, and what lowers its level.
 
 use crate::proof::findings::HarnessFindings;
+pub(crate) use crate::proof::harness_facts::{HarnessFacts, Read};
+use crate::proof::harness_facts::{check_scripts, reach_of};
+use crate::proof::places::{Places, is_test_module, prepares};
 use ralph_domain::config::VerifierConfig;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
 use ralph_domain::text::one_line;
-use ralph_evidence::harness::{self, Reach, Role, Via};
+use ralph_evidence::harness::{self, Part, Reach, Role, Via};
 use ralph_evidence::weakened::is_test_source;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The text of a file, by its path.
-pub(crate) type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// What is judged.
-pub(crate) struct HarnessFacts<'a> {
-    /// The checks that decide.
-    pub verifiers: Vec<&'a VerifierConfig>,
-    /// The folder that they run in.
-    pub folder: &'a str,
-    /// What was asked for, in words.
-    pub task: &'a str,
-    /// What the run changed, from the start to the commit.
-    pub changes: &'a [FileChange],
-    /// Files of the start.
-    pub start: Read<'a>,
-    /// Files of the commit.
-    pub now: Read<'a>,
-    /// What is compared as a protected path anyway.
-    pub protected: &'a [String],
-    /// Tests of the start that are still there.
-    pub tests: Vec<String>,
-    /// The commands that prepare for the checks.
-    pub setup: Vec<Vec<String>>,
-    /// What the checks were seen to do at the start, and now.
-    pub traces: [&'a ExecTrace; 2],
-}
-
-/// What the checks lead to, in a tree.
-fn reach_of(facts: &HarnessFacts<'_>, read: Read<'_>) -> Vec<(String, Reach)> {
-    let commands = facts.verifiers.iter().filter(|v| !v.command_argv.is_empty());
-    commands.map(|v| (v.name.clone(), harness::reach(&v.command_argv, facts.folder, read))).collect()
-}
 
 /// The scripts that must stay as they are, by what the commands `argvs` lead to in a tree.
 pub(crate) fn fixed_scripts<'a>(
@@ -145,67 +115,11 @@ fn is_product(facts: &HarnessFacts<'_>, path: &str, captured: bool) -> bool {
     captured || (!scripts.is_empty() && scripts.iter().all(apart))
 }
 
-/// The scripts that the checks run, without any other script between.
-fn check_scripts(facts: &HarnessFacts<'_>) -> Vec<String> {
-    let named = reach_of(facts, facts.start).into_iter().flat_map(|(_, reach)| reach.scripts);
-    let named = named.filter(|(_, via)| *via <= Via::Definition).map(|(path, _)| path);
-    let seen = facts.traces.iter().flat_map(|trace| &trace.steps);
-    let seen = seen.filter(|s| s.kind == TraceKind::Ran && s.scripts == 0).map(|s| s.path.clone());
-    let all: BTreeSet<String> = named.chain(seen).collect();
-    all.into_iter().filter(|path| (facts.start)(path).is_some()).collect()
-}
-
-/// Folders from which what runs the checks is loaded before anything else.
-fn module_folders(facts: &HarnessFacts<'_>) -> BTreeSet<String> {
-    let folder = |path: &String| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-    let own = ["", "src", "lib", "python", facts.folder.trim_end_matches('/')].map(str::to_owned);
-    let tests = facts.tests.iter().map(folder);
-    own.into_iter().chain(tests).chain(check_scripts(facts).iter().map(folder)).collect()
-}
-
-/// Whether a file is run by what prepares for the checks.
-fn prepares(facts: &HarnessFacts<'_>, path: &str) -> bool {
-    let runs =
-        |words: &[&str]| facts.setup.iter().flatten().any(|w| words.iter().any(|word| w.contains(word)));
-    match path.rsplit('/').next().unwrap_or(path) {
-        "setup.py" => runs(&["pip", "setup.py", "uv", "poetry", "pdm", "hatch"]),
-        "build.rs" => runs(&["cargo"]),
-        "binding.gyp" => runs(&["npm", "yarn", "pnpm"]),
-        _ => false,
-    }
-}
-
-/// What a changed file is to the checks by its place, where its name says nothing.
-fn part_by_place(
-    facts: &HarnessFacts<'_>,
-    reach: &[Reach],
-    folders: &BTreeSet<String>,
-    change: &FileChange,
-) -> Option<Role> {
-    let path = change.path.as_str();
-    if reach.iter().flat_map(|reach| &reach.tests).any(|place| place.covers(path)) {
-        return Some(Role::Test);
-    }
-    let stem = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        name.split('.').next().unwrap_or(name).to_owned()
-    };
-    // A module that is found before one of the tests.
-    let package =
-        path.rsplit_once('/').filter(|(_, name)| *name == "__init__.py").map(|(folder, _)| stem(folder));
-    let module = package.unwrap_or_else(|| stem(path));
-    let source = [".py", ".js", ".ts", ".mjs", ".cjs", ".rb"].iter().any(|end| path.ends_with(end));
-    let replaces_test = change.status == 'A'
-        && source
-        && !matches!(module.as_str(), "__init__" | "index" | "mod" | "main" | "setup")
-        && facts.tests.iter().any(|test| stem(test) == module);
-    let decides = harness::shadows(path, folders) || prepares(facts, path) || replaces_test;
-    decides.then_some(Role::Configuration)
-}
-
 fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings) {
     let mut new_tests = Vec::new();
-    let folders = module_folders(facts);
+    // Whether the start had tests that stand in the product itself.
+    let mut had_inline = false;
+    let places = Places::new(facts, reach);
     let changed: Vec<&str> = facts.changes.iter().map(|c| c.path.as_str()).collect();
     for path in harness::beside_scripts(
         &check_scripts(facts),
@@ -219,17 +133,13 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
     }
     for change in facts.changes {
         let path = change.path.as_str();
-        // Most files decide nothing by their name; only those that do are read.
-        if covers(facts.protected, path) {
+        if covers(facts.protected, path) || places.moved.values().any(|from| from == path) {
             continue;
         }
-        let by_name = !harness::changed_parts(path, Some(""), Some("[x]")).is_empty() || is_keyed(path);
-        let old = if change.status == 'A' || !by_name { None } else { (facts.start)(path) };
-        let new = if change.status == 'D' || !by_name { None } else { (facts.now)(path) };
-        let parts =
-            if by_name { harness::changed_parts(path, old.as_deref(), new.as_deref()) } else { Vec::new() };
-        if parts.is_empty() {
-            match part_by_place(facts, reach, &folders, change) {
+        let file = ChangedFile::read(facts, &places, change);
+        had_inline |= file.old.as_deref().is_some_and(harness::has_inline_tests) || file.had_examples();
+        if file.parts.is_empty() {
+            match file.role {
                 Some(Role::Test) if change.status == 'A' => new_tests.push(path.to_owned()),
                 Some(Role::Test) => {
                     found.tests_touched = true;
@@ -240,45 +150,31 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
                     found.lower(path, None, "it runs before the checks, and the run wrote it");
                 }
                 Some(_) => {
-                    let what = "it stands where what runs the checks looks first, and the run wrote it";
+                    let how = if change.status == 'A' { "added" } else { "changed" };
+                    let what = format!("it stands where what runs the checks looks first, {how} by the run");
                     found.lower_test(path, None, what);
                 }
                 None => {}
             }
+            continue;
         }
-        for part in parts {
-            let key = part.key.as_deref();
-            let gone = new.is_none();
-            match part.role {
-                Role::Test if part.added => new_tests.push(path.to_owned()),
-                Role::Test => {
-                    found.tests_touched = true;
-                    found.lower_test(
-                        path,
-                        key,
-                        if gone { "a test, removed by the run" } else { "a test, changed by the run" },
-                    );
-                }
-                Role::Replacement if !harness::asks_to_change(facts.task, path) => {
-                    found.failed.push(format!(
-                        "{path} puts something else in the place of what runs the checks, or forges what they say: take it back"
-                    ));
-                }
-                Role::Configuration | Role::Replacement => {
-                    found.tests_touched = true;
-                    let how = if part.added {
-                        "added"
-                    } else if gone {
-                        "removed"
-                    } else {
-                        "changed"
-                    };
-                    found.lower_test(path, key, format!("it configures tests, {how} by the run"));
-                }
+        if file.whole {
+            found.whole.insert(path.to_owned());
+        } else if file.examples {
+            found.examples.insert(path.to_owned());
+        }
+        if let Some(from) = places.moved.get(path) {
+            found.moved.insert(path.to_owned(), from.clone());
+        }
+        for part in &file.parts {
+            if part.role == Role::Test && part.added {
+                new_tests.push(path.to_owned());
+            } else {
+                tell_part(facts, &file, part, found);
             }
         }
     }
-    if !new_tests.is_empty() && facts.tests.is_empty() {
+    if !new_tests.is_empty() && facts.tests.is_empty() && !had_inline {
         found.tests_touched = true;
         for path in new_tests {
             found.lower(&path, None, "a test of the run's own; the start had none");
@@ -289,22 +185,113 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
     }
 }
 
-fn is_keyed(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    [
-        "package.json",
-        "Cargo.toml",
-        "pyproject.toml",
-        "setup.cfg",
-        "CMakeLists.txt",
-        "pom.xml",
-        "build.gradle",
-        "build.gradle.kts",
-        "Rakefile",
-    ]
-    .contains(&name)
-        || (name.starts_with("requirements") && name.ends_with(".txt"))
-        || name.ends_with(".rs")
+/// What changed of a part that decides.
+fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, found: &mut HarnessFindings) {
+    let (path, key, gone) = (file.path, part.key.as_deref(), file.new.is_none());
+    match part.role {
+        Role::Test => {
+            found.tests_touched = true;
+            let renamed = file.old.as_deref().zip(file.new.as_deref());
+            if renamed.is_some_and(|(old, new)| harness::is_renamed(facts.task, old, new)) {
+                found.lower(path, key, "a test, in which only names changed that the task asks to change");
+                return;
+            }
+            let what = if gone { "a test, removed by the run" } else { "a test, changed by the run" };
+            found.lower_test(path, key, what);
+        }
+        Role::Replacement if !harness::asks_to_change(facts.task, path) => {
+            let cure = if part.added { "take it out" } else { "bring it back" };
+            found.failed.push(format!(
+                "{path} puts something else in the place of what runs the checks, or forges what they say: {cure}"
+            ));
+        }
+        Role::Configuration | Role::Replacement => {
+            found.tests_touched = true;
+            let how = match (part.added, gone) {
+                (true, _) => "added",
+                (false, true) => "removed",
+                (false, false) => "changed",
+            };
+            found.lower_test(path, key, format!("it configures tests, {how} by the run"));
+        }
+    }
+}
+
+/// A changed file, as far as it decides.
+struct ChangedFile<'a> {
+    path: &'a str,
+    old: Option<String>,
+    new: Option<String>,
+    parts: Vec<Part>,
+    /// What it is by its place, where its name says nothing.
+    role: Option<Role>,
+    /// Whether its parts are examples in its documentation.
+    examples: bool,
+    /// Whether all of it decides, though its name says that only some keys do.
+    whole: bool,
+}
+
+/// A source that counts as a whole by what stands in it, or in the one above it: a module for tests, a hook of their runner.
+fn whole_part(facts: &HarnessFacts<'_>, name: &str, change: &FileChange) -> Option<Part> {
+    let part = |role: Role| Part { key: None, role, added: change.status == 'A', needs: None };
+    if name.ends_with(".rs") && is_test_module(facts.start, name) {
+        return Some(part(Role::Test));
+    }
+    let hooks = name.ends_with(".py") && !is_test_source(name) && change.status != 'D' && {
+        let old = if change.status == 'A' { None } else { (facts.start)(&change.path) };
+        (facts.now)(&change.path).is_some_and(|new| harness::hooks_into_tests(old.as_deref(), &new))
+    };
+    hooks.then(|| part(Role::Configuration))
+}
+
+impl<'a> ChangedFile<'a> {
+    fn read(facts: &HarnessFacts<'_>, places: &Places<'_>, change: &'a FileChange) -> Self {
+        let path = change.path.as_str();
+        let from = places.moved.get(path);
+        let mut file =
+            Self { path, old: None, new: None, parts: Vec::new(), role: None, examples: false, whole: false };
+        for name in places.names_of(path) {
+            let examples = places.has_examples(&name);
+            // Most files decide nothing by their name; only those that do are read.
+            let by_name = !harness::changed_parts(&name, Some(""), Some("[x]")).is_empty()
+                || harness::is_keyed(&name)
+                || examples;
+            if by_name {
+                let before = from.map_or(path, String::as_str);
+                let is_new = change.status == 'A' && from.is_none();
+                file.old = if is_new { None } else { (facts.start)(before) };
+                file.new = if change.status == 'D' { None } else { (facts.now)(path) };
+                let (old, new) = (file.old.as_deref(), file.new.as_deref());
+                file.parts = match examples {
+                    true => harness::changed_examples(old, new),
+                    false => harness::changed_parts(&name, old, new),
+                };
+                file.examples = examples;
+                let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+                let missed = |needed: &String| (facts.now)(&format!("{folder}{needed}")).is_some();
+                file.parts.retain(|part| part.needs.as_ref().is_none_or(missed));
+                if places.is_tested_support(path) {
+                    file.parts.clear();
+                }
+            }
+            if let Some(part) = whole_part(facts, &name, change) {
+                file.parts = vec![part];
+                file.whole = true;
+            }
+            if file.parts.is_empty() {
+                file.role = places.role(&name, change.status);
+            }
+            if !file.parts.is_empty() || file.role.is_some() {
+                break;
+            }
+        }
+        file
+    }
+
+    /// Whether there were examples that are tests.
+    fn had_examples(&self) -> bool {
+        self.examples && !harness::changed_examples(self.old.as_deref(), None).is_empty()
+    }
 }
 
 /// What watching adds: files that the names say nothing of.
@@ -343,9 +330,13 @@ fn opened(
         }
         match (step.kind, step.scripts) {
             (TraceKind::Wrote, _) => {}
-            (TraceKind::Ran, 0)
-                if *status != 'A' && !is_open(path, facts.task) && !harness::is_free(path) =>
-            {
+            // A source that an interpreter is given as its program decides, too; the checks of the start say how.
+            (TraceKind::Ran, 0) if *status != 'A' && harness::is_free(path) => {
+                if !is_test_source(path) && !harness::names(facts.task, path) {
+                    found.lower_test(path, None, "the checks run it, and the run changed it");
+                }
+            }
+            (TraceKind::Ran, 0) if *status != 'A' && !is_open(path, facts.task) => {
                 found.failed.push(format!("{path}, which a check runs, was changed: bring it back"));
             }
             (TraceKind::Ran, 0) if *status == 'A' && !is_test_source(path) => {
@@ -354,7 +345,9 @@ fn opened(
             _ if unjudged(path) => {
                 found.lower(path, None, "the checks run its targets, and the run changed it");
             }
-            _ if harness::is_free(path) || harness::asks_to_change(facts.task, path) => {}
+            _ if harness::asks_to_change(facts.task, path) => {}
+            (TraceKind::Ran, _) if is_test_source(path) => {}
+            (TraceKind::Read, _) if harness::is_free(path) => {}
             (TraceKind::Read, 1..)
                 if is_product(facts, path, captured.contains(path) || is_read_by_name(facts, path)) => {}
             (TraceKind::Ran, 1..) if is_product(facts, path, captured.contains(path)) => {}

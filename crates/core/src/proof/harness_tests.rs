@@ -12,11 +12,12 @@ struct Scene {
     start: Files,
     now: Files,
     traces: [ExecTrace; 2],
+    links: Files,
 }
 
 impl Scene {
     fn new(check: &'static str, start: Files, now: Files) -> Self {
-        Self { check, task: "Write part.txt", start, now, traces: Default::default() }
+        Self { check, task: "Write part.txt", start, now, traces: Default::default(), links: &[] }
     }
 
     fn judge(&self) -> HarnessFindings {
@@ -53,6 +54,7 @@ impl Scene {
             now: &now,
             protected: &protected,
             tests: self.start.iter().map(|(p, _)| (*p).to_owned()).filter(|p| is_test_source(p)).collect(),
+            links: self.links.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
             setup: Vec::new(),
             traces: [&self.traces[0], &self.traces[1]],
         })
@@ -216,4 +218,200 @@ fn tests_that_the_task_does_not_ask_for_need_a_persons_word() {
         !found.changes.is_empty() && found.frozen().is_empty() && found.to_accept("", true).is_empty(),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_new_module_named_like_its_test_is_product_and_one_loaded_instead_of_it_is_not() {
+    const TEST: (&str, &str) = ("part.test.mjs", "import './part.mjs'");
+    assert_eq!(Scene::new("node --test", &[TEST], &[TEST, ("part.mjs", "x")]).lowered(), [""; 0]);
+    const SAME: (&str, &str) = ("tests/parser.py", "from app.parser import x");
+    let product = Scene::new("python3 -m unittest tests.parser", &[SAME], &[SAME, ("app/parser.py", "x")]);
+    assert_eq!(product.lowered(), [""; 0]);
+    const UNIT: (&str, &str) = ("test_part.py", "assert x");
+    for new in ["test_part.so", "test_part/__init__.py"] {
+        let now: Files = if new.ends_with("so") {
+            &[UNIT, ("test_part.so", "x")]
+        } else {
+            &[UNIT, ("test_part/__init__.py", "x")]
+        };
+        assert_eq!(Scene::new("python3 -m unittest", &[UNIT], now).lowered(), [new]);
+    }
+    const CASES: (&str, &str) = ("checks/part_cases.py", "assert x");
+    let check = "python3 -m unittest discover -s checks -p '*_cases.py'";
+    let package = Scene::new(check, &[CASES], &[CASES, ("checks/part_cases/__init__.py", "x")]);
+    assert_eq!(package.lowered(), ["checks/part_cases/__init__.py"]);
+}
+
+#[test]
+fn product_with_the_name_of_a_library_is_product() {
+    const TEST: (&str, &str) = ("tests/test_client.py", "assert x");
+    const INIT: (&str, &str) = ("src/http/__init__.py", "");
+    let client = Scene::new(
+        "python3 -m unittest",
+        &[TEST, INIT, ("src/http/client.py", "x = 1"), ("app/junit_report.py", "x = 1")],
+        &[TEST, INIT, ("src/http/client.py", "x = 2"), ("app/junit_report.py", "x = 2")],
+    );
+    assert_eq!(client.lowered(), [""; 0]);
+    let runner = Scene::new("python3 -m unittest", &[TEST], &[TEST, ("unittest.py", "")]);
+    assert_eq!(runner.lowered(), ["unittest.py"]);
+}
+
+#[test]
+fn sources_that_a_check_runs_as_programs_decide_and_imported_ones_do_not() {
+    let start: Files = &[("tools/verify.py", "a"), ("part.py", "a")];
+    let now: Files = &[("tools/verify.py", "b"), ("part.py", "b")];
+    let seen = trace(&[(TraceKind::Ran, 0, "tools/verify.py"), (TraceKind::Read, 0, "part.py")]);
+    let scene = Scene { traces: [seen.clone(), seen], ..Scene::new("true", start, now) };
+    assert_eq!(scene.lowered(), ["tools/verify.py"]);
+    assert!(!scene.judge().to_accept("", true).is_empty(), "a person is asked");
+    let asked = Scene { task: "The output of tools/verify.py is too long", ..scene };
+    assert_eq!(asked.lowered(), [""; 0]);
+    let inner = trace(&[(TraceKind::Ran, 1, "tools/verify.py")]);
+    let scene = Scene { traces: [inner.clone(), inner], ..Scene::new("true", start, now) };
+    assert_eq!(scene.lowered(), ["tools/verify.py"]);
+}
+
+#[test]
+fn folders_that_only_sound_like_tests_are_product() {
+    const TEST: (&str, &str) = ("tests/test_fake.py", "assert x");
+    let honest = Scene::new(
+        "python3 -m unittest",
+        &[TEST, ("app/testing/fake.py", "1"), ("spec/api.yaml", "1"), ("tsconfig.json", "{}")],
+        &[
+            TEST,
+            ("app/testing/fake.py", "2"),
+            ("spec/api.yaml", "2"),
+            ("tsconfig.json", "{\"jsx\": \"react\"}"),
+        ],
+    );
+    assert_eq!(honest.lowered(), [""; 0]);
+    const SPEC: (&str, &str) = ("spec/part_spec.rb", "expect");
+    let cheat = Scene::new(
+        "rspec",
+        &[SPEC, ("app/testing/asserts.py", "1"), ("spec/want.json", "1"), ("tsconfig.json", "{}")],
+        &[
+            SPEC,
+            ("app/testing/asserts.py", "2"),
+            ("spec/want.json", "2"),
+            ("tsconfig.json", "{\"exclude\": []}"),
+        ],
+    );
+    assert_eq!(cheat.lowered(), ["app/testing/asserts.py", "spec/want.json", "tsconfig.json"]);
+}
+
+#[test]
+fn a_test_that_only_says_the_new_name_needs_nobodys_word() {
+    let scene = Scene {
+        task: "Rename the module part to core everywhere",
+        ..Scene::new(
+            "python3 -m unittest",
+            &[("test_part.py", "import part\nassert part.x == 2\n"), ("part.py", "x = 2")],
+            &[("test_part.py", "import core\nassert core.x == 2\n"), ("core.py", "x = 2")],
+        )
+    };
+    let mut found = scene.judge();
+    found.is_refuted();
+    assert_eq!(found.level(), ProofLevel::OwnTests);
+    assert!(found.to_accept(scene.task, true).is_empty(), "{found:?}");
+}
+
+const DOCUMENTED: &str = "def two():\n    \"\"\"\n    >>> two()\n    2\n    \"\"\"\n    return 1\n";
+
+#[test]
+fn of_documented_product_only_the_examples_are_tests() {
+    let check = "python3 -m doctest -v part.py";
+    let start: Files = &[("part.py", DOCUMENTED)];
+    let honest: Files =
+        &[("part.py", "def two():\n    \"\"\"\n    >>> two()\n    2\n    \"\"\"\n    return 2\n")];
+    assert_eq!(Scene::new(check, start, honest).lowered(), [""; 0]);
+    let cheat: Files =
+        &[("part.py", "def two():\n    \"\"\"\n    >>> two()\n    1\n    \"\"\"\n    return 1\n")];
+    assert_eq!(Scene::new(check, start, cheat).lowered(), ["part.py"]);
+    assert!(Scene::new(check, start, cheat).judge().examples.contains("part.py"));
+}
+
+#[test]
+fn a_source_that_moves_keeps_its_tests() {
+    const OLD: &str = "pub fn two() -> u8 {\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn p() {\n        assert_eq!(super::two(), 2);\n    }\n}\n";
+    const WORK: &str = "pub fn two() -> u8 {\n    2\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn p() {\n        assert_eq!(super::two(), 2);\n    }\n}\n";
+    const EASY: &str = "pub fn two() -> u8 {\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn p() {\n        assert_eq!(super::two(), 1);\n    }\n}\n";
+    let start: Files = &[("src/lib.rs", "pub mod a;\n"), ("src/a.rs", OLD)];
+    let judge = |now: Files| Scene::new("cargo test", start, now).judge();
+    for now in [
+        &[("src/lib.rs", "pub mod b;\n"), ("src/b.rs", WORK)] as Files,
+        &[("src/lib.rs", "pub mod a;\n"), ("src/a/mod.rs", WORK)],
+    ] {
+        let found = judge(now);
+        assert!(found.changes.is_empty() && found.new_tests.is_empty(), "{found:?}");
+    }
+    let found = judge(&[("src/lib.rs", "pub mod b;\n"), ("src/b.rs", EASY)]);
+    let change =
+        |path: &str, status| FileChange { path: path.into(), status, added: None, removed: None, blob: None };
+    let back = found.put_back(&[change("src/a.rs", 'D'), change("src/b.rs", 'A')]);
+    assert_eq!(back.moved.get("src/b.rs").map(String::as_str), Some("src/a.rs"), "{found:?}");
+    assert!(back.contains("src/a.rs") && !back.paths.contains("src/a.rs"), "the old file does not come back");
+    let lost = judge(&[("src/lib.rs", ""), ("src/b.rs", WORK)]);
+    assert!(lost.changes.iter().any(|change| change.path == "src/a.rs"), "nobody runs it: {lost:?}");
+}
+
+#[test]
+fn tests_behind_links_of_the_start_are_tests() {
+    let scene = Scene {
+        links: &[("test_part.py", "shared/suite.py"), ("checks", "suite")],
+        ..Scene::new(
+            "python3 -m unittest discover -s checks -p '*_cases.py' -t .",
+            &[("shared/suite.py", "1"), ("suite/part_cases.py", "1"), ("shared/part.py", "1")],
+            &[("shared/suite.py", "2"), ("suite/part_cases.py", "2"), ("shared/part.py", "2")],
+        )
+    };
+    assert_eq!(scene.lowered(), ["shared/suite.py", "suite/part_cases.py"]);
+}
+
+#[test]
+fn what_settings_of_tests_name_is_a_test() {
+    const TEST: (&str, &str) = ("test/part.spec.js", "assert");
+    const SETTINGS: (&str, &str) = (".mocharc.json", "{\"require\":[\"./support/hooks.js\"]}");
+    const PLUGINS: (&str, &str) = ("test/conftest.py", "pytest_plugins = ['support.plug']\n");
+    let scene = Scene::new(
+        "npm test",
+        &[
+            TEST,
+            SETTINGS,
+            PLUGINS,
+            ("support/hooks.js", "1"),
+            ("support/plug.py", "1"),
+            ("support/other.js", "1"),
+        ],
+        &[
+            TEST,
+            SETTINGS,
+            PLUGINS,
+            ("support/hooks.js", "2"),
+            ("support/plug.py", "2"),
+            ("support/other.js", "2"),
+        ],
+    );
+    assert_eq!(scene.lowered(), ["support/hooks.js", "support/plug.py"]);
+}
+
+#[test]
+fn modules_for_tests_and_hooks_of_runners_count_as_a_whole() {
+    const LIB: (&str, &str) = ("src/lib.rs", "mod a;\n#[cfg(test)]\nmod checks;\n");
+    let scene = Scene::new(
+        "cargo test",
+        &[LIB, ("src/a.rs", "1"), ("src/checks.rs", "case!(p, 2);"), ("src/checks/more.rs", "2")],
+        &[LIB, ("src/a.rs", "2"), ("src/checks.rs", "case!(p, 1);"), ("src/checks/more.rs", "1")],
+    );
+    assert_eq!(scene.lowered(), ["src/checks.rs", "src/checks/more.rs"]);
+    const TEST: (&str, &str) = ("tests/test_a.py", "assert x");
+    let hook = Scene::new(
+        "python3 -m unittest",
+        &[TEST, ("app/__init__.py", "x = 1\n"), ("app/other.py", "")],
+        &[
+            TEST,
+            ("app/__init__.py", "def load_tests(a, b, c):\n    return []\n"),
+            ("app/other.py", "def load(): 1\n"),
+        ],
+    );
+    assert_eq!(hook.lowered(), ["app/__init__.py"]);
 }

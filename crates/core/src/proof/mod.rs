@@ -5,6 +5,8 @@ pub(crate) mod difference;
 pub(crate) mod environment;
 pub(crate) mod findings;
 pub(crate) mod harness;
+mod harness_facts;
+mod places;
 pub(crate) mod put_back;
 pub(crate) mod results;
 pub(crate) mod surroundings;

@@ -1,8 +1,8 @@
 //! Files of a checkout as they were at the start, the rest of it as it is.
 
-use ralph_evidence::harness::as_at_start;
+use ralph_evidence::harness::{as_at_start, with_examples_of};
 use ralph_safe_fs::{Kind, Links, SafeDir};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -10,28 +10,66 @@ use std::path::Path;
 /// A larger file is not put back.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
 
-/// Puts `paths` back to what they are in the folder `start`, in the folder `into`: only the keys that decide, where the rest of a
+/// What is put back.
+#[derive(Debug, Default)]
+pub(crate) struct PutBack {
+    /// The files.
+    pub paths: BTreeSet<String>,
+    /// Those of which only the examples in their documentation are.
+    pub examples: BTreeSet<String>,
+    /// Those of which nothing is product, though of their kind some parts are.
+    pub whole: BTreeSet<String>,
+    /// Those that stood elsewhere at the start: where.
+    pub moved: BTreeMap<String, String>,
+}
+
+impl PutBack {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// Whether the change of a file is undone by this.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        self.paths.contains(path) || self.moved.values().any(|from| from == path)
+    }
+
+    /// The file as it was, with what is product in it as it is.
+    fn text_of(&self, path: &str, old: Option<&str>, new: Option<&str>, top: &SafeDir) -> Option<String> {
+        if self.whole.contains(path) {
+            return old.map(str::to_owned);
+        }
+        if let Some(new) = new.filter(|_| self.examples.contains(path)) {
+            return Some(with_examples_of(old, new));
+        }
+        let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        as_at_start(path, old, new, &|name| top.facts(format!("{folder}{name}")).is_ok())
+    }
+}
+
+/// Puts files back to what they are in the folder `start`, in the folder `into`: only the keys that decide, where the rest of a
 /// file is product.
-pub(crate) fn put_back(paths: &BTreeSet<String>, start: &Path, into: &Path) -> io::Result<()> {
+pub(crate) fn put_back(back: &PutBack, start: &Path, into: &Path) -> io::Result<()> {
     let (old, new) = (SafeDir::open(start)?, SafeDir::open(into)?);
     // What was not there goes first: it may stand where a folder was.
-    for path in paths {
+    for path in &back.paths {
         if old.facts(path).is_ok() {
             continue;
         }
-        match text(&new, path).and_then(|now| as_at_start(path, None, Some(&now))) {
+        let before = back.moved.get(path).and_then(|from| text(&old, from));
+        let rest = text(&new, path).and_then(|now| back.text_of(path, before.as_deref(), Some(&now), &new));
+        match rest {
             Some(rest) => new.replace(path, rest.as_bytes())?,
             None => new.remove(path)?,
         }
     }
-    for path in paths {
+    for path in &back.paths {
         let Ok(facts) = old.facts(path) else { continue };
         match facts.kind {
             Kind::Link => new.link(path, &old.read_link(path)?)?,
             Kind::File => {
                 let bytes = match (text(&old, path), text(&new, path)) {
                     (Some(was), Some(now)) => {
-                        as_at_start(path, Some(&was), Some(&now)).map(String::into_bytes)
+                        back.text_of(path, Some(&was), Some(&now), &new).map(String::into_bytes)
                     }
                     _ => None,
                 };
@@ -73,7 +111,7 @@ mod tests {
         write(&into, "tests/more.py", "more");
         write(&into, "part.txt", "work");
         let paths = ["tests/run.sh", "tests/gone.py", "tests/more.py"].map(str::to_owned).into();
-        put_back(&paths, &start, &into).unwrap();
+        put_back(&PutBack { paths, ..PutBack::default() }, &start, &into).unwrap();
         assert_eq!(std::fs::read_to_string(into.join("tests/run.sh")).unwrap(), "old");
         let mode = std::fs::metadata(into.join("tests/run.sh")).unwrap().permissions().mode();
         assert_eq!(mode & 0o111, 0o111 & mode);

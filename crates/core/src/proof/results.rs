@@ -1,5 +1,6 @@
-//! Whether every check that decides has said something.
+//! Whether every check that decides has said something, and its number as often as at the start.
 
+use ralph_domain::config::VerifierConfig;
 use ralph_domain::event::CheckResult;
 
 /// Why the required checks that have no result have not passed.
@@ -11,9 +12,46 @@ pub(crate) fn without_result(required: &[String], results: &[CheckResult]) -> Ve
     required.iter().filter(|name| !has_one(name)).map(|name| format!("{name}: it has no result")).collect()
 }
 
+/// Checks that measure something and print another number of such lines than at the start, each with what is told of it:
+/// somebody else may have printed one. `before` and `now` give the output of a check by its name.
+pub(crate) fn other_measurements(
+    verifiers: &[&VerifierConfig],
+    before: &dyn Fn(&str) -> Option<String>,
+    now: &dyn Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for verifier in verifiers {
+        let Some(metric) = &verifier.metric else { continue };
+        let count = |output: String| output.lines().filter(|line| metric.pattern.matches(line)).count();
+        let first = before(&verifier.name).map(count).filter(|lines| *lines > 0);
+        if let (Some(first), Some(last)) = (first, now(&verifier.name).map(count))
+            && first != last
+        {
+            let what = format!("it printed its number in {last} lines, and in {first} at the start");
+            found.push((verifier.name.clone(), what));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_is_printed_more_often_than_at_the_start_is_noticed() {
+        let text = r#"{"name":"bench","command_argv":["bench"],"metric":{"pattern":"score: ([0-9.]+)","better":"higher","target":10}}"#;
+        let verifier: VerifierConfig = serde_json::from_str(text).unwrap();
+        let told = |before: Option<&str>, now: &str| {
+            let (before, now) = (before.map(str::to_owned), now.to_owned());
+            other_measurements(&[&verifier], &|_| before.clone(), &|_| Some(now.clone())).len()
+        };
+        assert_eq!(told(Some("score: 3\n"), "score: 12\n"), 0);
+        assert_eq!(told(Some("score: 3\n"), "score: 3\nscore: 99\n"), 1);
+        assert_eq!(told(Some("score: 3\nscore: 4\n"), "score: 99\n"), 1);
+        assert_eq!(told(Some("it does not build\n"), "score: 12\n"), 0, "nothing to compare with");
+        assert_eq!(told(None, "score: 12\n"), 0);
+    }
     use ralph_domain::id::{Digest, TreeId};
 
     fn result(name: &str) -> CheckResult {

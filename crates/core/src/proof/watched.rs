@@ -24,6 +24,16 @@ pub(crate) struct Watched {
     files: BTreeMap<String, Digest>,
     /// Links that lead out of the checkout.
     pub(crate) links_out: Vec<String>,
+    /// Links that lead to a place inside, each with that place.
+    pub(crate) links: BTreeMap<String, String>,
+}
+
+/// What there is in a checkout.
+#[derive(Default)]
+struct Found {
+    files: BTreeMap<String, Digest>,
+    links_out: Vec<String>,
+    links: BTreeMap<String, String>,
 }
 
 impl Watched {
@@ -34,15 +44,16 @@ impl Watched {
             patterns: patterns.to_vec(),
             files: BTreeMap::new(),
             links_out: Vec::new(),
+            links: BTreeMap::new(),
         };
-        let (files, links_out) = watched.digests();
-        (watched.files, watched.links_out) = (files, links_out);
+        let found = watched.digests();
+        (watched.files, watched.links_out, watched.links) = (found.files, found.links_out, found.links);
         watched
     }
 
     /// Watched files that are others now, or gone; and protected ones that came.
     pub(crate) fn changed(&self) -> Vec<String> {
-        let (now, _) = self.digests();
+        let now = self.digests().files;
         let mut changed: Vec<String> = self
             .files
             .iter()
@@ -80,11 +91,11 @@ impl Watched {
         found.into_iter().collect()
     }
 
-    fn digests(&self) -> (BTreeMap<String, Digest>, Vec<String>) {
-        let (mut files, mut links_out) = (BTreeMap::new(), Vec::new());
+    fn digests(&self) -> Found {
+        let Found { mut files, mut links_out, mut links } = Found::default();
         let mut open = vec![PathBuf::from(".")];
         let mut seen = 0;
-        let Ok(root) = SafeDir::open(&self.root) else { return (files, links_out) };
+        let Ok(root) = SafeDir::open(&self.root) else { return Found::default() };
         while let Some(folder) = open.pop() {
             for entry in root.entries(&folder, ENTRIES_MAX).unwrap_or_default() {
                 seen += 1;
@@ -97,8 +108,9 @@ impl Watched {
                 }
                 if entry.kind == Kind::Link {
                     let target = root.read_link(&real).unwrap_or_default();
-                    if leads_out(&path, &target) {
-                        links_out.push(path.clone());
+                    match inside(&path, &target) {
+                        Some(to) => drop(links.insert(path.clone(), to)),
+                        None => links_out.push(path.clone()),
                     }
                     if covers(&self.patterns, &path) || is_test_source(&path) {
                         files.insert(path, Digest::of(target.as_os_str().as_encoded_bytes()));
@@ -114,7 +126,7 @@ impl Watched {
             }
         }
         links_out.sort();
-        (files, links_out)
+        Found { files, links_out, links }
     }
 }
 
@@ -126,21 +138,19 @@ fn digest(root: &SafeDir, path: &Path) -> Digest {
     }
 }
 
-/// Whether a link at `path` leads out of the folder that the path is relative to.
-fn leads_out(path: &str, target: &Path) -> bool {
-    let mut depth = path.matches('/').count() as i64;
+/// Where a link at `path` leads to, as seen from the folder that the path is relative to; `None` where it leads out of it.
+fn inside(path: &str, target: &Path) -> Option<String> {
+    let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+    parts.pop();
     for part in target.components() {
         match part {
-            Component::RootDir | Component::Prefix(_) => return true,
-            Component::ParentDir => depth -= 1,
-            Component::Normal(_) => depth += 1,
+            Component::RootDir | Component::Prefix(_) => return None,
+            Component::ParentDir => drop(parts.pop()?),
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
             Component::CurDir => {}
         }
-        if depth < 0 {
-            return true;
-        }
     }
-    false
+    Some(parts.join("/"))
 }
 
 /// Folders that a setup fills with other people's files.
@@ -191,7 +201,7 @@ mod tests {
             ("a/b", "../../c", true),
             ("a", "./b/../c", false),
         ] {
-            assert_eq!(leads_out(path, Path::new(target)), out, "{path} -> {target}");
+            assert_eq!(inside(path, Path::new(target)).is_none(), out, "{path} -> {target}");
         }
     }
 }

@@ -4,8 +4,9 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::findings::HarnessFindings;
+use crate::proof::harness;
+use crate::proof::put_back::{PutBack, put_back};
 use crate::proof::watched::Watched;
-use crate::proof::{harness, put_back};
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prepare::task_words;
 use crate::step::prove::{ProofFindings, ProofSubject};
@@ -15,7 +16,6 @@ use ralph_domain::id::Digest;
 use ralph_domain::proof::{Proof, ProofLevel, TestsQuestion};
 use ralph_evidence::harness::names;
 use ralph_journal::artifacts;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Changes to what decides that the proof keeps.
@@ -81,6 +81,18 @@ impl Driver {
                     ProofLevel::OwnTests
                 }
             };
+            if level == ProofLevel::Independent {
+                // What was as at the start in a run that passes needs no look.
+                found.weakened.retain(|finding| !back.contains(&finding.path));
+            }
+        }
+        if passed && level == ProofLevel::Independent && !found.weakened.is_empty() {
+            level = ProofLevel::OwnTests;
+            for finding in &found.weakened {
+                harness.lower_test(&finding.path, None, "tests look weaker there than at the start");
+            }
+        }
+        if passed {
             self.judge_level(level, &harness, found);
         }
         found.level = Some(level);
@@ -136,7 +148,7 @@ impl Driver {
         &mut self,
         folder: &Path,
         subject: &ProofSubject,
-        (back, left): (&BTreeSet<String>, &[FileChange]),
+        (back, left): (&PutBack, &[FileChange]),
         logs: &Path,
     ) -> Result<StartRun, DriveError> {
         if let Err(error) = self.workspace.checkout_clean(&subject.checked, folder) {
@@ -147,7 +159,7 @@ impl Driver {
         if let Err(error) = self.workspace.checkout_clean(&subject.start, &start) {
             return Ok(StartRun::failed(error.to_string()));
         }
-        if let Err(error) = put_back::put_back(back, &start, folder) {
+        if let Err(error) = put_back(back, &start, folder) {
             return Ok(StartRun::failed(format!("the files of the start cannot be put back: {error}")));
         }
         let watched = Watched::take(folder, &self.protected_now(subject)?);
@@ -175,6 +187,8 @@ impl Driver {
         let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
         harness::counts(&verifiers, at_start, &run.results, false, &mut seen);
+        let other = self.other_measurements(&run.results).into_iter();
+        seen.failed.extend(other.map(|(name, what)| format!("{name}: {what}")));
         Ok(if !seen.failed.is_empty() {
             StartRun::Failed { results: run.results, why: seen.failed }
         } else if seen.changes.is_empty() && home.is_empty() {

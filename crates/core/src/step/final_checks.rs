@@ -4,6 +4,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness::{self, HarnessFacts};
+use crate::proof::results::other_measurements;
 use crate::proof::watched::Watched;
 use crate::step::prove::{ProofFindings, ProofSubject};
 use crate::step::verify::{CheckRuns, Checked, HowToCheck, run_logged};
@@ -129,6 +130,9 @@ impl Driver {
         let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
         harness::counts(&verifiers, at_start, &found.results, explained, &mut harness);
+        for (name, what) in self.other_measurements(&found.results) {
+            harness.lower_test(&name, None, what);
+        }
         for file in self.home_differences(home.as_deref()) {
             let what = "the setup wrote it into the home of the checks, and did not at the start";
             harness.lower(&format!("~/{file}"), None, what);
@@ -139,6 +143,17 @@ impl Driver {
         }
         found.judged = Some(harness);
         Ok(())
+    }
+
+    /// Checks that print their number more or less often than at the start, each with what is told of it.
+    pub(super) fn other_measurements(&self, results: &[CheckResult]) -> Vec<(String, String)> {
+        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
+        let output = |results: &[CheckResult], name: &str| {
+            let result = results.iter().find(|result| result.name == name)?;
+            Some(crate::log_tail::read_tail(&self.ctx.run.path().join(&result.log), DEFINITIONS_MAX))
+        };
+        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
+        other_measurements(&verifiers, &|name| output(at_start, name), &|name| output(results, name))
     }
 
     /// Settings in the home of the checks that the setup of the start did not leave there.
@@ -175,6 +190,12 @@ impl Driver {
             now: &now,
             protected: &self.protected_now(subject)?,
             tests: watched.tests().filter(|path| !came.contains(path)).map(str::to_owned).collect(),
+            links: watched
+                .links
+                .iter()
+                .filter(|(link, _)| !came.contains(link.as_str()))
+                .map(|(l, t)| (l.clone(), t.clone()))
+                .collect(),
             setup: spec.settings.setup_commands.iter().map(|command| command.argv()).collect(),
             traces: [&before, trace],
             verifiers: spec.settings.required().collect(),

@@ -14,10 +14,11 @@ use ralph_domain::ports::{
 use ralph_domain::sanitize;
 use ralph_domain::text::{duration, head, tail, tail_lines};
 use ralph_evidence::failing::failing_tests;
-use ralph_evidence::test_report::TestScanner;
+use ralph_evidence::test_report::{TestScanner, has_node_tests};
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_journal::live::LiveStream;
 use ralph_protocol::budget::BudgetKind;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,7 +74,16 @@ impl Driver {
 
 /// The last lines of an output that say something, each in bounds and safe to show.
 fn last_lines(output: &str) -> Vec<String> {
-    let says = |line: &&str| line.chars().any(char::is_alphanumeric);
+    // Counters of a runner say less than the error above them.
+    let counter = |line: &str| {
+        let line = line.trim();
+        let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "));
+        rest.and_then(|rest| rest.split_once(' ')).is_some_and(|(word, number)| {
+            let words = ["tests", "suites", "pass", "cancelled", "skipped", "todo", "duration_ms"];
+            words.contains(&word) && number.parse::<f64>().is_ok()
+        })
+    };
+    let says = |line: &&str| line.chars().any(char::is_alphanumeric) && !counter(line);
     let lines: Vec<&str> = output.lines().map(str::trim_end).filter(says).collect();
     let from = lines.len().saturating_sub(LINES_KEPT);
     lines[from..].iter().map(|line| head(&sanitize::line(line), LINE_MAX).to_owned()).collect()
@@ -162,11 +172,18 @@ pub(crate) fn run_check(
         Err(error) => (Err(error.to_string()), Duration::ZERO, 0),
     };
     let tests = run.tests;
+    let early = ended_early(ctx, sandbox, &run.test_files);
     // Only an exit with 0 can pass; every other way to end is a reason why not, or no result at all.
     let why = match &end {
         Ok(ExecEnd::Stopped(_) | ExecEnd::GuardLost) => return Ok(Checked::Stopped),
         Ok(ExecEnd::Exited(0)) if tests.is_some_and(|t| t.executed() == 0) => {
             Some("no test was executed".to_owned())
+        }
+        Ok(ExecEnd::Exited(0)) if run.unfinished => {
+            Some("tests began and ended without their result: what they run ended the process".to_owned())
+        }
+        Ok(ExecEnd::Exited(0)) if early.is_some() => {
+            early.map(|file| format!("{file} ended before its tests were reported"))
         }
         Ok(ExecEnd::Exited(0)) => match &verifier.expect {
             Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
@@ -197,6 +214,28 @@ pub(crate) fn run_check(
         last_lines: if passed { Vec::new() } else { last_lines(&run.excerpt) },
     };
     Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
+}
+
+/// The file with tests that was reported itself in their place, if there is one.
+fn ended_early(ctx: &Context, sandbox: &dyn Sandbox, files: &BTreeSet<String>) -> Option<String> {
+    let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
+    files
+        .iter()
+        .find(|file| {
+            // A whole path is the one of the sandbox: the part of it that is in the workspace is looked for.
+            let mut rest = file.trim_start_matches('/');
+            loop {
+                let read = |path: &Path| sandbox.read(path).ok().flatten();
+                if let Some(bytes) = read(Path::new(rest)).or_else(|| read(&Path::new(&folder).join(rest))) {
+                    break has_node_tests(&String::from_utf8_lossy(&bytes));
+                }
+                match rest.split_once('/') {
+                    Some((_, below)) => rest = below,
+                    None => break false,
+                }
+            }
+        })
+        .cloned()
 }
 
 /// Why the number that a verifier measures is not enough; `None` where it is, or where none is asked for.
@@ -260,6 +299,10 @@ fn run_builtin_check(
 pub(crate) struct LoggedRun {
     pub outcome: Result<ralph_domain::ports::ExecOutcome, SandboxError>,
     pub tests: Option<ralph_protocol::test_counts::TestCounts>,
+    /// Whether tests began and ended without their result.
+    pub unfinished: bool,
+    /// Files that were reported in the place of the tests in them.
+    pub test_files: BTreeSet<String>,
     pub excerpt: String,
     pub log: FinishedLog,
     pub trace: Option<ExecTrace>,
@@ -323,7 +366,8 @@ pub(crate) fn run_logged(
     }
     let excerpt = String::from_utf8_lossy(&excerpt);
     let excerpt = tail(&excerpt, EXCERPT).to_owned();
-    Ok(LoggedRun { outcome, tests: scanner.finish(), excerpt, log, trace })
+    let (unfinished, test_files) = (scanner.is_unfinished(), scanner.files().clone());
+    Ok(LoggedRun { outcome, tests: scanner.finish(), unfinished, test_files, excerpt, log, trace })
 }
 
 struct CheckSink<'a> {

@@ -1,5 +1,6 @@
 //! Tests that stand in the product itself: items of Rust behind `#[cfg(test)]` or `#[test]`.
 
+use super::doc_examples::{EXAMPLE, rust_examples};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -21,7 +22,22 @@ fn items(text: &str) -> BTreeMap<String, Range<usize>> {
         found.insert(key, next..end);
         at = end.max(close);
     }
+    let inside = |range: &Range<usize>| found.values().any(|item: &Range<usize>| item.contains(&range.start));
+    let examples: Vec<(String, Range<usize>)> =
+        rust_examples(text).into_iter().filter(|(_, range)| !inside(range)).collect();
+    found.extend(examples);
     found
+}
+
+/// Files of modules that exist only for tests, as the source says: `#[cfg(test)] mod checks;`.
+pub fn test_modules(text: &str) -> Vec<String> {
+    let heads = items(text).into_keys().filter(|head| head.ends_with(';'));
+    let name = |head: String| {
+        let name =
+            head.trim_end_matches([';', '\'']).rsplit_once("mod ").map(|(_, name)| name.trim().to_owned());
+        name.filter(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+    };
+    heads.filter_map(name).collect()
 }
 
 fn is_test_attribute(attribute: &str) -> bool {
@@ -120,6 +136,17 @@ pub(super) fn inline_tests(text: Option<&str>) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Whether a source has tests in it.
+pub fn has_inline_tests(text: &str) -> bool {
+    !items(text).is_empty()
+}
+
+/// Whether two sources have tests of the same heads, and at least one.
+pub fn have_same_tests(old: &str, new: &str) -> bool {
+    let (old, new) = (items(old), items(new));
+    !old.is_empty() && old.keys().all(|head| new.contains_key(head))
+}
+
 /// `new` with the tests of `old` in the place of its own.
 pub(super) fn with_tests_of(old: Option<&str>, new: &str) -> String {
     let mut before = inline_tests(old);
@@ -132,7 +159,8 @@ pub(super) fn with_tests_of(old: Option<&str>, new: &str) -> String {
         at = range.end;
     }
     out.push_str(new.get(at..).unwrap_or_default());
-    for text in before.into_values() {
+    // An example whose item is gone has no place.
+    for text in before.into_iter().filter(|(head, _)| !head.starts_with(EXAMPLE)).map(|(_, text)| text) {
         out.push('\n');
         out.push_str(&text);
         out.push('\n');
@@ -156,6 +184,18 @@ mod tests {
             inline_tests(Some(other)).keys().collect::<Vec<_>>(),
             ["fn t()", "mod more;", "use a::{b, c};"]
         );
+    }
+
+    #[test]
+    fn examples_in_comments_are_tests_and_modules_for_tests_are_known() {
+        let old = "/// Two.\n///\n/// ```\n/// assert_eq!(a::two(), 2);\n/// ```\npub fn two() -> u8 {\n    1\n}\n/// ```text\n/// x\n/// ```\nfn a() {}\n";
+        assert_eq!(inline_tests(Some(old)).into_keys().collect::<Vec<_>>(), ["example of two"]);
+        let cheat = old.replace("two(), 2", "two(), 1");
+        assert_ne!(inline_tests(Some(old)), inline_tests(Some(&cheat)));
+        assert_eq!(with_tests_of(Some(old), &cheat), old);
+        assert_eq!(inline_tests(Some(old)), inline_tests(Some(&old.replace("    1", "    2"))));
+        let source = "mod a;\n#[cfg(test)]\nmod checks;\n#[cfg(test)]\nmod tests { }\n";
+        assert_eq!(test_modules(source), ["checks"]);
     }
 
     #[test]

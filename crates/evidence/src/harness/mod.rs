@@ -6,26 +6,47 @@
 
 mod asked;
 mod beside;
+mod cmake;
+mod doc_examples;
+mod free;
+mod gradle;
+mod hooks;
 mod inline;
+mod loaded_first;
+mod local_packages;
 mod make;
+mod make_targets;
+mod maven;
+mod named_files;
+mod package_json;
+mod packages;
 mod parts;
 mod put_back;
 mod redefined;
+mod renamed;
+mod setup_files;
 mod shadow;
 mod shell;
 mod test_places;
+mod toml_files;
+mod ts_config;
 
 pub use asked::{asks_to_change, names};
 pub use beside::{beside_scripts, is_helper};
-pub use parts::{Part, Role, changed_parts, is_free};
+pub use doc_examples::with_examples_of;
+pub use free::is_free;
+pub use hooks::hooks_into_tests;
+pub use inline::{has_inline_tests, have_same_tests, test_modules};
+pub use loaded_first::is_loaded_before;
+pub use parts::{Part, Role, changed_examples, changed_parts, is_keyed};
 pub use put_back::as_at_start;
 pub use redefined::{Redefined, redefined};
+pub use renamed::is_renamed;
+pub use setup_files::{SETTINGS, setup_files};
 pub use shadow::shadows;
 pub use test_places::TestPlace;
 
-use make::{MAKEFILES, Makefile};
-use serde_json::Value;
-use shell::{behind, commands, is_assignment, is_shell, join, program_name};
+use shell::{Simple, behind, commands, is_shell, join, program_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps from a command to a script, at most.
@@ -70,7 +91,13 @@ pub struct Reach {
 
 /// What the command `argv`, started in `folder`, leads to in a tree whose files `read` gives.
 pub fn reach(argv: &[String], folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Reach {
-    let mut walk = Walk { read, reach: Reach::default(), seen: BTreeSet::new(), left: COMMANDS };
+    let mut walk = Walk {
+        read,
+        reach: Reach::default(),
+        seen: BTreeSet::new(),
+        left: COMMANDS,
+        python_path: Vec::new(),
+    };
     walk.command(argv, folder, Via::Command, 0);
     walk.reach
 }
@@ -80,13 +107,55 @@ struct Walk<'a> {
     reach: Reach,
     seen: BTreeSet<String>,
     left: u32,
+    /// Folders that Python was told to look in.
+    python_path: Vec<String>,
 }
 
 impl Walk<'_> {
     fn lines(&mut self, text: &str, folder: &str, via: Via, depth: u32) {
-        for simple in commands(text, folder) {
+        let all = commands(text, folder);
+        let mut loops: Vec<&Simple> = Vec::new();
+        for (at, simple) in all.iter().enumerate() {
             let via = if via == Via::Script && simple.captured { Via::Output } else { via };
+            if simple.words.first().is_some_and(|word| word == "for") {
+                loops.push(simple);
+                continue;
+            }
+            let before = at.checked_sub(1).and_then(|at| all.get(at)).filter(|before| before.piped);
+            self.fed(before, simple, via, depth);
+            self.looped(&loops, simple);
             self.command(&simple.words, &simple.folder, via, depth);
+        }
+    }
+
+    /// What a shell or an interpreter runs because it reads it: `cat x | sh`, `python3 - < x`, `find … | xargs python3`.
+    fn fed(&mut self, before: Option<&Simple>, simple: &Simple, via: Via, depth: u32) {
+        let (words, folder) = behind(&simple.words, &simple.folder);
+        if !named_files::runs_its_input(&words) {
+            return;
+        }
+        for file in &simple.inputs {
+            self.script(file, &folder, via, depth);
+        }
+        let Some(before) = before else { return };
+        if simple.words.first().is_some_and(|word| program_name(word) == "xargs") {
+            self.reach.tests.extend(named_files::listed(&before.words, &before.folder));
+            return;
+        }
+        for file in before.words.iter().skip(1).chain(&before.inputs).filter(|word| !word.starts_with('-')) {
+            self.script(file, &before.folder, via, depth);
+        }
+    }
+
+    /// What a loop over files runs: `for f in tools/*.py; do python3 $f; done`.
+    fn looped(&mut self, loops: &[&Simple], simple: &Simple) {
+        let (words, _) = behind(&simple.words, &simple.folder);
+        for over in loops {
+            let [_, variable, _, patterns @ ..] = over.words.as_slice() else { continue };
+            if named_files::runs_variable(&words, variable) {
+                let places = patterns.iter().filter_map(|p| named_files::of_pattern(p, &over.folder));
+                self.reach.tests.extend(places);
+            }
         }
     }
 
@@ -95,6 +164,7 @@ impl Walk<'_> {
             return;
         }
         self.left -= 1;
+        self.python_path.extend(named_files::python_path(words, folder));
         let (words, folder) = behind(words, folder);
         let Some(program) = words.first() else { return };
         let own = program.contains('/') && join(&folder, program).is_some_and(|p| (self.read)(&p).is_some());
@@ -114,7 +184,19 @@ impl Walk<'_> {
                 self.reach.tests.extend(test_places::named(&words, &folder, self.read));
                 self.interpreted(&words, &folder, via, depth);
             }
-            _ => self.reach.tests.extend(test_places::named(&words, &folder, self.read)),
+            "cargo" => self.cargo(&words, &folder, depth),
+            _ => self.tool(name, &words, &folder, via, depth),
+        }
+    }
+
+    /// Any other program: tests, scripts and expectations that it is given.
+    fn tool(&mut self, name: &str, words: &[String], folder: &str, via: Via, depth: u32) {
+        let there = |path: &str| (self.read)(path).is_some();
+        let expectations = named_files::expectations(name, &words[1..], folder, &there);
+        self.reach.tests.extend(expectations);
+        self.reach.tests.extend(test_places::named(words, folder, self.read));
+        for file in named_files::scripts(name, &words[1..]) {
+            self.script(&file, folder, via, depth);
         }
     }
 
@@ -149,8 +231,10 @@ impl Walk<'_> {
                 "-c" | "-e" | "--eval" | "-p" | "--print" => return,
                 "-m" => {
                     let module = rest.next().map(|m| m.replace('.', "/")).unwrap_or_default();
-                    for file in [format!("{module}.py"), format!("{module}/__main__.py")] {
-                        self.script(&file, folder, via, depth);
+                    for base in [vec![folder.to_owned()], self.python_path.clone()].concat() {
+                        for file in [format!("{module}.py"), format!("{module}/__main__.py")] {
+                            self.script(&file, &base, via, depth);
+                        }
                     }
                     return;
                 }
@@ -195,151 +279,6 @@ impl Walk<'_> {
             places.insert(file.to_owned(), text);
         }
     }
-
-    fn make(&mut self, words: &[String], folder: &str, depth: u32) {
-        let (mut folder, mut named, mut targets) = (folder.to_owned(), None, Vec::new());
-        let mut rest = words[1..].iter().peekable();
-        while let Some(word) = rest.next() {
-            match word.as_str() {
-                "-C" | "--directory" => {
-                    let to = rest.next();
-                    self.reach.any_makefile |= to.is_some_and(|to| to.contains(['$', '*', '`']));
-                    folder = to.and_then(|to| join(&folder, to)).unwrap_or(folder);
-                }
-                "-f" | "--file" | "--makefile" => named = rest.next().cloned(),
-                "-j" | "--jobs" | "-l" if rest.peek().is_some_and(|n| n.parse::<f64>().is_ok()) => {
-                    rest.next();
-                }
-                word if word.starts_with("-C") => folder = join(&folder, &word[2..]).unwrap_or(folder),
-                word if word.starts_with("-f") => named = Some(word[2..].to_owned()),
-                word if word.starts_with('-') || is_assignment(word) => {}
-                target => targets.push(target.to_owned()),
-            }
-        }
-        let file = match named {
-            Some(named) => join(&folder, &named),
-            None => MAKEFILES.iter().filter_map(|n| join(&folder, n)).find(|p| (self.read)(p).is_some()),
-        };
-        if let Some(file) = file {
-            self.makefile(&file, &folder, targets, depth, "make", &|text| text.to_owned());
-        }
-    }
-
-    fn just(&mut self, words: &[String], folder: &str, depth: u32) {
-        let names = ["justfile", "Justfile", ".justfile"];
-        let file = names.iter().filter_map(|n| join(folder, n)).find(|p| (self.read)(p).is_some());
-        let target = words[1..].iter().find(|w| !w.starts_with('-')).cloned();
-        // A recipe of `just` is indented in any way.
-        let tabbed = |text: &str| {
-            let line = |l: &str| match l.starts_with([' ', '\t']) {
-                true => format!("\t{}", l.trim_start().trim_start_matches('@')),
-                false => l.to_owned(),
-            };
-            text.lines().map(line).collect::<Vec<_>>().join("\n")
-        };
-        if let Some(file) = file {
-            self.makefile(&file, folder, target.into_iter().collect(), depth, "just", &tabbed);
-        }
-    }
-
-    /// The targets of a makefile with all that they need, each under its key.
-    fn makefile(
-        &mut self,
-        file: &str,
-        folder: &str,
-        targets: Vec<String>,
-        depth: u32,
-        kind: &str,
-        shape: &dyn Fn(&str) -> String,
-    ) {
-        let files = self.with_includes(file, folder, shape);
-        let all: Vec<&str> = files.iter().map(|(_, text, _)| text.as_str()).collect();
-        let whole = Makefile::parse(&all.join("\n"));
-        let scope = format!("{kind} in {}", if folder.is_empty() { "." } else { folder });
-        for (path, _, made) in &files {
-            let settings = Some(made.settings.join("\n")).filter(|text| !text.is_empty());
-            self.define(&scope, "settings of all targets", path, settings);
-        }
-        let mut open = if targets.is_empty() { whole.first_target().into_iter().collect() } else { targets };
-        while let Some(name) = open.pop() {
-            if !self.seen.insert(format!("{scope} {file} {name}")) {
-                continue;
-            }
-            let Some(target) = whole.target(&name) else { continue };
-            for (path, _, made) in &files {
-                self.define(&scope, &name, path, made.target(&name).map(|t| t.text));
-                for variable in &target.variables {
-                    self.define(&scope, variable, path, made.variable(variable));
-                }
-            }
-            for line in &target.lines {
-                let line = line.trim_start_matches(['@', '-', '+', ' ']);
-                self.lines(line, folder, Via::Definition, depth + 1);
-            }
-            open.extend(target.needs);
-        }
-    }
-
-    /// A makefile and what it includes, in order.
-    fn with_includes(
-        &self,
-        file: &str,
-        folder: &str,
-        shape: &dyn Fn(&str) -> String,
-    ) -> Vec<(String, String, Makefile)> {
-        let (mut files, mut open): (Vec<(String, String, Makefile)>, _) = (Vec::new(), vec![file.to_owned()]);
-        while let Some(path) = open.pop() {
-            if files.len() >= 64 || files.iter().any(|(known, ..)| *known == path) {
-                continue;
-            }
-            let Some(text) = (self.read)(&path) else { continue };
-            let text = shape(&text);
-            let made = Makefile::parse(&text);
-            open.extend(made.includes.iter().rev().filter_map(|i| join(folder, i)));
-            files.push((path, text, made));
-        }
-        files
-    }
-
-    /// Scripts of a `package.json`, with what runs before and after them.
-    fn package(&mut self, program: &str, words: &[String], folder: &str, depth: u32) {
-        let mut folder = folder.to_owned();
-        let mut named: Vec<&str> = Vec::new();
-        let mut rest = words[1..].iter();
-        while let Some(word) = rest.next() {
-            match word.as_str() {
-                "--prefix" | "-C" | "--dir" | "--cwd" => {
-                    folder = rest.next().and_then(|to| join(&folder, to)).unwrap_or(folder);
-                }
-                "--" => break,
-                word if word.starts_with('-') => {}
-                word => named.push(word),
-            }
-        }
-        let names: Vec<&str> = match (program, named.as_slice()) {
-            ("run-s" | "run-p" | "npm-run-all", names) => names.to_vec(),
-            (_, ["run" | "run-script", name, ..]) => vec![name],
-            ("npm", ["t" | "tst" | "test", ..]) => vec!["test"],
-            ("bun", _) | (_, []) => return,
-            (_, [name, ..]) => vec![name],
-        };
-        let Some(file) = join(&folder, "package.json") else { return };
-        let package: Value =
-            (self.read)(&file).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let scope = format!("package.json in {}", if folder.is_empty() { "." } else { &folder });
-        for name in names {
-            for key in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
-                if !self.seen.insert(format!("{scope} {key}")) {
-                    continue;
-                }
-                let script = package["scripts"][&key].as_str().map(str::to_owned);
-                self.define(&scope, &key, &file, script.clone());
-                if let Some(line) = script {
-                    self.lines(&line, &folder, Via::Definition, depth + 1);
-                }
-            }
-        }
-    }
 }
 
 fn is_interpreter(name: &str) -> bool {
@@ -370,11 +309,13 @@ pub fn always_reports(argv: &[String]) -> bool {
             }
             commands(line, "")
         }
-        _ => vec![shell::Simple {
+        _ => vec![Simple {
             words: argv.to_vec(),
             folder: String::new(),
             swallowed: false,
             captured: false,
+            piped: false,
+            inputs: Vec::new(),
         }],
     };
     let [one] = simple.as_slice() else { return false };

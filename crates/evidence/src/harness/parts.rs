@@ -1,8 +1,11 @@
 //! Files that are tests or configure them, by their names and, where only a part of a file does, by its keys.
 
+use super::doc_examples::doc_examples;
 use super::inline::inline_tests;
+use super::local_packages::{is_lock, is_requirements, local_packages, local_requirements};
+use super::package_json::{lost_workspaces, package_keys};
+use super::{cmake, gradle, maven, toml_files, ts_config};
 use crate::weakened::{is_snapshot, is_test_data, is_test_path};
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What a part of a file is to the checks.
@@ -25,6 +28,8 @@ pub struct Part {
     pub role: Role,
     /// Whether it is new: there was nothing of the kind at the start.
     pub added: bool,
+    /// A file beside this one without which it is nothing: what was left out of a list and is gone is not missed.
+    pub needs: Option<String>,
 }
 
 /// Files that configure tests as a whole.
@@ -120,7 +125,6 @@ const WHOLE_STEMS: &[&str] = &[
     "eslint.config.",
     "prettier.config.",
     "stylelint.config.",
-    "tsconfig.",
 ];
 
 /// Sections of files that configure tests, by the beginning of their headings.
@@ -180,38 +184,6 @@ pub(super) fn is_whole_section(key: &str) -> bool {
         .any(|whole| key.starts_with(whole))
 }
 
-/// Scripts of `package.json` that an installation runs.
-const LIFECYCLE: &[&str] = &[
-    "preinstall",
-    "install",
-    "postinstall",
-    "preprepare",
-    "prepare",
-    "postprepare",
-    "prepublish",
-    "dependencies",
-];
-
-/// Keys of `package.json` that configure tests.
-const PACKAGE_KEYS: &[&str] = &[
-    "jest",
-    "vitest",
-    "mocha",
-    "ava",
-    "nyc",
-    "c8",
-    "tap",
-    "babel",
-    "eslintConfig",
-    "prettier",
-    "xo",
-    "standard",
-    "stylelint",
-    "wireit",
-    "overrides",
-    "resolutions",
-];
-
 /// Words by which a file puts something else in the place of what runs checks, with the names of such files.
 const REPLACES: &[(&[&str], &[&str])] = &[
     (
@@ -241,26 +213,54 @@ const REPLACES: &[(&[&str], &[&str])] = &[
 pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Part> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let added = old.is_none();
-    let whole = |role: Role| vec![Part { key: None, role, added }];
+    let whole = |role: Role| vec![Part { key: None, role, added, needs: None }];
     let cargo_config = path.ends_with(".cargo/config.toml") || path.ends_with(".cargo/config");
     let configures = WHOLE.contains(&name)
         || WHOLE_STEMS.iter().any(|stem| name.starts_with(stem))
         || name.ends_with(".pth")
-        || name == "tsconfig.json"
         || is_dot_setting(path)
         || cargo_config;
     if configures {
         return whole(if replaces(path, old, new) { Role::Replacement } else { Role::Configuration });
+    }
+    if name.ends_with(".toml")
+        && let Some(parts) =
+            SECTIONS.iter().find(|(file, _)| *file == name).and_then(|_| toml_files::changed(name, old, new))
+    {
+        return parts;
     }
     if let Some((_, headings)) = SECTIONS.iter().find(|(file, _)| *file == name) {
         let cargo = name == "Cargo.toml";
         return keyed(&sections(old, headings, cargo), &sections(new, headings, cargo));
     }
     if name == "package.json" {
-        return keyed(&package_keys(old, old), &package_keys(new, old));
+        let mut parts = keyed(&package_keys(old, old), &package_keys(new, old));
+        parts.extend(lost_workspaces(old, new));
+        return parts;
     }
-    if name.starts_with("requirements") && name.ends_with(".txt") {
+    if is_requirements(name) {
         return keyed(&local_requirements(old), &local_requirements(new));
+    }
+    if is_lock(name) {
+        return keyed(&local_packages(name, old, old), &local_packages(name, new, old));
+    }
+    if name.starts_with("tsconfig") && name.ends_with(".json") {
+        return match (ts_config::deciding(old), ts_config::deciding(new)) {
+            (Some(old), Some(new)) => keyed(&old, &new),
+            _ => whole(Role::Configuration),
+        };
+    }
+    match name {
+        "CMakeLists.txt" => return cmake::changed(old, new),
+        "pom.xml" => {
+            let said = |text: Option<&str>| maven::about_tests(text.unwrap_or_default());
+            return keyed(&said(old), &said(new));
+        }
+        "build.gradle" | "build.gradle.kts" => {
+            let said = |text: Option<&str>| gradle::about_tests(text.unwrap_or_default());
+            return keyed(&said(old), &said(new));
+        }
+        _ => {}
     }
     if let Some(words) = lines_of(name) {
         let picked = |text: Option<&str>| -> BTreeMap<String, String> {
@@ -284,6 +284,13 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
     }
 }
 
+/// The examples in the documentation of a file that differ, where those are run as tests.
+pub fn changed_examples(old: Option<&str>, new: Option<&str>) -> Vec<Part> {
+    let mut parts = keyed(&doc_examples(old), &doc_examples(new));
+    parts.iter_mut().for_each(|part| part.role = Role::Test);
+    parts
+}
+
 /// Whether a path is a setting by its dot: `.proverc`, `.yarn/releases/x.cjs`.
 fn is_dot_setting(path: &str) -> bool {
     let dotted = path.split('/').find(|part| part.starts_with('.'));
@@ -293,13 +300,6 @@ fn is_dot_setting(path: &str) -> bool {
 /// Lines of build files that decide about tests.
 fn lines_of(name: &str) -> Option<&'static [&'static str]> {
     match name {
-        "CMakeLists.txt" => Some(&["add_test", "set_tests_properties", "enable_testing"]),
-        "pom.xml" => {
-            Some(&["skipTests", "maven.test.skip", "testFailureIgnore", "surefire", "failsafe", "<exclude"])
-        }
-        "build.gradle" | "build.gradle.kts" => {
-            Some(&["ignoreFailures", "enabled = false", "exclude", "useJUnit", "filter", "onlyIf"])
-        }
         "Rakefile" => Some(&["Test", "RSpec", "test", "spec"]),
         _ => None,
     }
@@ -320,11 +320,16 @@ fn replaces(path: &str, old: Option<&str>, new: Option<&str>) -> bool {
         .any(|(_, words)| words.iter().any(|word| says(word, new) && count(word, new) > count(word, old)))
 }
 
-fn keyed(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<Part> {
+pub(super) fn keyed(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<Part> {
     let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     keys.into_iter()
         .filter(|key| old.get(*key) != new.get(*key))
-        .map(|key| Part { key: Some(key.clone()), role: Role::Configuration, added: !old.contains_key(key) })
+        .map(|key| Part {
+            key: Some(key.clone()),
+            role: Role::Configuration,
+            added: !old.contains_key(key),
+            needs: None,
+        })
         .collect()
 }
 
@@ -358,91 +363,16 @@ fn sections(text: Option<&str>, headings: &[&str], cargo: bool) -> BTreeMap<Stri
     found
 }
 
-/// What decides of a `package.json`: keys that configure tests, scripts that were there at the start with what runs around
-/// them, scripts of an installation, and packages from places that the repo holds.
-fn package_keys(text: Option<&str>, start: Option<&str>) -> BTreeMap<String, String> {
-    let parse = |text: Option<&str>| -> Value {
-        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
-    };
-    let (package, start) = (parse(text), parse(start));
-    let value = |key: &&str| package.get(*key).map(|value| ((*key).to_owned(), value.to_string()));
-    let mut found: BTreeMap<String, String> = PACKAGE_KEYS.iter().filter_map(value).collect();
-    let known = |name: &str| {
-        let around = name.strip_prefix("pre").or_else(|| name.strip_prefix("post"));
-        let first = |name: &str| start["scripts"].get(name).is_some();
-        first(name) || around.is_some_and(first) || LIFECYCLE.contains(&name)
-    };
-    for (name, script) in package["scripts"].as_object().into_iter().flatten() {
-        if known(name) {
-            found.insert(format!("scripts/{name}"), script.to_string());
-        }
-    }
-    for section in ["dependencies", "devDependencies", "optionalDependencies"] {
-        for (name, from) in package[section].as_object().into_iter().flatten() {
-            let from = from.as_str().unwrap_or_default();
-            if ["file:", "link:", "portal:", "patch:", "./", "../"]
-                .iter()
-                .any(|local| from.starts_with(local))
-            {
-                found.insert(format!("{section}/{name}"), from.to_owned());
-            }
-        }
-    }
-    found
-}
-
-/// Lines of a list of requirements that name a place of the repo, or set something for all.
-fn local_requirements(text: Option<&str>) -> BTreeMap<String, String> {
-    let lines = text.unwrap_or_default().lines().map(str::trim);
-    let local: Vec<&str> = lines.filter(|l| l.starts_with(['-', '.', '/']) || l.contains("file:")).collect();
-    let all = Some(local.join("\n")).filter(|all| !all.is_empty());
-    all.map(|all| ("local requirements".to_owned(), all)).into_iter().collect()
-}
-
-/// Ends of names of sources that are the product, where they are no tests.
-pub(super) const PRODUCT: &[&str] = &[
-    "rs", "go", "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "java", "kt", "scala", "rb", "php", "cs", "c",
-    "cc", "cpp", "h", "hpp", "swift", "ex", "exs", "md", "rst", "html", "css", "svg", "png", "lock", "sum",
-];
-
-/// Files that declare dependencies; what they say of tests is judged by key.
-const DEPENDENCIES: &[&str] = &[
-    "package.json",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    "Cargo.toml",
-    "go.mod",
-    "go.work",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "Pipfile",
-    "Gemfile",
-    "composer.json",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "settings.gradle",
-    "settings.gradle.kts",
-    "CMakeLists.txt",
-    "GNUmakefile",
-    "makefile",
-    "Makefile",
-    "justfile",
-    "Justfile",
-];
-
-/// Whether a file that something opened says nothing by that: dependencies, locks, product, tests, and files that are judged
-/// by their keys.
-pub fn is_free(path: &str) -> bool {
+/// Whether only some keys of a file decide, so that it is read.
+pub fn is_keyed(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
-    DEPENDENCIES.contains(&name)
-        || name.starts_with("requirements")
-        || PRODUCT.contains(&end)
-        || is_test_path(path)
-        || is_snapshot(path)
+    SECTIONS.iter().any(|(file, _)| *file == name)
+        || matches!(name, "package.json" | "CMakeLists.txt" | "pom.xml" | "build.gradle" | "build.gradle.kts")
+        || (name.starts_with("tsconfig") && name.ends_with(".json"))
+        || is_requirements(name)
+        || is_lock(name)
+        || lines_of(name).is_some()
+        || name.ends_with(".rs")
 }
 
 #[cfg(test)]
@@ -471,6 +401,23 @@ mod tests {
             [""; 0]
         );
         assert_eq!(told("package.json", Some("{}"), Some("{\"jest\":{}}")), ["jest Configuration added"]);
+        assert_eq!(told("package.json", Some("{\"name\":\"a\"}"), Some("{\"name\":\"b\"}")), [""; 0]);
+        assert_eq!(
+            told(
+                "package.json",
+                Some("{\"name\":\"a\"}"),
+                Some("{\"name\":\"chai\",\"exports\":\"./x.js\"}")
+            ),
+            ["name Configuration added"]
+        );
+        assert_eq!(
+            told(
+                "package.json",
+                Some("{\"workspaces\":[\"packages/*\"]}"),
+                Some("{\"workspaces\":[\"packages/q\"]}")
+            ),
+            ["workspaces Configuration"]
+        );
         assert_eq!(told("tests/a.py", None, Some("x")), ["Test added"]);
         assert_eq!(told("tests/a.py", Some("y"), Some("x")), ["Test"]);
         assert_eq!(
@@ -507,7 +454,5 @@ mod tests {
             ),
             ["Replacement added"]
         );
-        assert!(is_free("Cargo.lock") && is_free("src/a.go") && is_free("requirements-dev.txt"));
-        assert!(!is_free("tools/run.sh") && !is_free("data.json"));
     }
 }

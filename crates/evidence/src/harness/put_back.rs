@@ -3,17 +3,37 @@
 
 use super::inline::with_tests_of;
 use super::parts::{changed_parts, is_whole_section};
+use super::{cmake, gradle, maven, toml_files, ts_config};
 use serde_json::Value;
 
 /// The text of the file `path` with what decides in it put back; `None` where the file was not there at the start, and
-/// nothing of it is anything else.
-pub fn as_at_start(path: &str, old: Option<&str>, new: Option<&str>) -> Option<String> {
+/// nothing of it is anything else. `there` knows the files beside it, by their names from its folder.
+pub fn as_at_start(
+    path: &str,
+    old: Option<&str>,
+    new: Option<&str>,
+    there: &dyn Fn(&str) -> bool,
+) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let keys: Vec<String> = changed_parts(path, old, new).into_iter().filter_map(|part| part.key).collect();
+    let mut parts = changed_parts(path, old, new);
+    parts.retain(|part| part.needs.as_deref().is_none_or(there));
+    let keys: Vec<String> = parts.into_iter().filter_map(|part| part.key).collect();
     let whole = || old.map(str::to_owned);
     let Some(new) = new.filter(|_| !keys.is_empty()) else { return whole() };
+    let before = old.unwrap_or_default();
+    let is_toml = name.ends_with(".toml");
+    let toml = if is_toml { toml_files::put_back(name, before, new, there) } else { None };
     match name {
-        "package.json" => package(&keys, old, new).or_else(whole),
+        "CMakeLists.txt" => Some(cmake::put_back(before, new, there)),
+        "build.gradle" | "build.gradle.kts" => Some(gradle::put_back(before, new)),
+        "pom.xml" => maven::put_back(before, new).or_else(whole),
+        name if name.starts_with("tsconfig") => {
+            old.and_then(|old| ts_config::put_back(old, new)).or_else(whole)
+        }
+        "package.json" | "package-lock.json" | "npm-shrinkwrap.json" => {
+            package(&keys, old, new).or_else(whole)
+        }
+        "pyproject.toml" | "Cargo.toml" if toml.is_some() => toml,
         "pyproject.toml" | "setup.cfg" => Some(sections(&keys, old.unwrap_or_default(), new)),
         "Cargo.toml" if keys.iter().all(|key| is_whole_section(key)) => {
             Some(sections(&keys, old.unwrap_or_default(), new))
@@ -72,7 +92,7 @@ mod tests {
         let old = r#"{"scripts":{"test":"jest"},"jest":{"a":1}}"#;
         let new =
             r#"{"scripts":{"test":"true","postinstall":"x","build":"y"},"jest":{},"dependencies":{"b":"1"}}"#;
-        let text = as_at_start("package.json", Some(old), Some(new)).unwrap();
+        let text = as_at_start("package.json", Some(old), Some(new), &|_| true).unwrap();
         let back: Value = serde_json::from_str(&text).unwrap();
         let want: Value = serde_json::from_str(
             r#"{"scripts":{"test":"jest","build":"y"},"jest":{"a":1},"dependencies":{"b":"1"}}"#,
@@ -81,10 +101,10 @@ mod tests {
         assert_eq!(back, want);
         let new = "[project]\nname = 'a'\n[tool.pytest.ini_options]\naddopts = '-k x'\n[tool.x]\na = 1\n";
         assert_eq!(
-            as_at_start("pyproject.toml", Some("[project]\n"), Some(new)).as_deref(),
-            Some("[project]\nname = 'a'\n[tool.x]\na = 1\n")
+            as_at_start("pyproject.toml", Some("[project]\n"), Some(new), &|_| true).as_deref(),
+            Some("[project]\nname = \"a\"\n\n[tool.x]\na = 1\n")
         );
-        assert_eq!(as_at_start("tests/a.py", None, Some("x")), None);
-        assert_eq!(as_at_start("tests/a.py", Some("y"), Some("x")).as_deref(), Some("y"));
+        assert_eq!(as_at_start("tests/a.py", None, Some("x"), &|_| true), None);
+        assert_eq!(as_at_start("tests/a.py", Some("y"), Some("x"), &|_| true).as_deref(), Some("y"));
     }
 }

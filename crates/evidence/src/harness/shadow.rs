@@ -55,34 +55,33 @@ const PYTHON_TOOLS: &[&str] = &[
     "wheel",
 ];
 
-/// Words in paths of libraries that tests are written with.
-const LIBRARIES: &[&str] = &[
-    "testify",
-    "gotest.tools",
-    "gomega",
-    "ginkgo",
-    "go-cmp",
-    "googletest",
-    "gtest",
-    "gmock",
-    "catch2",
-    "catch.hpp",
-    "catch_amalgamated",
-    "doctest.h",
-    "cmocka",
-    "cppunit",
-    "phpunit",
-    "minitest",
-    "rspec",
-    "Test/More",
-    "Test/Simple",
-    "Test/Builder",
-    "Test2/",
-    "TAP/",
-    "test-unit",
-    "mockito",
-    "junit",
+/// Libraries that tests are written with, as they stand in a repo: the ends of their files, and the folders or names that are
+/// theirs alone.
+const LIBRARIES: &[(&[&str], &[&str])] = &[
+    (&["go"], &["stretchr/testify", "gotest.tools", "onsi/gomega", "onsi/ginkgo", "google/go-cmp"]),
+    (
+        &["h", "hh", "hpp", "hxx", "c", "cc", "cpp", "cxx", "inc"],
+        &[
+            "googletest",
+            "gtest",
+            "gmock",
+            "catch2",
+            "catch",
+            "catch_amalgamated",
+            "doctest",
+            "cmocka",
+            "cppunit",
+            "unity",
+        ],
+    ),
+    (&["php", "phar"], &["phpunit", "PHPUnit"]),
+    (&["rb"], &["minitest", "rspec", "test-unit", "test/unit"]),
+    (&["pm"], &["Test/More", "Test/Simple", "Test/Builder", "Test2", "TAP"]),
+    (&["java", "kt", "class"], &["org/junit", "junit/framework", "org/mockito", "org/testng", "org/assertj"]),
 ];
+
+/// Archives of libraries, by the beginnings of their names.
+const ARCHIVES: &[&str] = &["junit", "mockito", "testng", "assertj", "hamcrest", "surefire"];
 
 /// Folders that a setup fills; what a commit holds of them nobody installed.
 const INSTALLED: &[&str] = &[
@@ -98,18 +97,33 @@ const INSTALLED: &[&str] = &[
     "bower_components",
 ];
 
-/// Whether the file `path` stands where a runner of checks, or what it loads, would be found: below one of `folders`, from
-/// which modules are loaded, or in a place for installed things.
-pub fn shadows(path: &str, folders: &BTreeSet<String>) -> bool {
+/// Whether the file `path` stands where a runner of checks, or what it loads, would be found: a new one below one of
+/// `folders`, from which modules are loaded, one of a library for tests, or one in a place for installed things. `there` knows
+/// the files of the start: what was found first then takes nothing's place.
+pub fn shadows(path: &str, new: bool, folders: &BTreeSet<String>, there: &dyn Fn(&str) -> bool) -> bool {
     let installed = path
         .split('/')
         .any(|part| INSTALLED.contains(&part) || part.ends_with(".egg-info") || part.ends_with(".dist-info"));
     installed
-        || LIBRARIES.iter().any(|word| path.contains(word))
-        || folders.iter().any(|folder| is_runner_module(path, folder))
+        || is_of_library(path)
+        || (new && folders.iter().any(|folder| is_runner_module(path, folder, there)))
 }
 
-fn is_runner_module(path: &str, folder: &str) -> bool {
+fn is_of_library(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
+    if matches!(end, "jar" | "gem") {
+        return ARCHIVES.iter().any(|archive| stem.starts_with(archive));
+    }
+    // Whole parts of the path; the name without its end.
+    let whole = format!("/{}/", path.strip_suffix(&format!(".{end}")).unwrap_or(path));
+    LIBRARIES
+        .iter()
+        .filter(|(ends, _)| ends.contains(&end))
+        .any(|(_, words)| words.iter().any(|word| whole.contains(&format!("/{word}/"))))
+}
+
+fn is_runner_module(path: &str, folder: &str, there: &dyn Fn(&str) -> bool) -> bool {
     let below = match folder {
         "" => Some(path),
         folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
@@ -117,7 +131,12 @@ fn is_runner_module(path: &str, folder: &str) -> bool {
     let Some(below) = below else { return false };
     let python = [".py", ".pyc", ".so", ".pyd"].iter().any(|end| below.ends_with(end));
     let module = below.split(['/', '.']).next().unwrap_or_default();
-    python && (PYTHON_TOOLS.contains(&module) || PYTHON.split(' ').any(|known| known == module))
+    if !python || !(PYTHON_TOOLS.contains(&module) || PYTHON.split(' ').any(|known| known == module)) {
+        return false;
+    }
+    // A module of that name that stood there at the start has taken the place long ago.
+    let top = if folder.is_empty() { module.to_owned() } else { format!("{folder}/{module}") };
+    !there(&format!("{top}/__init__.py")) && !there(&format!("{top}.py"))
 }
 
 #[cfg(test)]
@@ -126,21 +145,32 @@ mod tests {
 
     #[test]
     fn what_is_found_before_a_runner_is_told_from_product() {
-        let folders = BTreeSet::from([String::new(), "tools".to_owned()]);
-        for (path, yes) in [
-            ("unittest/__main__.py", true),
-            ("pytest.py", true),
-            ("json.cpython-312-x86_64-linux-gnu.so", true),
-            ("tools/random.py", true),
-            ("node_modules/.bin/node", true),
-            ("plug.egg-info/entry_points.txt", true),
-            ("lib/Test/More.pm", true),
-            ("vendor/github.com/stretchr/testify/assert/assertions.go", true),
-            ("app/types.py", false),
-            ("types/index.ts", false),
-            ("part.py", false),
+        let folders = BTreeSet::from([String::new(), "src".to_owned(), "tools".to_owned()]);
+        let there = |path: &str| path == "src/http/__init__.py";
+        for (path, new, yes) in [
+            ("unittest/__main__.py", true, true),
+            ("pytest.py", true, true),
+            ("json.cpython-312-x86_64-linux-gnu.so", true, true),
+            ("tools/random.py", true, true),
+            ("node_modules/.bin/node", true, true),
+            ("plug.egg-info/entry_points.txt", true, true),
+            ("lib/Test/More.pm", true, true),
+            ("vendor/github.com/stretchr/testify/assert/assertions.go", false, true),
+            ("third_party/catch.hpp", false, true),
+            ("src/test/java/org/junit/Assert.java", true, true),
+            ("libs/junit-4.13.jar", true, true),
+            ("app/types.py", true, false),
+            ("types/index.ts", true, false),
+            ("part.py", true, false),
+            ("random.py", false, false),
+            ("src/http/client.py", false, false),
+            ("src/http/server.py", true, false),
+            ("app/junit_report.py", true, false),
+            ("app/junit/report.py", true, false),
+            ("src/mockito_like.go", true, false),
+            ("docs/rspec.md", true, false),
         ] {
-            assert_eq!(shadows(path, &folders), yes, "{path}");
+            assert_eq!(shadows(path, new, &folders, &there), yes, "{path}");
         }
     }
 }

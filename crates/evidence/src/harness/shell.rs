@@ -9,6 +9,10 @@ pub(crate) struct Simple {
     pub(crate) swallowed: bool,
     /// Whether somebody reads what it prints: `$(…)`, `… | grep`.
     pub(crate) captured: bool,
+    /// Whether the next command reads what it prints.
+    pub(crate) piped: bool,
+    /// Files that it reads as its input: `sh < x`.
+    pub(crate) inputs: Vec<String>,
 }
 
 /// Words that stand before a command and change nothing about it.
@@ -17,6 +21,8 @@ const KEYWORDS: &[&str] =
 
 enum Token {
     Word(String),
+    /// A file behind `<`.
+    Input(String),
     /// `;`, `&&`, `||`, `|`, `&`, a line's end.
     End(&'static str),
     /// With whether somebody reads what is printed there.
@@ -26,52 +32,57 @@ enum Token {
 
 /// The simple commands of a line, or of a whole script, that is started in `folder`.
 pub(crate) fn commands(text: &str, folder: &str) -> Vec<Simple> {
-    let (mut found, mut words) = (Vec::new(), Vec::new());
+    let (mut found, mut words, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
     let mut folders = vec![(folder.to_owned(), false)];
-    let finish =
-        |words: &mut Vec<String>, folders: &mut Vec<(String, bool)>, end: &str, found: &mut Vec<Simple>| {
-            let words = std::mem::take(words);
-            let skip = words.iter().take_while(|w| KEYWORDS.contains(&w.as_str())).count();
-            let words = words[skip..].to_vec();
-            if words.is_empty() {
-                return;
-            }
-            let (here, read) = folders.last().cloned().unwrap_or_default();
-            if let [cd, to, ..] = words.as_slice()
-                && matches!(cd.as_str(), "cd" | "pushd")
+    let finish = |(words, inputs): (&mut Vec<String>, &mut Vec<String>),
+                  folders: &mut Vec<(String, bool)>,
+                  end: &str,
+                  found: &mut Vec<Simple>| {
+        let (words, inputs) = (std::mem::take(words), std::mem::take(inputs));
+        let skip = words.iter().take_while(|w| KEYWORDS.contains(&w.as_str())).count();
+        let words = words[skip..].to_vec();
+        if words.is_empty() {
+            return;
+        }
+        let (here, read) = folders.last().cloned().unwrap_or_default();
+        if let [cd, to, ..] = words.as_slice()
+            && matches!(cd.as_str(), "cd" | "pushd")
+        {
+            if let Some(last) = folders.last_mut()
+                && let Some(to) = join(&here, to)
             {
-                if let Some(last) = folders.last_mut()
-                    && let Some(to) = join(&here, to)
-                {
-                    last.0 = to;
-                }
-                return;
+                last.0 = to;
             }
-            found.push(Simple {
-                words,
-                folder: here,
-                swallowed: matches!(end, "|" | "||" | "&"),
-                captured: read || end == "|",
-            });
-        };
+            return;
+        }
+        found.push(Simple {
+            words,
+            folder: here,
+            swallowed: matches!(end, "|" | "||" | "&"),
+            captured: read || end == "|",
+            piped: end == "|",
+            inputs,
+        });
+    };
     for token in tokens(text) {
         match token {
             Token::Word(word) => words.push(word),
-            Token::End(end) => finish(&mut words, &mut folders, end, &mut found),
+            Token::Input(file) => inputs.push(file),
+            Token::End(end) => finish((&mut words, &mut inputs), &mut folders, end, &mut found),
             Token::Open(read) => {
-                finish(&mut words, &mut folders, "", &mut found);
+                finish((&mut words, &mut inputs), &mut folders, "", &mut found);
                 let (here, outer) = folders.last().cloned().unwrap_or_default();
                 folders.push((here, outer || read));
             }
             Token::Close => {
-                finish(&mut words, &mut folders, "", &mut found);
+                finish((&mut words, &mut inputs), &mut folders, "", &mut found);
                 if folders.len() > 1 {
                     folders.pop();
                 }
             }
         }
     }
-    finish(&mut words, &mut folders, "", &mut found);
+    finish((&mut words, &mut inputs), &mut folders, "", &mut found);
     found
 }
 
@@ -80,13 +91,14 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut word: Option<String> = None;
     let mut letters = text.chars().peekable();
     // A word after `<` or `>` is a file that is read or written, not an argument.
-    let mut redirected = false;
+    let mut redirected = None;
     let mut ticks = false;
-    let push = |word: &mut Option<String>, redirected: &mut bool, out: &mut Vec<Token>| {
+    let push = |word: &mut Option<String>, redirected: &mut Option<char>, out: &mut Vec<Token>| {
         if let Some(word) = word.take() {
-            match std::mem::take(redirected) {
-                true => {}
-                false => out.push(Token::Word(word)),
+            match redirected.take() {
+                Some('<') => out.push(Token::Input(word)),
+                Some(_) => {}
+                None => out.push(Token::Word(word)),
             }
         }
     };
@@ -128,7 +140,7 @@ fn tokens(text: &str) -> Vec<Token> {
             }
             ';' | '&' | '|' | '\n' => {
                 let double = letters.peek() == Some(&c);
-                if c == '&' && redirected {
+                if c == '&' && redirected.is_some() {
                     // `2>&1`
                     continue;
                 }
@@ -150,7 +162,9 @@ fn tokens(text: &str) -> Vec<Token> {
                     word = None;
                 }
                 push(&mut word, &mut redirected, &mut out);
-                redirected = true;
+                // `<<` and `<(…)` name no file.
+                let file = c == '<' && !matches!(letters.peek(), Some('<' | '(' | '&'));
+                redirected = Some(if file && redirected.is_none() { '<' } else { '>' });
             }
             c if c.is_whitespace() => push(&mut word, &mut redirected, &mut out),
             c => word.get_or_insert_default().push(c),

@@ -1,6 +1,6 @@
 //! Where a command line says that tests are: `unittest discover -s checks -p 'check_*.py'`, `pytest checks/`, `prove a.check`.
 
-use super::parts::PRODUCT;
+use super::free::PRODUCT;
 use super::shell::{join, program_name};
 
 /// A file of tests, or a folder with those whose names match.
@@ -10,9 +10,21 @@ pub struct TestPlace {
     pub path: String,
     /// What names in the folder must match; `None` for all of them.
     pub pattern: Option<String>,
+    /// Whether only the examples in the documentation of those files are tests.
+    pub examples: bool,
 }
 
 impl TestPlace {
+    /// A file or a folder, whole.
+    pub fn whole(path: impl Into<String>) -> Self {
+        Self { path: path.into(), pattern: None, examples: false }
+    }
+
+    /// The files of a folder whose names match.
+    pub fn matching(path: impl Into<String>, pattern: impl Into<String>) -> Self {
+        Self { path: path.into(), pattern: Some(pattern.into()), examples: false }
+    }
+
     /// Whether a file is a test by this.
     pub fn covers(&self, path: &str) -> bool {
         let below = match self.path.as_str() {
@@ -249,6 +261,9 @@ pub(super) fn named(words: &[String], folder: &str, read: &dyn Fn(&str) -> Optio
         let Some(module) = rest.get(at + 1) else { return Vec::new() };
         return module_tests(module, &rest[at + 2..], folder, read);
     }
+    if matches!(name, "pytest" | "py.test") {
+        return pytest(rest, folder, read);
+    }
     if RUNNERS.contains(&name) || (name.starts_with("node") && rest.iter().any(|w| w == "--test")) {
         return given(rest, folder, read);
     }
@@ -262,7 +277,7 @@ pub(super) fn named(words: &[String], folder: &str, read: &dyn Fn(&str) -> Optio
     };
     let runs =
         |path: &String| (!PRODUCT.contains(&end(path).as_str()) || is_testish(path)) && read(path).is_some();
-    files.filter(runs).map(|path| TestPlace { path, pattern: None }).collect()
+    files.filter(runs).map(TestPlace::whole).collect()
 }
 
 fn module_tests(
@@ -279,9 +294,25 @@ fn module_tests(
             }
             _ => Vec::new(),
         },
-        "pytest" | "nose2" | "nose" | "behave" | "robot" | "doctest" => given(rest, folder, read),
+        "doctest" => {
+            let examples = |place: TestPlace| TestPlace { examples: true, ..place };
+            given(rest, folder, read).into_iter().map(examples).collect()
+        }
+        "pytest" => pytest(rest, folder, read),
+        "nose2" | "nose" | "behave" | "robot" => given(rest, folder, read),
         _ => Vec::new(),
     }
+}
+
+/// What `pytest` is given; with `--doctest-modules` the examples of every module, too.
+fn pytest(words: &[String], folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<TestPlace> {
+    let mut found = given(words, folder, read);
+    let plugins = words.iter().zip(words.iter().skip(1)).filter(|(flag, _)| *flag == "-p");
+    found.extend(plugins.filter_map(|(_, module)| module_file(module, folder, read)));
+    if words.iter().any(|word| word == "--doctest-modules") {
+        found.push(TestPlace { examples: true, ..TestPlace::matching(folder, "*.py") });
+    }
+    found
 }
 
 fn unittest(words: &[String], folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<TestPlace> {
@@ -302,14 +333,14 @@ fn unittest(words: &[String], folder: &str, read: &dyn Fn(&str) -> Option<String
         let start = start.or_else(|| names.get(1).cloned()).unwrap_or_default();
         let pattern = pattern.or_else(|| names.get(2).cloned()).unwrap_or_else(|| "test*.py".to_owned());
         let path = join(folder, &start.replace('.', if start.contains('/') { "." } else { "/" }));
-        return path.map(|path| TestPlace { path, pattern: Some(pattern) }).into_iter().collect();
+        return path.map(|path| TestPlace::matching(path, pattern)).into_iter().collect();
     }
     names.iter().filter_map(|name| module_file(name, folder, read)).collect()
 }
 
 /// The file of `checks.check_part.Case.test_x`, or of a path.
 fn module_file(name: &str, folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<TestPlace> {
-    let place = |path: String| TestPlace { path, pattern: None };
+    let place = |path: String| TestPlace::whole(path);
     if name.contains('/') || name.ends_with(".py") {
         return join(folder, name).map(place);
     }
@@ -333,7 +364,10 @@ fn given(words: &[String], folder: &str, read: &dyn Fn(&str) -> Option<String>) 
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if VALUED.contains(&word.as_str()) {
-            rest.next();
+            // `mocha -r ./support/hooks.js`: a file that is loaded before the tests.
+            let value = rest.next().filter(|value| value.contains(['/', '.']));
+            let file = value.and_then(|value| join(folder, value)).filter(|path| read(path).is_some());
+            found.extend(file.map(TestPlace::whole));
             continue;
         }
         // `-c checks.ini`, `--config=x.js`, `-r ./setup.js`: whatever is a file.
@@ -346,12 +380,12 @@ fn given(words: &[String], folder: &str, read: &dyn Fn(&str) -> Option<String>) 
         if let Some(at) = word.find('*') {
             let base = word[..at].rsplit_once('/').map_or("", |(base, _)| base);
             let pattern = word.rsplit('/').next().unwrap_or(word).to_owned();
-            found.extend(join(folder, base).map(|path| TestPlace { path, pattern: Some(pattern) }));
+            found.extend(join(folder, base).map(|path| TestPlace::matching(path, pattern)));
             continue;
         }
         let Some(path) = join(folder, word) else { continue };
         if read(&path).is_some() || (!path.is_empty() && is_testish(&path)) {
-            found.push(TestPlace { path, pattern: None });
+            found.push(TestPlace::whole(path));
         }
     }
     found
@@ -419,7 +453,7 @@ mod tests {
         assert_eq!(told("npx mocha checks/*.js"), ["checks *.js"]);
         assert_eq!(told("node --test checks/"), ["checks"]);
         assert_eq!(told("grep -q right part.txt"), [""; 0]);
-        let place = TestPlace { path: "checks".into(), pattern: Some("check_*.py".into()) };
+        let place = TestPlace::matching("checks", "check_*.py");
         assert!(
             place.covers("checks/sub/check_a.py")
                 && !place.covers("checks/a.py")

@@ -114,3 +114,42 @@ fn only_what_always_reports_must_report() {
     assert!(!always_reports(&sh("pytest > log")));
     assert!(!always_reports(&sh("pytest && echo done")));
 }
+
+#[test]
+fn what_a_command_names_to_any_tool_is_found() {
+    let files = [
+        ("tools/verify.py", ""),
+        ("tools/verify.txt", "sh tools/inner.sh\n"),
+        ("tools/inner.sh", ""),
+        ("rules/main.awk", ""),
+        ("reference.txt", ""),
+        ("tools/check.c", ""),
+        ("xtask/Cargo.toml", ""),
+        (".cargo/config.toml", "[alias]\nxtask = \"run -q -p xtask --\"\n"),
+        ("support/hooks.js", ""),
+    ];
+    let read = |path: &str| files.iter().find(|(p, _)| *p == path).map(|(_, text)| (*text).to_owned());
+    let told = |line: &str| -> Vec<String> {
+        let argv = ["sh", "-c", line].map(str::to_owned);
+        let reach = reach(&argv, "", &read);
+        let tests = reach.tests.iter().map(|place| {
+            format!("test {} {}", place.path, place.pattern.as_deref().unwrap_or_default()).trim().to_owned()
+        });
+        reach.scripts.keys().cloned().chain(tests).collect()
+    };
+    assert_eq!(told("awk -f rules/main.awk part.txt"), ["rules/main.awk"]);
+    assert_eq!(told("PYTHONPATH=tools python3 -m verify"), ["tools/verify.py"]);
+    assert_eq!(told("export PYTHONPATH=tools; python3 -m verify"), ["tools/verify.py"]);
+    assert_eq!(told("cat tools/verify.py | python3 -"), ["tools/verify.py"]);
+    assert_eq!(told("python3 - < tools/verify.py"), ["tools/verify.py"]);
+    assert_eq!(told("cat tools/verify.txt | sh"), ["tools/inner.sh", "tools/verify.txt"]);
+    assert_eq!(told("python3 -c 'print(1)' | diff - reference.txt"), ["test reference.txt"]);
+    assert_eq!(told("cc -o /tmp/chk tools/check.c && /tmp/chk"), ["test tools/check.c"]);
+    assert_eq!(told("cargo xtask ci"), ["test xtask"]);
+    assert_eq!(told("for f in tools/*.py; do python3 $f || exit 1; done"), ["test tools *.py"]);
+    assert_eq!(told("find tools -name '*.py' | xargs -n1 python3"), ["test tools *.py"]);
+    assert_eq!(told("find src -name '*.py' | xargs python3 -m py_compile"), [""; 0]);
+    assert_eq!(told("npm exec -c 'node tools/verify.py'"), ["tools/verify.py"]);
+    assert_eq!(told("npx mocha -r ./support/hooks.js"), ["test support/hooks.js"]);
+    assert_eq!(told("cat part.txt | grep right"), [""; 0]);
+}

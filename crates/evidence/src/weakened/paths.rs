@@ -32,7 +32,6 @@ const DATA_FOLDERS: &[&str] = &[
     "tests",
     "test",
     "__tests__",
-    "spec",
     "e2e",
     "integration_tests",
     "fixtures",
@@ -85,6 +84,17 @@ pub fn is_test_path(path: &str) -> bool {
             .any(|e| stem.ends_with(e) && stem.len() > e.len());
     let old = matches!(end, "java" | "php" | "py") && stem.starts_with("Test") && stem.len() > 4;
     (source && (named || camel || old)) || matches!(end, "bats" | "feature")
+}
+
+/// Folders of helpers for tests, which a library may ship, too.
+const SUPPORT: &[&str] = &["testing", "testutil", "testutils", "test_utils", "test-utils", "testhelpers"];
+
+/// Whether a path is a test only by a folder of helpers below another one: `app/testing/fake.py`. A library may ship those.
+pub fn is_support(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let nested = parts.iter().skip(1).any(|part| SUPPORT.contains(part));
+    let others: Vec<&str> = parts.iter().map(|p| if SUPPORT.contains(p) { "support" } else { *p }).collect();
+    nested && is_test_path(path) && !is_test_path(&others.join("/"))
 }
 
 /// Whether a path is the source of a test: what a run of tests does not change by itself.

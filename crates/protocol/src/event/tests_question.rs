@@ -82,7 +82,8 @@ impl TestsQuestion {
     /// What the next session is told where it has to bring the tests back.
     pub fn reasons(&self) -> Vec<String> {
         let back = |change: &HarnessChange| {
-            format!("{}; bring it back as it was at the start, and make the work pass with it", change.line())
+            let with = if change.is_new() { "without" } else { "with" };
+            format!("{}; {}, and make the work pass {with} it", change.line(), change.cure())
         };
         let mut lines: Vec<String> = self.changed.iter().take(CHANGES).map(back).collect();
         for result in &self.failing {
@@ -142,6 +143,11 @@ mod tests {
             assert!(details.contains(word), "{word}: {details}");
         }
         assert!(question.reasons()[0].contains("bring it back as it was at the start"));
+        let new = TestsQuestion {
+            changed: vec![change("pytest.ini", "it configures tests, added by the run")],
+            ..question
+        };
+        assert!(new.reasons()[0].ends_with("take it out, and make the work pass without it"));
     }
 
     #[test]
