@@ -91,6 +91,7 @@ pub fn resolve(
         }));
     }
     let mut settings = file.with_task(task).overlaid(flags).resolve();
+    settings.setup_guessed = !assumptions.setup.is_empty() && settings.setup_commands == assumptions.setup;
     if let Some(model) = &wanted.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }

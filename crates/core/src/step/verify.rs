@@ -71,7 +71,7 @@ impl Driver {
 }
 
 /// The last lines of an output that say something, each in bounds and safe to show.
-fn last_lines(output: &str) -> Vec<String> {
+pub(crate) fn last_lines(output: &str) -> Vec<String> {
     let says = |line: &&str| line.chars().any(char::is_alphanumeric);
     let lines: Vec<&str> = output.lines().map(str::trim_end).filter(says).collect();
     let from = lines.len().saturating_sub(LINES_KEPT);
