@@ -181,6 +181,12 @@ pub fn prose(message: &str) -> String {
     .to_owned()
 }
 
+/// The same from the first sentence that says something.
+pub fn told(message: &str) -> String {
+    let text = prose(message);
+    text[meaningful(&text)..].to_owned()
+}
+
 /// The last paragraph of a message.
 pub fn last_paragraph(message: &str) -> String {
     message.rsplit("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("").to_owned()
@@ -252,6 +258,8 @@ mod tests {
         assert_eq!(text.subject, "I made `add` commutative");
         assert_eq!(text.body, "Swapped the operands. Added a test. Tests: 2 pass");
         assert_eq!(last_paragraph(said), "Tests: 2 pass");
+        assert!(told(said).starts_with("I made `add` commutative."), "{}", told(said));
+        assert_eq!(told("Done."), "Done.");
         let only = ChangeText::of_words("All tests pass now.").unwrap();
         assert_eq!(only.message(), "All tests pass now");
         assert_eq!(prose("## Added a test"), "Added a test");

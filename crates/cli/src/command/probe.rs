@@ -262,7 +262,10 @@ mod tests {
         let free = chosen(&[], Configured { all: all(), priority: None }).unwrap();
         assert_eq!(free.len(), 2);
         let error = names(&["emacs"]).unwrap_err();
-        assert_eq!(error.hint.as_deref(), Some("known here: mine, idle, claude, codex, gemini, opencode, qwen"));
+        assert_eq!(
+            error.hint.as_deref(),
+            Some("known here: mine, idle, claude, codex, gemini, opencode, qwen")
+        );
     }
 
     #[test]

@@ -180,11 +180,10 @@ fn a_failing_setup_is_told_with_its_words_before_anybody_is_paid() {
     );
     let doctor = ralph_in(&env, &repo.dir, &["doctor"]).stdout;
     assert!(doctor.contains(".venv/bin/python -m pytest"), "{doctor}");
-    let done = ralph_in(
-        &env,
-        &repo.dir,
-        &["run", "--isolation", "none", "Write a file please", "--max-iterations", "1"],
-    );
+    let run = ["run", "--isolation", "none", "Write a file please", "--max-iterations", "1"];
+    let refused = ralph_in(&env, &repo.dir, &run).exits(2);
+    assert!(refused.stderr.contains("install -r requirements.txt` makes it"), "{}", refused.stderr);
+    let done = ralph_in(&env, &repo.dir, &[&run[..], &["--worktree"]].concat()).exits(4);
     let said = &done.stderr;
     assert!(said.contains("python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"), "{said}");
     assert!(said.contains("error: externally-managed-environment"), "{said}");
@@ -196,9 +195,15 @@ fn a_failing_setup_is_told_with_its_words_before_anybody_is_paid() {
     }
     let json = repo.ralph(&["show", "--checks", "--json"]).exits(0).json();
     assert!(json["setup_failed"]["last_lines"][0].as_str().unwrap().contains("first words"), "{json}");
-    let kinds = repo.kinds();
-    let at = |kind: &str| kinds.iter().position(|known| known == kind);
-    assert!(at("notice") < at("iteration_started"), "it is said first: {kinds:?}");
+    assert!(!repo.kinds().contains(&"iteration_started".to_owned()), "nobody is paid");
+    // In the user's own folder, where everything is installed, it is said before the first session.
+    repo.write(".venv/pyvenv.cfg", "");
+    std::fs::create_dir_all(repo.dir.join(".venv/bin")).unwrap();
+    std::os::unix::fs::symlink("/bin/false", repo.dir.join(".venv/bin/python")).unwrap();
+    let done = ralph_in(&env, &repo.dir, &[&run[..], &["--new"]].concat());
+    let (told, works) =
+        (done.stderr.find("fails on the files of the start"), done.stderr.find("claude works"));
+    assert!(told.is_some() && told < works, "{}", done.stderr);
 }
 
 /// A bare repo that others clone.

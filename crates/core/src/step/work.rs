@@ -275,7 +275,7 @@ fn session_protected(spec: &RunSpec) -> Vec<String> {
 /// What a person wants to read of a final message: what was done, from the beginning; of a long one also its last paragraph,
 /// where questions stand.
 fn told(message: &str) -> String {
-    let (whole, last) = (change_text::prose(message), change_text::last_paragraph(message));
+    let (whole, last) = (change_text::told(message), change_text::last_paragraph(message));
     if whole.chars().count() <= MESSAGE_MAX {
         return one_line(&whole, MESSAGE_MAX);
     }
