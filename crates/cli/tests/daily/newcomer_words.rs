@@ -40,8 +40,9 @@ fn nobody_is_skipped_where_nobody_else_is_free() {
     repo.configure(&agents, "test -f never", &json!({}));
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none"]);
     TestEnv::finish(command.env("RALPH_FAULT", "checkpoint.committed"));
-    repo.ralph(&["skip", "--agent", "a"]);
     repo.ralph(&["cooldown", "b", "--seconds", "3600"]);
+    let mut command = env.ralph_command(&repo.dir, &["resume"]);
+    TestEnv::finish(command.env("RALPH_FAULT", "judge.after"));
     let refused = repo.ralph(&["skip", "--agent", "a"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
@@ -77,7 +78,8 @@ fn placeholders_are_refused_and_all_of_them_are_named() {
     let tasks = json!({"project": "p", "branchName": "ralph/p", "description": "Adds a part for everyone.", "verifyCommands": ["test -f part.txt"],
         "userStories": [{"id": "US-001", "title": "The part", "description": "Write part.txt with one line.", "acceptanceCriteria": ["part.txt exists"], "priority": 1, "passes": false, "notes": "", "dependsOn": []}]});
     repo.write("ralph/tasks.json", &tasks.to_string());
-    let linted = repo.ralph(&["lint"]).exits(2).stdout;
+    let linted = repo.ralph(&["lint"]).exits(2);
+    let linted = format!("{}{}", linted.stdout, linted.stderr);
     assert!(linted.contains("prd.md") && linted.contains("nobody has written it yet"), "{linted}");
 }
 
@@ -195,12 +197,12 @@ fn times_within_sentences_are_those_of_this_machine() {
     repo.configure(&agents, "test -f never", &json!({}));
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--max-iterations", "2"]);
     TestEnv::finish(command.env("RALPH_FAULT", "checkpoint.committed"));
-    repo.ralph(&["cooldown", "a", "--seconds", "7200"]);
+    repo.ralph(&["cooldown", "b", "--seconds", "7200"]);
     let mut command = env.ralph_command(&repo.dir, &["resume"]);
     TestEnv::finish(command.env("TZ", "Asia/Tokyo"));
     let mut command = env.ralph_command(&repo.dir, &["logs"]);
-    let logs = TestEnv::finish(command.env("TZ", "Asia/Tokyo")).exits(0).stdout;
-    let line = logs.lines().find(|line| line.contains("skipped a:")).unwrap_or_else(|| panic!("{logs}"));
+    let logs = TestEnv::finish(command.env("TZ", "Asia/Tokyo").env("COLUMNS", "200")).exits(0).stdout;
+    let line = logs.lines().find(|line| line.contains("skipped b:")).unwrap_or_else(|| panic!("{logs}"));
     assert!(line.contains("until") && !line.contains('Z') && !line.contains("UTC"), "{line}");
 }
 

@@ -145,7 +145,11 @@ fn startable(
     match cannot_start(env, top, argv, setup) {
         None => DoctorCheck::ok(Area::Configuration, name, ok),
         Some(problem) => {
-            let message = format!("{}, which `{}` needs", problem.words(), one_line(&join_argv(argv), 80));
+            let whole = match argv {
+                [_] => String::new(),
+                argv => format!(" (`{}`)", one_line(&join_argv(argv), 80)),
+            };
+            let message = format!("{}{whole}", problem.words());
             DoctorCheck::missing(Area::Configuration, name, message)
                 .why("a check that cannot run proves nothing")
                 .fix(fix)
