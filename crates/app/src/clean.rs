@@ -9,7 +9,7 @@ use crate::providers;
 use crate::{find, handover, seen};
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
-use ralph_domain::spec::WorkspaceKind;
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::Repo;
 use ralph_git::place;
 use ralph_journal::layout::{RalphDir, RunDir, StateHome};
@@ -46,8 +46,12 @@ pub struct LeftBehind {
     pub ended_at: Timestamp,
     /// Its worktree, clone or copy.
     pub workspace: Option<PathBuf>,
-    /// Bytes of that.
+    /// The copy of its worktree or clone that a sandboxed agent worked on.
+    pub copy: Option<PathBuf>,
+    /// Bytes of both.
     pub workspace_bytes: u64,
+    /// The branch that was made for it, where another branch holds its commits too.
+    pub branch: Option<String>,
     /// Bytes of raw logs.
     pub log_bytes: u64,
     /// Refs of the engine's own in the user's repo.
@@ -58,6 +62,16 @@ pub struct LeftBehind {
     entry: Registration,
     #[serde(skip)]
     kind: WorkspaceKind,
+}
+
+impl LeftBehind {
+    fn is_nothing(&self) -> bool {
+        self.workspace.is_none()
+            && self.branch.is_none()
+            && self.refs.is_empty()
+            && self.sandboxes.is_empty()
+            && self.log_bytes == 0
+    }
 }
 
 /// A run that is left as it is, and why.
@@ -129,7 +143,8 @@ fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> V
         .filter(|entry| {
             let over =
                 RunReading::load(env, entry.clone()).is_ok_and(|run| run.state.result.finished.is_some());
-            !over || (entry.workspace != entry.origin && entry.workspace.is_dir())
+            let own = home.workspace(&entry.run_id);
+            !over || own.is_dir() || (entry.workspace != entry.origin && entry.workspace.is_dir())
         })
         .map(|entry| entry.origin)
         .collect();
@@ -172,8 +187,12 @@ fn judge(
         return None;
     }
     let origin = Repo::discover(env.vars(), &spec.origin).ok();
-    let workspace =
-        (spec.workspace != spec.origin && spec.workspace.is_dir()).then(|| spec.workspace.clone());
+    // Of a sandboxed run there are two: its worktree or clone, and the copy of it that the agent worked on.
+    let there = |path: &Path| (path != spec.origin && path.is_dir()).then(|| path.to_owned());
+    let (tree, copy) = (there(spec.home()), there(&spec.workspace));
+    let copy = copy.filter(|copy| tree.as_ref() != Some(copy));
+    let (workspace, copy) = if tree.is_none() { (copy, None) } else { (tree, copy) };
+    let branch = origin.as_ref().and_then(|repo| spare_branch(repo, spec));
     let refs = origin.as_ref().map(|repo| run_refs(repo, &entry.run_id)).unwrap_or_default();
     let log_bytes = raw_logs(entry).iter().map(|path| size(path)).sum();
     let sandboxes = reading.state.spending.compute.sandboxes.iter().map(|s| s.id.clone()).collect();
@@ -181,15 +200,17 @@ fn judge(
         run_id: entry.run_id.clone(),
         title: spec.task.title.clone(),
         ended_at: end.at,
-        workspace_bytes: workspace.as_deref().map_or(0, size),
+        workspace_bytes: workspace.iter().chain(&copy).map(|path| size(path)).sum(),
         workspace,
+        copy,
+        branch,
         log_bytes,
         refs,
         sandboxes,
         entry: entry.clone(),
         kind: spec.place.clone(),
     };
-    if left.workspace.is_none() && left.refs.is_empty() && left.sandboxes.is_empty() && left.log_bytes == 0 {
+    if left.is_nothing() {
         return None;
     }
     if !request.unseen && !seen::is_marked(entry) {
@@ -228,9 +249,11 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
     for left in &plan.remove {
         let entry = &left.entry;
         let origin = Repo::discover(env.vars(), &entry.origin).ok();
-        if let Some(path) = left.workspace.as_deref().filter(|path| path.starts_with(home.path())) {
+        let folders = left.workspace.iter().chain(&left.copy);
+        for path in folders.filter(|path| path.starts_with(home.path())) {
+            let is_tree = left.workspace.as_ref() == Some(path) && *path == home.workspace(&left.run_id);
             let removed = match (&left.kind, &origin) {
-                (WorkspaceKind::Worktree, Some(repo)) => {
+                (WorkspaceKind::Worktree, Some(repo)) if is_tree => {
                     place::remove_worktree(repo, path).map_err(|e| e.to_string())
                 }
                 _ => {
@@ -246,6 +269,9 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
         }
         if let Some(repo) = &origin {
             problems.extend(remove_refs(repo, left).err().map(|e| e.to_string()));
+            if let Some(branch) = &left.branch {
+                problems.extend(remove_spare(repo, branch).err().map(|e| e.to_string()));
+            }
             let _ = fs::remove_dir_all(repo.run_folder(&left.run_id));
         }
         for folder in [entry.run_dir().git(), entry.run_dir().copy_git()] {
@@ -288,6 +314,37 @@ fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_git::GitError
     }
     let lines: String = left.refs.iter().map(|name| format!("delete {name}\n")).collect();
     repo.git().call(["update-ref", "--stdin"]).stdin(lines).run().map(|_| ())
+}
+
+/// The branch that was named after a run, where the checkout or another branch holds all of its commits: it is needed by nobody.
+/// One that alone holds the work stays, and `ralph diff` and `ralph apply` read from it.
+fn spare_branch(repo: &Repo, spec: &RunSpec) -> Option<String> {
+    let own = format!("ralph/{}", spec.run_id);
+    if spec.branch.as_ref() != Some(&own) || repo.branch.as_ref() == Some(&own) {
+        return None;
+    }
+    is_held_elsewhere(repo, &own).then_some(own)
+}
+
+fn is_held_elsewhere(repo: &Repo, branch: &str) -> bool {
+    let name = format!("refs/heads/{branch}");
+    let args = ["for-each-ref", "--format=%(refname)", "--contains", &name, "refs/heads/"];
+    let Ok(holding) = repo.git().call(args).accept(&[128, 129]).run() else { return false };
+    holding.code == 0 && {
+        let text = holding.text();
+        let holds: Vec<&str> = text.lines().collect();
+        holds.contains(&name.as_str()) && holds.len() > 1
+    }
+}
+
+/// Removes such a branch, unless it has gone on meanwhile.
+fn remove_spare(repo: &Repo, branch: &str) -> Result<(), ralph_git::GitError> {
+    if !is_held_elsewhere(repo, branch) {
+        return Ok(());
+    }
+    let name = format!("refs/heads/{branch}");
+    let tip = repo.git().call(["rev-parse", "--verify", &name]).run()?.text();
+    repo.git().call(["update-ref", "-d", &name, &tip]).run().map(|_| ())
 }
 
 /// Raw logs of a run, in its record and in what is shown of it in the user's folder.

@@ -5,7 +5,7 @@ use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::repo_file;
 use jiff::Timestamp;
-use ralph_domain::money::Usd;
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::receipt::Receipt;
 use ralph_journal::registry;
 use serde::Serialize;
@@ -101,8 +101,29 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
             };
             add(name, 1, receipt.cost_usd, receipt.tokens.map_or(0, |tokens| tokens.total()));
         }
-        let of_sessions = receipts.iter().filter_map(|r| r.cost_usd).fold(Usd::ZERO, |sum, cost| sum + cost);
-        let more = reading.state.spending.totals.cost.dollars() - of_sessions.dollars();
+        // Sessions that were cut short count as no iteration and have no receipt; the agents' own sums know them.
+        let mut of_sessions = 0.0;
+        for (agent, used) in &reading.state.agents.by_agent {
+            let own: Vec<&Receipt> = receipts.iter().filter(|receipt| receipt.agent == *agent).collect();
+            let told: f64 =
+                own.iter().filter_map(|receipt| receipt.cost_usd).map(|cost| cost.dollars()).sum();
+            let tokens: u64 = own.iter().filter_map(|r| r.tokens).map(|tokens| tokens.total()).sum();
+            of_sessions += used.cost.dollars().max(told);
+            let cut = u64::from(used.sessions).saturating_sub(own.len() as u64);
+            let cost = used.cost.dollars() - told;
+            if cut == 0 && cost <= 0.000_001 {
+                continue;
+            }
+            let name = match by {
+                CostsBy::Agent => agent.to_string(),
+                CostsBy::Model => model_of(&own).unwrap_or_else(|| "not known".to_owned()),
+                CostsBy::Repo => repo.clone(),
+            };
+            let known = cost > 0.000_001 || used.basis != CostBasis::Unknown;
+            let cost = known.then(|| Usd::from_dollars(cost.max(0.0)));
+            add(name, cut, cost, used.tokens.total().saturating_sub(tokens));
+        }
+        let more = reading.state.spending.totals.cost.dollars() - of_sessions;
         if more > 0.000_001 {
             let name = if by == CostsBy::Repo { repo.clone() } else { HELPERS.to_owned() };
             add(name, 0, Some(Usd::from_dollars(more)), 0);
@@ -119,6 +140,12 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
         unknown_sessions: rows.iter().map(|row| row.unknown_sessions).sum(),
         rows,
     })
+}
+
+/// The one model of an agent's sessions, where there is one.
+fn model_of(receipts: &[&Receipt]) -> Option<String> {
+    let first = receipts.first()?.model.clone()?;
+    receipts.iter().all(|receipt| receipt.model.as_ref() == Some(&first)).then_some(first)
 }
 
 fn receipts(reading: &RunReading) -> Vec<Receipt> {

@@ -100,6 +100,12 @@ impl Environment {
         self
     }
 
+    /// The same with other variables.
+    #[must_use]
+    pub fn with_vars(&self, vars: Vars) -> Self {
+        Self { vars, ..self.clone() }
+    }
+
     /// The variables.
     pub fn vars(&self) -> &Vars {
         &self.vars

@@ -99,9 +99,9 @@ impl RunReading {
         self.state.iterations.history.back().map_or(0.0, |h| h.loop_score)
     }
 
-    /// The branch or ref that holds the work.
+    /// The branch that holds the work; else the ref of the engine's own that does.
     pub fn branch(&self) -> Option<String> {
-        view::branch(&self.state)
+        view::branch(&self.state).or_else(|| view::work_ref(&self.state))
     }
 
     /// The run as every screen, page and program shows it.

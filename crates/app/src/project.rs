@@ -60,7 +60,7 @@ pub fn test_commands(top: &Path) -> Vec<ProjectCommand> {
 
 /// The commands that bring what a clean checkout of this repo needs: from its lock files.
 pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
-    ralph_domain::setup::setup_commands(|name| has(top, name))
+    ralph_domain::setup::setup_commands(|name| has(top, name), python::venv(top))
         .into_iter()
         .map(|setup| CommandLine::Shell(setup.command.to_owned()))
         .collect()
@@ -245,6 +245,33 @@ mod tests {
             detect(&[("pyproject.toml", "[tool.tox]\n")]),
             ["tox (pyproject.toml)", "python3 -m pytest (pyproject.toml)"]
         );
+    }
+
+    #[test]
+    fn a_virtual_environment_is_used_and_made_where_the_project_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("requirements.txt", "pytest\n");
+        write("tests/test_a.py", "def test_a():\n    assert True\n");
+        let found = || {
+            let setup: Vec<String> = setup_commands(folder.path()).iter().map(CommandLine::display).collect();
+            (test_commands(folder.path())[0].argv.join(" "), setup.join("; "))
+        };
+        let plain = ("python3 -m pytest".to_owned(), "python3 -m pip install -r requirements.txt".to_owned());
+        assert_eq!(found(), plain, "nothing is made that git would record");
+        write(".gitignore", "__pycache__/\n/.venv/\n");
+        let own = (
+            ".venv/bin/python -m pytest".to_owned(),
+            "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt".to_owned(),
+        );
+        assert_eq!(found(), own);
+        write("venv/pyvenv.cfg", "");
+        write("venv/bin/python", "");
+        assert_eq!(found().0, "venv/bin/python -m pytest", "the one that is there");
     }
 
     #[test]

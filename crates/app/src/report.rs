@@ -32,6 +32,11 @@ pub enum Notice<'a> {
         /// Why.
         reason: &'a str,
     },
+    /// Every iteration is pushed, although neither a flag nor the configuration says so: the task names a repo.
+    TaskPushes {
+        /// Where to.
+        url: &'a str,
+    },
     /// The code host does not answer now; it may be back by the time there is something to push.
     CodeHostSilent {
         /// What it said.

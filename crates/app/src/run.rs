@@ -178,6 +178,10 @@ pub(crate) fn prepare(
             place: &request.place,
         });
     }
+    let by_task = request.publish.is_none() && loaded.file.publish.is_none();
+    if let Some(url) = chosen.repo_url.as_deref().filter(|_| by_task && settings.handover.pushes()) {
+        report.notice(&Notice::TaskPushes { url });
+    }
     let in_place = request.place == PlaceRequest::InPlace;
     Ok(Plan {
         request,

@@ -81,6 +81,12 @@ pub fn screened(
     Screen { source, user, provider, programs: &programs, grants: &grants }.config(file)
 }
 
+/// The agents of the user's own configuration that take part in runs; none where it names none, or cannot be read.
+pub fn user_agents(env: &Environment) -> Vec<AgentConfig> {
+    let file = env.user_config().and_then(|path| read(&path, repo_file::read_own).ok().flatten());
+    file.map(|(_, file)| file.resolve().agents).unwrap_or_default()
+}
+
 /// Where the programs of agents of the repo at `top` are found.
 pub fn programs(env: &Environment, top: &Path) -> Programs {
     Programs::new(top, &env.path())

@@ -57,6 +57,7 @@ pub fn object(facts: &RunReading) -> Value {
         "dropped": state.agents.dropped,
         "needs": view.needs,
         "branch": view.branch,
+        "ref": view.work_ref,
         "run_dir": facts.entry.run_dir().path(),
         "finished": view.finished,
     });

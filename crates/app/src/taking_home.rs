@@ -22,20 +22,37 @@ pub struct RunFiles {
     pub work: RunWork,
 }
 
+/// What there is of a run.
+#[derive(Debug)]
+pub enum RunChanges {
+    /// Commits.
+    Recorded(Box<RunFiles>),
+    /// Nothing: it has changed no file.
+    Nothing(Box<RunReading>),
+}
+
 impl RunFiles {
     /// What `name` means, or the latest run of the folder.
-    pub fn open(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Self, AppError> {
+    pub fn open(env: &Environment, folder: &Path, name: Option<&str>) -> Result<RunChanges, AppError> {
         let reading = RunReading::load(env, find::run(env, folder, name)?)?;
         let run = reading.entry.run_id.clone();
-        for place in [reading.state.spec.origin.clone(), reading.entry.workspace.clone()] {
-            let Ok(repo) = Repo::discover(env.vars(), &place) else { continue };
+        let spec = &reading.state.spec;
+        let places = [&spec.origin, spec.home(), &reading.entry.workspace].map(|place| place.to_owned());
+        for place in &places {
+            let Ok(repo) = Repo::discover(env.vars(), place) else { continue };
             if let Some(work) = RunWork::read(&repo, &run)? {
-                return Ok(Self { reading, repo, work });
+                return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
             }
         }
-        if reading.state.iterations.count > 0 && reading.state.work.commit.is_none() {
-            return Err(AppError::usage(format!("run {run} has changed no file"))
-                .hint(format!("`ralph show {run}` tells what it did")));
+        // After a clean-up the run's branch holds its work still.
+        if let Ok(repo) = Repo::discover(env.vars(), &reading.state.spec.origin)
+            && let Some(work) = on_own_branch(&repo, &reading)?
+        {
+            return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
+        }
+        let over = reading.state.iterations.count > 0 || reading.state.result.finished.is_some();
+        if over && reading.state.work.commit.is_none() {
+            return Ok(RunChanges::Nothing(Box::new(reading)));
         }
         let error = AppError::usage(format!("run {run} has recorded no work"));
         Err(match reading.state.iterations.count {
@@ -97,6 +114,16 @@ impl RunFiles {
             None => state.spec.task.title.clone(),
         }
     }
+}
+
+fn on_own_branch(repo: &Repo, reading: &RunReading) -> Result<Option<RunWork>, AppError> {
+    let state = &reading.state;
+    let (Some(branch), Some(work), Some(baseline)) =
+        (&state.spec.branch, &state.work.commit, &state.baseline)
+    else {
+        return Ok(None);
+    };
+    Ok(RunWork::on_branch(repo, branch, &baseline.head, work)?)
 }
 
 /// Whether a folder is not the user's own, but the checkout that was made of a repo that a task or `--clone` named.

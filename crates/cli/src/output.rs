@@ -198,7 +198,8 @@ impl Out {
         if self.json {
             self.value(&serde_json::json!({ "success": false, "error": error.to_run_error() }));
         }
-        self.warn(format!("{} {}", self.err(Tone::Bad, "error:"), error.message));
+        let message = crate::words::local_times(&error.message);
+        self.warn(format!("{} {message}", self.err(Tone::Bad, "error:")));
         if let Some(cause) = &error.cause {
             for line in cause.lines() {
                 self.warn(format!("  {line}"));

@@ -172,12 +172,16 @@ impl Observer for Terminal {
     }
 
     fn live(&mut self, state: &RunState, live: &LiveStatus<'_>) {
-        let now = match crate::signals::came() {
-            true => "suspending: the session is being closed · Ctrl-C again asks to end the run for good"
-                .to_owned(),
-            // Made safe before it is cut to the width: what is not seen takes no room.
-            false => sanitize::line(&now_line(state, live)).into_owned(),
+        let line = match crate::signals::came() {
+            true => NowLine::new(
+                "suspending: the session is being closed".to_owned(),
+                "Ctrl-C again asks to end the run for good",
+            ),
+            false => now_line(state, live),
         };
+        // Made safe before it is cut to the width: what is not seen takes no room.
+        let first = sanitize::line(&line.first).into_owned();
+        let now = format!("{first}{}", sanitize::line(&line.rest));
         if !self.out.live {
             // Waits are long: without a live line they are still told now and then.
             if !self.out.quiet && state.wait.is_some() && live.elapsed >= self.next_wait_line {
@@ -202,7 +206,8 @@ impl Observer for Terminal {
             format!("  {number}/{}", budgets.max_iterations),
         ];
         let room = columns().saturating_sub(3);
-        let tail = tails.into_iter().find(|tail| width(tail) * 3 <= room).unwrap_or_default();
+        let fits = |tail: &String| width(tail) * 3 <= room && width(&first) + width(tail) <= room;
+        let tail = tails.into_iter().find(fits).unwrap_or_default();
         let now = fit_words(&now, room.saturating_sub(width(&tail)));
         self.out.redraw(&format!(
             "{} {now}{}",
@@ -238,43 +243,55 @@ impl Observer for Terminal {
     }
 }
 
-/// One sentence that is always true.
-fn now_line(state: &RunState, live: &LiveStatus<'_>) -> String {
+/// One sentence that is always true: what is never cut off, age included, and what follows where there is room.
+struct NowLine {
+    first: String,
+    rest: String,
+}
+
+impl NowLine {
+    fn new(first: String, rest: impl Into<String>) -> Self {
+        let rest = rest.into();
+        Self { first, rest: if rest.is_empty() { rest } else { format!(" · {rest}") } }
+    }
+}
+
+fn now_line(state: &RunState, live: &LiveStatus<'_>) -> NowLine {
     if let Some(wait) = &state.wait {
         return match wait.until {
             Some(until) => {
-                // The time stands first, so that nothing cuts it off.
-                format!("waiting, goes on in {} · {}", left(until, live.now), wait.reason)
+                NowLine::new(format!("waiting, goes on in {}", left(until, live.now)), wait.reason.as_str())
             }
-            None => format!("{} · `ralph resume {}` goes on", wait.reason, state.spec.run_id),
+            None => {
+                NowLine::new(wait.reason.clone(), format!("`ralph resume {}` goes on", state.spec.run_id))
+            }
         };
     }
     match &state.iterations.current {
         Some(current) if current.stage == Stage::Working => {
-            let mut text = format!("{} is working · {}", current.agent, clock(live.elapsed));
+            let mut first = format!("{} is working · {}", current.agent, clock(live.elapsed));
             if let Some(silent) = live.silent {
-                text.push_str(&match silent >= live.elapsed {
+                first.push_str(&match silent >= live.elapsed {
                     true => " · no output yet".to_owned(),
                     false => format!(" · last output {} ago", age(silent)),
                 });
             }
-            if !live.activity.is_empty() {
-                text.push_str(&format!(" · {}", live.activity));
-            }
-            if let Some(pending) = ralph_domain::view::pending(state) {
-                text = format!("{pending} · {text}");
-            }
-            text
+            let pending = ralph_domain::view::pending(state);
+            let activity = Some(live.activity.to_owned()).filter(|words| !words.is_empty());
+            let rest: Vec<String> = pending.into_iter().chain(activity).collect();
+            NowLine::new(first, rest.join(" · "))
         }
-        Some(_) => format!("checking {} · {}", live.activity, clock(live.elapsed)),
+        Some(_) => NowLine::new(format!("checking · {}", clock(live.elapsed)), live.activity),
         None => {
             let proving = state.result.proof.as_ref().is_some_and(|proof| proof.proof.is_none());
             let what = match (proving, &state.baseline) {
-                (true, _) => "final check: ",
-                (false, None) => "checking the start: ",
-                (false, Some(_)) => "",
+                (true, _) => "final check",
+                (false, None) => "checking the start",
+                (false, Some(_)) => {
+                    return NowLine::new(format!("{} · {}", live.activity, clock(live.elapsed)), "");
+                }
             };
-            format!("{what}{} · {}", live.activity, clock(live.elapsed))
+            NowLine::new(format!("{what} · {}", clock(live.elapsed)), live.activity)
         }
     }
 }

@@ -54,6 +54,10 @@ impl Reporter for Presenter<'_> {
                 out.err(Tone::Attention, "note:")
             )),
             Notice::StaysHere { reason } => out.say(format!("the result stays on its branch here: {reason}")),
+            Notice::TaskPushes { url } => out.say(format!(
+                "the work is pushed to {} after each iteration, because the task names that repo; `--publish none` keeps it here",
+                ralph_domain::address::without_login(url)
+            )),
             Notice::CodeHostSilent { reason } => {
                 out.say(format!("the code host does not answer now: {reason}"));
             }

@@ -12,7 +12,7 @@ use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::proof::ProofLevel;
 use ralph_domain::sanitize;
 use ralph_domain::text::{clock, count, duration};
-use ralph_protocol::view::CheckView;
+use ralph_protocol::view::{CheckView, SetupView};
 use std::path::Path;
 
 /// Changes to what decides that are shown.
@@ -95,6 +95,11 @@ fn criteria(facts: &RunReading, out: &Out) {
     let mut table = Table::new(2).indent(2);
     // What stands below each row: the words of a check that does not pass.
     let mut below: Vec<Vec<String>> = Vec::new();
+    if let Some(setup) = &facts.view().setup_failed {
+        let words = setup_words(facts, setup);
+        table.row([Cell::toned(Tone::Bad, out.sign(Sign::Bad)), "setup".into(), words.into()]);
+        below.push(setup.last_lines[setup.last_lines.len().saturating_sub(EVIDENCE)..].to_vec());
+    }
     for check in &facts.view().checks {
         let (sign, tone, words) = check_standing(facts, check);
         let name = format!("{}{}", check.name, if check.required { " (required)" } else { "" });
@@ -128,12 +133,37 @@ fn criteria(facts: &RunReading, out: &Out) {
             ]);
         }
     }
+    if state.result.proof.is_none()
+        && let Some((tree, failed)) = &state.result.disproved
+        && state.work.tree.as_ref() == Some(tree)
+    {
+        let words = format!("not proven: {}", failed.join("; "));
+        table.row([Cell::toned(Tone::Bad, out.sign(Sign::Bad)), "final check".into(), words.into()]);
+    }
     for (n, lines) in table.wrapped(columns(), out).iter().enumerate() {
         lines.iter().for_each(|line| out.line(line));
         for said in below.get(n).into_iter().flatten() {
             quoted(said, out);
         }
     }
+}
+
+/// A setup that failed before the first session: what, and where its log is.
+pub fn setup_words(facts: &RunReading, setup: &SetupView) -> String {
+    let log = setup.log.as_ref().map(|log| facts.entry.run_dir().path().join(log));
+    let log = log.map(|path| format!("; log: {}", home_path(&path))).unwrap_or_default();
+    format!("`{}` failed on the files of the start, so that no check could run there{log}", setup.command)
+}
+
+/// The same with what it printed, below a heading of its own; nothing where none failed.
+pub fn setup(facts: &RunReading, out: &Out) {
+    let Some(setup) = facts.view().setup_failed else { return };
+    heading(out, "Setup");
+    for line in wrap(&setup_words(facts, &setup), columns().saturating_sub(4)) {
+        out.line(format!("  {line}"));
+    }
+    let from = setup.last_lines.len().saturating_sub(EVIDENCE);
+    setup.last_lines[from..].iter().for_each(|line| quoted(line, out));
 }
 
 /// A line of what a check printed.

@@ -8,6 +8,7 @@ use ralph_domain::describe::Tone;
 use ralph_domain::describe::clock_time;
 use ralph_domain::event::Verdict;
 use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::ports::Clock as _;
 use ralph_domain::state::{IterationSummary, RunState};
 use ralph_domain::text::{count, duration};
 use ralph_protocol::test_counts::TestCounts;
@@ -66,6 +67,12 @@ pub fn left(until: Timestamp, now: Timestamp) -> String {
 /// `04:02`, with the day where it is not today.
 pub fn local(at: Timestamp, now: Timestamp) -> String {
     clock_time(at, now, Some(&crate::terminal::zone()))
+}
+
+/// A sentence with every instant in it by the clock of this machine.
+pub fn local_times(text: &str) -> String {
+    let now = ralph_core::clock::SystemClock::default().now();
+    ralph_domain::describe::local_times(text, now, Some(&crate::terminal::zone()))
 }
 
 /// `1.2 KiB`.
@@ -149,13 +156,13 @@ fn refusal(state: &RunState, it: &IterationSummary) -> Option<&'static str> {
 /// One iteration: number, agent, verdict, tests, change, cost, time; below it what the agent said.
 pub fn card(out: &Out, state: &RunState, it: &IterationSummary, before: Option<&IterationSummary>) {
     let (mut sign, mut tone) = verdict_sign(it.verdict);
-    let mut verdict = it.verdict.words();
+    let mut verdict = it.verdict.words_with(&it.failing);
     if let Some(words) = refusal(state, it) {
-        (sign, tone, verdict) = (Sign::Bad, Tone::Bad, words);
+        (sign, tone, verdict) = (Sign::Bad, Tone::Bad, words.to_owned());
     }
     let mut parts = vec![match it.end.reason() {
         Some(_) => format!("{verdict}: {}", it.end.word()),
-        None => verdict.to_owned(),
+        None => verdict,
     }];
     parts.extend(it.tests.map(|t| tests(t, before.and_then(|b| b.tests))));
     parts.push(match it.files {

@@ -210,7 +210,7 @@ fn a_detached_head_works_in_place_but_not_with_commits_on_a_branch() {
     refused(&repo, &[], 2, &["HEAD is detached", "--branch"]);
     repo.stub(WORKER, CHECK);
     let run = repo.run(&[]).exits(0).json();
-    assert!(run["branch"].as_str().unwrap().starts_with("refs/ralph/"), "{run}");
+    assert!(run["ref"].as_str().unwrap().starts_with("refs/ralph/"), "{run}");
     assert!(repo.read(".ralph/changelog/global.md").contains("detached HEAD"));
 }
 

@@ -41,7 +41,7 @@ fn killed(env: &TestEnv, repo: &TestRepo<'_>) -> String {
 
 fn goes_on(repo: &TestRepo<'_>, id: &str) {
     let run = repo.ralph(&["--json", "resume", id]).exits(0).json();
-    let branch = run["branch"].as_str().unwrap();
+    let branch = run["ref"].as_str().unwrap();
     assert_eq!(repo.git(&["show", &format!("{branch}:part1.txt")]), "part 1");
     assert_eq!(repo.git(&["show", &format!("{branch}:part3.txt")]), "part 3");
 }

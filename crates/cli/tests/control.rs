@@ -120,10 +120,7 @@ fn stop_ends_the_run_after_the_session_and_keeps_its_work() {
         (&run["reason"], &run["iterations"], &run["error"]),
         (&json!("stopped"), &json!(1), &Value::Null)
     );
-    assert_eq!(
-        stage.repo.git(&["show", &format!("{}:step1.txt", run["branch"].as_str().unwrap())]),
-        "step 1"
-    );
+    assert_eq!(stage.repo.git(&["show", &format!("{}:step1.txt", run["ref"].as_str().unwrap())]), "step 1");
 }
 
 #[test]
@@ -138,7 +135,7 @@ fn cancel_ends_everything_now_for_good_and_keeps_the_partial_work() {
     stage.nothing_survives();
     let work = format!("refs/ralph/{}/work", run["run_id"].as_str().unwrap());
     assert_eq!(stage.repo.git(&["show", &format!("{work}:step1.txt")]), "step 1");
-    assert_eq!(run["branch"], work);
+    assert_eq!(run["ref"], work);
     assert!(!stage.repo.dir.join(".ralph/active.json").exists());
     let refused = stage.repo.ralph(&["resume"]).exits(2);
     assert!(refused.stderr.contains("is over") && refused.stderr.contains("next:"), "{}", refused.stderr);

@@ -11,6 +11,10 @@ mod from_nothing;
 mod going_on;
 #[path = "daily/memory.rs"]
 mod memory;
+#[path = "daily/newcomer.rs"]
+mod newcomer;
+#[path = "daily/newcomer_words.rs"]
+mod newcomer_words;
 #[path = "daily/next_lines.rs"]
 mod next_lines;
 #[path = "daily/plans.rs"]

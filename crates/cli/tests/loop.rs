@@ -38,7 +38,7 @@ fn only_the_work_is_recorded_and_everything_of_the_user_stays_as_it_was() {
     let run = repo.run(&[]).exits(0).json();
 
     let work = work_ref(&run);
-    assert_eq!(run["branch"], work);
+    assert_eq!(run["ref"], work);
     assert_eq!(run["files_changed"], json!(["part.txt"]));
     assert_eq!(repo.git(&["diff", "--name-status", "main", &work]), "A\tpart.txt");
     assert_eq!(repo.git(&["rev-parse", &format!("{work}^")]), repo.git(&["rev-parse", "main"]));

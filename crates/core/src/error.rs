@@ -25,6 +25,8 @@ pub enum DriveError {
         log: String,
         /// The end of its output.
         output: String,
+        /// Nobody configured it: the repo's own files name it.
+        guessed: bool,
     },
     /// The pieces do not fit together.
     #[error("{0}")]
@@ -46,13 +48,11 @@ impl DriveError {
                 (ErrorCode::SandboxInitFailed, Some("`ralph doctor` shows what this machine can do".into()))
             }
             Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
-            Self::Setup { .. } => (
-                ErrorCode::SandboxInitFailed,
-                Some(
-                    "correct `setup_commands`, or give the machine what they need, then `ralph resume`"
-                        .into(),
-                ),
-            ),
+            Self::Setup { guessed, .. } => {
+                let hint = ralph_domain::setup::setup_failed_hint(*guessed);
+                let hint = if *guessed { hint.to_owned() } else { format!("{hint}, then `ralph resume`") };
+                (ErrorCode::SandboxInitFailed, Some(hint))
+            }
             Self::Wiring(_) => (ErrorCode::InvalidInput, None),
         };
         let hint = hint.or_else(|| {

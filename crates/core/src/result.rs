@@ -53,6 +53,7 @@ impl Driver {
             level: state.result.proof.as_ref().and_then(|proof| proof.level),
             watched: state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.watched),
             branch: self.result_branch(),
+            work_ref: ralph_domain::view::work_ref(state),
             pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
             files_changed: files,
             error,

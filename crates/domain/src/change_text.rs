@@ -28,13 +28,14 @@ impl ChangeText {
         if words.split_whitespace().count() < WORDS_MIN {
             return None;
         }
-        let sentence = first_sentence(&words);
+        let from = meaningful(&words);
+        let words = &words[from..];
+        let sentence = first_sentence(words);
         let subject = one_line(sentence.trim_end_matches(['.', ':', ';', ',']), SUBJECT_MAX);
-        let body = if words.chars().count() > subject.chars().count() + 1 {
-            wrapped(&one_line(&words, BODY_MAX), SUBJECT_MAX)
-        } else {
-            String::new()
-        };
+        // A sentence that was cut is told in full below.
+        let cut = subject.ends_with('…') && !sentence.ends_with('…');
+        let rest = if cut { words } else { words[sentence.len()..].trim_start() };
+        let body = wrapped(&one_line(rest, BODY_MAX), SUBJECT_MAX);
         Some(Self { subject, body })
     }
 
@@ -87,6 +88,127 @@ fn plain(words: &str) -> String {
     words.join(" ").replace("**", "").trim_matches('`').trim().to_owned()
 }
 
+/// Beginnings of sentences that say nothing about a change: that it is made, that its tests pass, that a list follows.
+const EMPTY_WORDS: &[&str] = &[
+    "all done",
+    "done",
+    "perfect",
+    "great",
+    "here is",
+    "here's",
+    "summary",
+    "the task is",
+    "the work is",
+    "task complete",
+    "i have completed the task",
+    "i've completed the task",
+    "i have finished",
+    "i've finished",
+    "everything is",
+    "everything passes",
+    "tests:",
+    "checks:",
+    "all tests",
+    "all the tests",
+    "the tests pass",
+    "all checks",
+    "the following",
+    "let me",
+    "now i",
+];
+
+/// Where the first sentence begins that says something; the beginning where none does.
+fn meaningful(text: &str) -> usize {
+    let mut at = 0;
+    while at < text.len() {
+        let sentence = short_sentence(&text[at..]);
+        let lower = sentence.to_lowercase();
+        let empty = sentence.split_whitespace().count() < WORDS_MIN
+            || EMPTY_WORDS.iter().any(|words| lower.starts_with(words));
+        if !empty {
+            return at;
+        }
+        at += sentence.len();
+        at += text[at..].len() - text[at..].trim_start().len();
+    }
+    0
+}
+
+/// Up to the first mark that ends a sentence, however short that is.
+fn short_sentence(text: &str) -> &str {
+    let end =
+        text.match_indices(' ').map(|(at, _)| at).find(|at| text[..*at].ends_with(['.', '!', '?', ':']));
+    end.map_or(text, |at| &text[..at])
+}
+
+/// An agent's message as running text: without headings, fenced blocks and marks of lists; each line that is one of a list
+/// ends as a sentence does.
+pub fn prose(message: &str) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let (mut fenced, mut new_paragraph) = (false, true);
+    for line in message.lines().map(str::trim) {
+        if line.starts_with("```") || line.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        if line.is_empty() {
+            new_paragraph = true;
+            continue;
+        }
+        if fenced || is_heading(line) {
+            continue;
+        }
+        let item = item(line);
+        if (new_paragraph || item.is_some())
+            && let Some(last) = out.last_mut()
+            && !last.ends_with(['.', '!', '?', ':', ';', ',', '…'])
+        {
+            last.push('.');
+        }
+        out.push(item.unwrap_or(line).to_owned());
+        new_paragraph = false;
+    }
+    match out.is_empty() {
+        // A heading alone is better than nothing.
+        true => message
+            .lines()
+            .map(|line| line.trim().trim_start_matches('#').trim())
+            .collect::<Vec<_>>()
+            .join(" "),
+        false => out.join(" "),
+    }
+    .trim()
+    .to_owned()
+}
+
+/// The same from the first sentence that says something.
+pub fn told(message: &str) -> String {
+    let text = prose(message);
+    text[meaningful(&text)..].to_owned()
+}
+
+/// The last paragraph of a message.
+pub fn last_paragraph(message: &str) -> String {
+    message.rsplit("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("").to_owned()
+}
+
+/// `## Summary`, `**Changes**` or `Changes:` on a line of its own.
+fn is_heading(line: &str) -> bool {
+    let bold = line.len() > 4 && line.starts_with("**") && line.trim_end_matches(':').ends_with("**");
+    let short = line.split_whitespace().count() < WORDS_MIN;
+    line.starts_with('#') || (short && (bold || line.ends_with(':')))
+}
+
+/// The text of a line of a list.
+fn item(line: &str) -> Option<&str> {
+    let bullet = ["- [x] ", "- [ ] ", "- ", "* ", "• "].iter().find_map(|mark| line.strip_prefix(mark));
+    bullet.or_else(|| {
+        let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let numbered = digits.len() < line.len() && line.len() - digits.len() < 3;
+        digits.strip_prefix(['.', ')']).filter(|rest| numbered && rest.starts_with(' ')).map(str::trim_start)
+    })
+}
+
 /// Up to the first full stop that ends a sentence, or the first colon that begins a list.
 fn first_sentence(text: &str) -> &str {
     let end = text.match_indices([' ']).map(|(at, _)| at).find(|at| {
@@ -122,11 +244,29 @@ mod tests {
         assert_eq!(text.subject, "Fixed the router's drain path");
         assert_eq!(
             text.message(),
-            "Fixed the router's drain path\n\nFixed the router's drain path. The lock was taken twice, so messages\ncould overtake each other."
+            "Fixed the router's drain path\n\nThe lock was taken twice, so messages could overtake each other."
         );
         assert_eq!(ChangeText::of_words("## Added a test").unwrap().message(), "Added a test");
         let long = "word ".repeat(40);
         assert!(ChangeText::of_words(&long).unwrap().subject.chars().count() <= 72);
+    }
+
+    #[test]
+    fn what_was_done_comes_before_that_it_was_tested() {
+        let said = "Done!\n\n## Summary\n\nI made `add` commutative.\n\n- Swapped the operands\n- Added a test\n\n```sh\nmake\n```\n\nTests: 2 pass";
+        let text = ChangeText::of_words(&prose(said)).unwrap();
+        assert_eq!(text.subject, "I made `add` commutative");
+        assert_eq!(text.body, "Swapped the operands. Added a test. Tests: 2 pass");
+        assert_eq!(last_paragraph(said), "Tests: 2 pass");
+        assert!(told(said).starts_with("I made `add` commutative."), "{}", told(said));
+        assert_eq!(told("Done."), "Done.");
+        let only = ChangeText::of_words("All tests pass now.").unwrap();
+        assert_eq!(only.message(), "All tests pass now");
+        assert_eq!(prose("## Added a test"), "Added a test");
+        assert_eq!(prose("1. First thing\n2) Second thing"), "First thing. Second thing");
+        let long = format!("Fixed {} by hand. More.", "the very long thing ".repeat(10));
+        let text = ChangeText::of_words(&long).unwrap();
+        assert!(text.subject.ends_with('…') && text.body.starts_with("Fixed the very"), "{text:?}");
     }
 
     #[test]

@@ -48,13 +48,38 @@ const LOOSE: &[Setup] = &[
     Setup { marker: "pyproject.toml", folders: PYTHON, command: "python3 -m pip install -e ." },
 ];
 
+/// The same with a virtual environment in a folder of the project: systems whose Python belongs to their package manager let
+/// nothing be installed beside it.
+impl Setup {
+    fn in_venv(self, folder: &str) -> Self {
+        let command = match (self.marker, folder) {
+            ("requirements.txt", ".venv") => {
+                "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
+            }
+            ("requirements.txt", "venv") => {
+                "python3 -m venv venv && venv/bin/pip install -r requirements.txt"
+            }
+            ("requirements-dev.txt", ".venv") => {
+                "python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt"
+            }
+            ("requirements-dev.txt", "venv") => {
+                "python3 -m venv venv && venv/bin/pip install -r requirements-dev.txt"
+            }
+            ("pyproject.toml", ".venv") => "python3 -m venv .venv && .venv/bin/pip install -e .",
+            ("pyproject.toml", "venv") => "python3 -m venv venv && venv/bin/pip install -e .",
+            _ => self.command,
+        };
+        Self { command, ..self }
+    }
+}
+
 /// The commands that bring a project's dependencies, at most one for each kind of folder. `has` says whether a file is
-/// there.
-pub fn setup_commands(has: impl Fn(&str) -> bool) -> Vec<Setup> {
+/// there, `venv` in which folder the project keeps its virtual environment.
+pub fn setup_commands(has: impl Fn(&str) -> bool, venv: Option<&str>) -> Vec<Setup> {
     let mut found: Vec<Setup> = Vec::new();
     for setup in SETUPS.iter().filter(|s| has(s.marker)) {
         if !found.iter().any(|f| f.folders == setup.folders) {
-            found.push(*setup);
+            found.push(venv.map_or(*setup, |folder| setup.in_venv(folder)));
         }
     }
     found
@@ -69,19 +94,33 @@ pub fn missing_setup(unrecorded: &[String], has: impl Fn(&str) -> bool) -> Optio
             setup.folders.iter().any(|f| path == *f || path.ends_with(&format!("/{f}")))
         })
     };
-    SETUPS
-        .iter()
-        .chain(LOOSE)
-        .filter(|setup| has(setup.marker))
-        .find_map(|setup| Some((folder_of(setup)?.clone(), *setup)))
+    SETUPS.iter().chain(LOOSE).filter(|setup| has(setup.marker)).find_map(|setup| {
+        let folder = folder_of(setup)?.clone();
+        let setup = setup.in_venv(folder.trim_end_matches('/'));
+        Some((folder, setup))
+    })
 }
 
 /// The sentence for a person.
 pub fn setup_hint(folder: &str, command: &str) -> String {
+    let python = match command.split_once(" -m venv ").and_then(|(_, rest)| rest.split_once(' ')) {
+        Some((venv, _)) => format!(", let the check start `{venv}/bin/python`"),
+        None => String::new(),
+    };
     format!(
         "the checks pass only where `{folder}` exists, and git does not hold it: set \"setup_commands\": [\"{command}\"] \
-         in .ralph/config.json and start a new run (`--new`), so that the final check can install what it needs"
+         in .ralph/config.json{python} and start a new run (`--new`), so that the final check can install what it needs"
     )
+}
+
+/// What mends a setup that fails: one that somebody wrote, or one that the repo's own files speak of.
+pub fn setup_failed_hint(guessed: bool) -> &'static str {
+    match guessed {
+        true => {
+            "nobody configured it, the repo's own files name it: \"setup_commands\" in .ralph/config.json names another one, [] none; then start a new run (`--new`)"
+        }
+        false => "correct `setup_commands`, or give the machine what they need",
+    }
 }
 
 /// The sentence for a person whose own files are what the checks need.
@@ -99,7 +138,7 @@ mod tests {
     use super::*;
 
     fn commands(files: &[&str]) -> Vec<&'static str> {
-        setup_commands(|name| files.contains(&name)).into_iter().map(|s| s.command).collect()
+        setup_commands(|name| files.contains(&name), None).into_iter().map(|s| s.command).collect()
     }
 
     #[test]
@@ -128,6 +167,11 @@ mod tests {
             found("web/node_modules/", "npm install")
         );
         assert_eq!(missing(&[".env", ".venv/"], &["uv.lock"]), found(".venv/", "uv sync"));
+        let pair = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
+        assert_eq!(missing(&[".venv/"], &["requirements.txt"]), found(".venv/", pair));
+        assert!(setup_hint(".venv/", pair).contains("let the check start `.venv/bin/python`"));
+        let own = setup_commands(|name| name == "requirements.txt", Some(".venv"));
+        assert_eq!(own[0].command, pair);
         assert_eq!(missing(&["cache/", "target/"], &["package-lock.json", "Cargo.toml"]), None);
         assert_eq!(missing(&["node_modules/"], &["Cargo.toml"]), None);
     }

@@ -3,6 +3,7 @@
 use crate::describe::clock_time;
 use crate::event::CheckResult;
 use crate::outcome::{EndReason, HumanReason};
+use crate::spec::WorkspaceKind;
 use crate::state::{RunState, Stage};
 use crate::status::Status;
 use crate::text::duration;
@@ -14,7 +15,7 @@ use ralph_protocol::view::{
     AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
     IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
 };
-pub use ralph_protocol::view::{CheckView, RunView};
+pub use ralph_protocol::view::{CheckView, RunView, SetupView};
 use std::time::Duration;
 
 /// What a view needs beside the state: the time, and whether a process runs the run.
@@ -55,6 +56,7 @@ pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
         needs: needs(state),
         criteria: criteria(state),
         checks: checks(state),
+        setup_failed: setup_failed(state),
         budgets: budgets(state),
         deadline: spec.settings.budgets.deadline,
         spent: spent(state),
@@ -63,6 +65,7 @@ pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
         history: history(state),
         loop_score: state.iterations.history.back().map_or(0.0, |h| h.loop_score),
         branch: branch(state),
+        work_ref: work_ref(state),
         pr: pr(state),
         proof: proof(state),
         finished: finished(state),
@@ -77,15 +80,29 @@ pub fn status(state: &RunState, driven: bool) -> Status {
     if orphaned { Status::Paused } else { state.status() }
 }
 
-/// The branch or ref that holds the work.
+/// The branch that holds the work, where one does. That of a clone which was pushed has the name that it has there.
 pub fn branch(state: &RunState) -> Option<String> {
-    let published = state.result.published.as_ref().map(|p| p.branch.clone()).filter(|b| !b.is_empty());
     let pushed =
-        || state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
-    published.or_else(|| state.spec.branch.clone()).or_else(|| match state.work.commit {
-        Some(_) => pushed().or_else(|| Some(format!("refs/ralph/{}/work", state.spec.run_id))),
+        state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
+    let (of_clone, pushed) = match &state.spec.place {
+        WorkspaceKind::Clone { .. } => (pushed, None),
+        WorkspaceKind::InPlace | WorkspaceKind::Worktree => (None, pushed),
+    };
+    let is_branch = |name: &String| !name.is_empty() && !name.starts_with("refs/");
+    let published = state.result.published.as_ref().map(|p| p.branch.clone()).filter(is_branch);
+    of_clone.or(published).or_else(|| state.spec.branch.clone()).or_else(|| match state.work.commit {
+        Some(_) => pushed,
         None => state.baseline.as_ref().and_then(|b| b.branch.clone()),
     })
+}
+
+/// The ref that holds the work: of the run's branch, or one of the engine's own.
+pub fn work_ref(state: &RunState) -> Option<String> {
+    match (&state.spec.branch, &state.work.commit) {
+        (Some(branch), _) => Some(format!("refs/heads/{branch}")),
+        (None, Some(_)) => Some(format!("refs/ralph/{}/work", state.spec.run_id)),
+        (None, None) => None,
+    }
 }
 
 fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
@@ -236,6 +253,15 @@ fn checks(state: &RunState) -> Vec<CheckView> {
     settings.verifiers.iter().map(view).collect()
 }
 
+/// Every final check runs the setup first: one that has passed, or in which a check has spoken, got past it.
+fn setup_failed(state: &RunState) -> Option<SetupView> {
+    let passed = state.result.proof.as_ref().is_some_and(|proof| proof.passed);
+    let past = passed || !state.result.refused.is_empty();
+    let checks = state.baseline_checks.as_ref().filter(|_| !past)?;
+    let command = checks.setup_failed.clone()?;
+    Some(SetupView { command, last_lines: checks.setup_lines.clone(), log: checks.setup_log.clone() })
+}
+
 /// What the final check says of a check that passed in the workspace, where it did not accept the tree as it is now.
 fn refusal(state: &RunState, verifier: &crate::config::VerifierConfig) -> Option<CheckRefusal> {
     let (tree, failed) = state.result.disproved.as_ref()?;
@@ -244,8 +270,7 @@ fn refusal(state: &RunState, verifier: &crate::config::VerifierConfig) -> Option
     {
         return None;
     }
-    let refused = state.result.proof.iter().flat_map(|proof| &proof.refused);
-    match refused.into_iter().find(|result| result.name == verifier.name) {
+    match state.result.refused.iter().find(|result| result.name == verifier.name) {
         Some(result) => Some(CheckRefusal { result: Some(result.clone()), reasons: Vec::new() }),
         None => Some(CheckRefusal { result: None, reasons: failed.clone() }),
     }

@@ -178,6 +178,7 @@ impl Run {
         let iteration = self.0.iterations.count + 1;
         let (signals, receipt) = (Signals::default(), Digest::of(b"r"));
         self.event(EventBody::IterationEnded {
+            failing: Vec::new(),
             iteration,
             verdict,
             signals,

@@ -90,6 +90,7 @@ impl Run {
         });
         let verdict = Verdict::ChecksFail;
         self.event(EventBody::IterationEnded {
+            failing: Vec::new(),
             iteration,
             verdict,
             signals: signals.clone(),

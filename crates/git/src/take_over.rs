@@ -69,6 +69,20 @@ impl RunWork {
         Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
     }
 
+    /// What a branch holds of a run whose own refs are gone: from the commit that the run began at to its last one. `None`
+    /// where the branch does not hold both.
+    pub fn on_branch(repo: &Repo, branch: &str, head: &CommitId, work: &CommitId) -> Result<Option<Self>> {
+        let tip = format!("refs/heads/{branch}");
+        for (old, new) in [(head.as_str(), work.as_str()), (work.as_str(), tip.as_str())] {
+            let args = ["merge-base", "--is-ancestor", old, new];
+            if repo.git().call(args).accept(&[1, 128]).run()?.code != 0 {
+                return Ok(None);
+            }
+        }
+        let base = Some(head.as_str().to_owned());
+        Ok(Some(Self { start: head.clone(), work: work.clone(), base, result: work.as_str().to_owned() }))
+    }
+
     /// Brings what a run has recorded in its clone into the user's repo, where both have the same history.
     pub fn fetch(repo: &Repo, clone: &Repo, run: &RunId) -> Result<Option<Self>> {
         let Some(there) = Self::read(clone, run)? else { return Ok(None) };

@@ -57,7 +57,8 @@ fn already_working(path: &Path, holder: Option<&LockHolder>) -> String {
     let Some(holder) = holder else {
         return format!("another process is already working in this folder (lock `{}`)", path.display());
     };
-    let since = holder.since.strftime("%Y-%m-%d %H:%M:%S UTC");
+    // Whoever shows it says it by the reader's clock.
+    let since = holder.since.strftime("%Y-%m-%dT%H:%M:%SZ");
     // `ralph archive` takes the lock under its own name.
     let who = match holder.run_id.as_str() {
         "archive" => "`ralph archive`".to_owned(),

@@ -226,8 +226,11 @@ pub struct RunResult {
     /// Whether the checks of the final check were watched.
     #[serde(default)]
     pub watched: Option<Watching>,
-    /// The branch or ref with the result.
+    /// The branch with the result, where one holds it.
     pub branch: Option<String>,
+    /// The ref with the result: of its branch, or one of the engine's own.
+    #[serde(default, rename = "ref")]
+    pub work_ref: Option<String>,
     /// The pull request.
     pub pr_url: Option<String>,
     /// Files changed since the start.
@@ -257,6 +260,7 @@ impl RunResult {
             level: None,
             watched: None,
             branch: None,
+            work_ref: None,
             pr_url: None,
             files_changed: Vec::new(),
             error: Some(error),

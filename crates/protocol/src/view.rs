@@ -58,6 +58,9 @@ pub struct RunView {
     pub criteria: Vec<CriterionView>,
     /// The checks, in the order of the configuration.
     pub checks: Vec<CheckView>,
+    /// The setup that failed before the first session, where no final check has got past it since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_failed: Option<SetupView>,
     /// The budgets.
     pub budgets: Vec<BudgetView>,
     /// The run ends at this instant, where one is set.
@@ -73,9 +76,12 @@ pub struct RunView {
     pub history: Vec<IterationView>,
     /// The score of the last iteration.
     pub loop_score: f64,
-    /// The branch or ref that holds the work.
+    /// The branch that holds the work, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The ref that holds the work: of its branch, or one of the engine's own.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub work_ref: Option<String>,
     /// The pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr: Option<PrView>,
@@ -194,6 +200,20 @@ pub struct CheckRefusal {
     /// Why the final check did not accept the tree, where that was not this check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
+}
+
+/// A setup that failed in a clean checkout of the start: no check was run there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SetupView {
+    /// The command.
+    pub command: String,
+    /// The last lines that it printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
+    /// Its log, relative to the run's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
 }
 
 /// How much of a budget is used.

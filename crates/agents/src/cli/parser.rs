@@ -178,9 +178,14 @@ pub(crate) fn how_it_ended(exec: ExecEnd) -> String {
 
 /// The last lines of stderr that say something, in one line.
 pub(crate) fn last_lines(stderr: &str) -> String {
-    // codex says this whenever stdin is no terminal.
-    const NOISE: &str = "Reading additional input from stdin...";
-    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty() && *l != NOISE).collect();
+    // codex says the first whenever stdin is no terminal, gemini the others at every start.
+    const NOISE: &[&str] = &[
+        "Reading additional input from stdin...",
+        "YOLO mode is enabled. All tool calls will be automatically approved.",
+        "Loaded cached credentials.",
+    ];
+    let says = |line: &&str| !line.is_empty() && !NOISE.contains(line);
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(says).collect();
     let from = lines.len().saturating_sub(3);
     text::one_line(&lines[from..].join(" "), REASON_MAX)
 }
@@ -226,6 +231,8 @@ mod tests {
         let stderr = "Reading additional input from stdin...\n\n\u{1b}[31mnot trusted\u{1b}[0m\n";
         assert_eq!(last_lines(stderr), "not trusted");
         assert_eq!(last_lines("a\nb\nc\nd\n"), "b c d");
+        let gemini = "YOLO mode is enabled. All tool calls will be automatically approved.\nLoaded cached credentials.\nquota exceeded\n";
+        assert_eq!(last_lines(gemini), "quota exceeded");
     }
 
     #[test]

@@ -30,6 +30,24 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
     }
 }
 
+/// The folder of the project's virtual environment: the one that is there, or the one that git is told to ignore. Only where a
+/// list says what belongs into it, so that a clean checkout can make it anew.
+pub(super) fn venv(top: &Path) -> Option<&'static str> {
+    const FOLDERS: [&str; 2] = [".venv", "venv"];
+    let listed = ["requirements.txt", "requirements-dev.txt"].into_iter().any(|name| has(top, name));
+    let managed =
+        ["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"].into_iter().any(|name| has(top, name));
+    if !listed || managed {
+        return None;
+    }
+    let there = FOLDERS.into_iter().find(|folder| has(&top.join(folder), "pyvenv.cfg"));
+    there.or_else(|| {
+        let ignored = read(top, ".gitignore");
+        let is_ignored = |folder: &&str| ignored.lines().any(|line| line.trim().trim_matches('/') == *folder);
+        FOLDERS.into_iter().find(is_ignored)
+    })
+}
+
 fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
     let has = |name: &str| has(top, name);
     let layout = Layout::of(top);
@@ -60,7 +78,11 @@ fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
         (Some((program, source)), inner) => {
             found.add(Purpose::Test, source, &[&[program, "run", "python"], inner].concat());
         }
-        (None, inner) => found.add(Purpose::Test, source, &[&["python3"], inner].concat()),
+        (None, inner) => {
+            let python =
+                venv(top).map_or_else(|| "python3".to_owned(), |folder| format!("{folder}/bin/python"));
+            found.add(Purpose::Test, source, &[&[python.as_str()], inner].concat());
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
 use crate::model_access;
 use crate::models::LoadedModels;
-use crate::request::{RunRequest, TaskInput};
+use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::{self, LoadedSettings};
 use ralph_agents::presets;
 use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
@@ -91,11 +91,14 @@ pub fn resolve(
         }));
     }
     let mut settings = file.with_task(task).overlaid(flags).resolve();
+    settings.setup_guessed = !assumptions.setup.is_empty() && settings.setup_commands == assumptions.setup;
     if let Some(model) = &wanted.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }
     model_access::resolve(env, &mut settings, models, choice);
-    check_settings(env, &settings, &models.prices, top)?;
+    // The setup runs in every workspace but the user's own folder.
+    let set_up = request.place != PlaceRequest::InPlace || isolation != Isolation::None;
+    check_settings(env, &settings, &models.prices, (top, set_up))?;
     Ok((settings, assumptions))
 }
 
@@ -120,7 +123,7 @@ fn check_settings(
     env: &Environment,
     frozen: &Settings,
     prices: &PriceTable,
-    top: &Path,
+    (top, set_up): (&Path, bool),
 ) -> Result<(), AppError> {
     let mut problems = Vec::new();
     if frozen.agents.is_empty() {
@@ -147,7 +150,7 @@ fn check_settings(
     problems.extend(crate::isolation::check(frozen).err());
     // What is installed in a sandbox elsewhere is looked at once it is there.
     if !frozen.sandbox.provider().is_elsewhere() {
-        missing_programs(env, frozen, top, &mut problems);
+        missing_programs(env, frozen, (top, set_up), &mut problems);
     }
     model_access::check(env, frozen, &mut problems);
     problems.extend(strict(frozen, prices).err());
@@ -155,7 +158,12 @@ fn check_settings(
 }
 
 /// Programs of agents and verifiers that this machine does not have.
-fn missing_programs(env: &Environment, frozen: &Settings, top: &Path, problems: &mut Vec<AppError>) {
+fn missing_programs(
+    env: &Environment,
+    frozen: &Settings,
+    (top, set_up): (&Path, bool),
+    problems: &mut Vec<AppError>,
+) {
     let (path, programs) = (env.path(), settings::programs(env, top));
     for agent in frozen.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
         let program = &agent.command_argv[0];
@@ -174,15 +182,20 @@ fn missing_programs(env: &Environment, frozen: &Settings, top: &Path, problems: 
     }
     for verifier in &frozen.verifiers {
         let Some(program) = verifier.command_argv.first() else { continue };
-        if !exists(program, &path, top) {
-            problems.push(
-                AppError::usage(format!(
-                    "the command `{program}` of verifier `{}` does not exist or cannot be run",
-                    verifier.name
-                ))
-                .hint("install it, or correct `command_argv` in `.ralph/config.json`; `--verify CMD` checks by another command"),
-            );
+        // What lies in the repo's own folder, a setup may make.
+        let setup =
+            frozen.setup_commands.first().filter(|_| program.contains('/') && !program.starts_with('/'));
+        if exists(program, &path, top) || (set_up && setup.is_some()) {
+            continue;
         }
+        let make = setup.map(|setup| format!("`{}` makes it; or ", setup.display())).unwrap_or_default();
+        problems.push(
+            AppError::usage(format!(
+                "the command `{program}` of verifier `{}` does not exist or cannot be run",
+                verifier.name
+            ))
+            .hint(format!("{make}install it, or correct `command_argv` in `.ralph/config.json`; `--verify CMD` checks by another command")),
+        );
     }
 }
 

@@ -54,6 +54,7 @@ pub(super) fn of_request(
         TaskInput::File(file) => choose(&request.folder, Some(file)),
         TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
         TaskInput::Text(text) => {
+            refuse_placeholders("the sentence", text)?;
             // Before anything is kept there: whoever is killed right after it leaves nothing that git would list.
             if let Ok(repo) = ralph_git::Repo::discover(env.vars(), top) {
                 repo.exclude_ralph_dir()?;
@@ -61,6 +62,20 @@ pub(super) fn of_request(
             choose(top, Some(&keep_text(top, text)?))
         }
         TaskInput::Value(task) => Ok(plain((**task).clone())),
+    }
+}
+
+/// Refuses a task that is a template still: a run on one would spend money on nobody's words.
+fn refuse_placeholders(shown: &str, text: &str) -> Result<(), AppError> {
+    let found = lint::placeholders(text);
+    let lines: Vec<String> =
+        found.iter().take(10).map(|place| format!("{shown}:{}: {}", place.line, place.message())).collect();
+    match lines.as_slice() {
+        [] => Ok(()),
+        [first, more @ ..] => {
+            let error = AppError::usage(first.clone()).hint(lint::template_fix(Dialect::PromptMd));
+            Err(if more.is_empty() { error } else { error.cause(more.join("\n")) })
+        }
     }
 }
 
@@ -104,10 +119,7 @@ fn read_chosen(
             AppError::usage(message)
                 .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
         })?;
-        if let Some((line, words)) = lint::template_words(&text) {
-            return Err(AppError::usage(format!("{shown}:{line}: the template still asks: {words}"))
-                .hint(lint::template_fix(dialect)));
-        }
+        refuse_placeholders(&shown, &text)?;
         task.ticket = ticket.map(str::to_owned);
         return Ok(plain(task));
     }

@@ -4,7 +4,8 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::words::home_path;
 use ralph_app::App;
-use ralph_app::taking_home::RunFiles;
+use ralph_app::facts::RunReading;
+use ralph_app::taking_home::{RunChanges, RunFiles};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
 use ralph_git::take_over::{TakeOver, TakenOver};
@@ -44,14 +45,16 @@ pub struct ApplyArgs {
 /// Runs the command.
 pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
-    let found = RunFiles::open(env, folder, args.run.as_deref())?;
+    let found = match RunFiles::open(env, folder, args.run.as_deref())? {
+        RunChanges::Recorded(found) => found,
+        RunChanges::Nothing(reading) => return Ok(nothing(&reading, &args, out)),
+    };
     let files = found.work.files(&found.repo)?;
+    if files.is_empty() {
+        return Ok(nothing(&found.reading, &args, out));
+    }
     found.reading.mark_seen();
     let run = &found.reading.entry.run_id;
-    if files.is_empty() {
-        return Err(CommandError::usage(format!("run {run} has changed no file: there is nothing to apply"))
-            .hint(format!("`ralph show {run}` tells what it did")));
-    }
     let message = args.message.clone().unwrap_or_else(|| {
         // The words of an agent go into the user's history: without secrets, without what steers a terminal.
         let text = env.redactor(&found.reading.state.spec.origin).text(&found.message()).into_owned();
@@ -88,6 +91,35 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     }
     out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
     Ok(0)
+}
+
+/// A run that has changed no file: nothing is in its way, and nothing is done.
+fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
+    reading.mark_seen();
+    let run = &reading.entry.run_id;
+    if out.json {
+        let how = match (&args.branch, args.squash, args.commit) {
+            (Some(_), ..) => "branch",
+            (None, true, _) => "squash",
+            (None, false, true) => "commits",
+            (None, false, false) => "files",
+        };
+        out.value(&json!({
+            "run_id": run,
+            "proven": reading.state.result.proof.as_ref().is_some_and(|proof| proof.passed),
+            "how": how,
+            "folder": args.into.as_ref().unwrap_or(&reading.state.spec.origin),
+            "branch": null,
+            "commits": [],
+            "files": [],
+            "already_there": false,
+        }));
+    } else {
+        out.say(format!(
+            "run {run} has changed no file: there is nothing to apply; `ralph show {run}` tells what it did"
+        ));
+    }
+    0
 }
 
 fn word(how: TakeOver<'_>) -> &'static str {

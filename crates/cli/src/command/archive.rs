@@ -35,6 +35,28 @@ pub struct ArchiveArgs {
     /// Name of the archive instead of the branch.
     #[arg(long, value_name = "LABEL")]
     pub label: Option<String>,
+    /// The folder of the plan, where it is not `ralph/`.
+    #[arg(long, value_name = "DIR")]
+    pub ralph_dir: Option<PathBuf>,
+}
+
+impl ArchiveArgs {
+    /// The folder of the plan, relative to the top of the repo.
+    fn plan_dir(&self, top: &Path, folder: &Path) -> Result<PathBuf, CommandError> {
+        let Some(dir) = &self.ralph_dir else { return Ok(PathBuf::from("ralph")) };
+        let path = folder.join(dir);
+        let path = path.canonicalize().unwrap_or(path);
+        let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+        let below = path.strip_prefix(&top).ok().filter(|below| !below.as_os_str().is_empty());
+        below.map(Path::to_owned).ok_or_else(|| {
+            CommandError::usage(format!(
+                "`{}` is not a folder below the repo `{}`",
+                dir.display(),
+                top.display()
+            ))
+            .hint("name the folder that holds the plan's tasks.json")
+        })
+    }
 }
 
 /// Runs the command.
@@ -45,19 +67,20 @@ pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     refuse_driven(env, &top)?;
     commit::refuse_half_done(&repo)?;
     let now = SystemClock::default().now();
-    let (tasks, text) = plan(&top)?;
+    let dir = &args.plan_dir(&top, folder)?;
+    let (tasks, text) = plan(&top, dir)?;
     let _lock = lock(env, &top)?;
 
-    let progress = repo_file::read_text(&top.join("ralph/progress.txt")).unwrap_or_default();
-    let summary = Summary::of(env, &tasks, &progress, &top, now)?;
+    let progress = repo_file::read_text(&top.join(dir).join("progress.txt")).unwrap_or_default();
+    let summary = Summary::of(env, &tasks, &progress, (&top, dir), now)?;
     let name = free_name(&top, &base_name(&args, &tasks, now));
-    let paths = move_files(&top, &name, &text, &summary)?;
-    reset(&top, &tasks, now)?;
+    let paths = move_files(&top, dir, &name, &text, &summary)?;
+    reset(&top, dir, &tasks, now)?;
     let message = format!("archive the plan {} ({} of {} stories done)", name, summary.done, summary.total);
     let done = commit::commit(&repo, &paths, &message).map_err(|error| {
         error.hint(format!("the files are in `ralph-archive/{name}`; commit them yourself"))
     })?;
-    print_report(&name, &summary, &done, out);
+    print_report(&name, dir, &summary, &done, out);
     Ok(0)
 }
 
@@ -81,15 +104,17 @@ fn lock(env: &Environment, top: &Path) -> Result<RunLock, CommandError> {
     Ok(locks::take(&env.state_home()?, top, &RunId::from("archive"), Duration::ZERO)?)
 }
 
-fn plan(top: &Path) -> Result<(TasksJson, String), CommandError> {
-    let path = top.join("ralph/tasks.json");
+fn plan(top: &Path, dir: &Path) -> Result<(TasksJson, String), CommandError> {
+    let name = dir.join("tasks.json");
+    let name = name.display();
+    let path = top.join(dir).join("tasks.json");
     let text = repo_file::read_text(&path).map_err(|e| {
         CommandError::usage(format!("there is no plan to archive: `{}`: {e}", path.display()))
             .hint(repo_file::remedy(&e).unwrap_or("`ralph init --plan` writes one"))
     })?;
     let tasks = prd_tasks::parse_text(&text).map_err(|message| {
-        CommandError::usage(format!("`ralph/tasks.json` cannot be read: {message}"))
-            .hint("`ralph lint ralph/tasks.json` shows what is wrong")
+        CommandError::usage(format!("`{name}` cannot be read: {message}"))
+            .hint(format!("`ralph lint {name}` shows what is wrong"))
     })?;
     let template = new_task(&Default::default(), Timestamp::UNIX_EPOCH).tasks_json()?;
     let empty = prd_tasks::parse_text(&template).map(|t| t.user_stories).unwrap_or_default();
@@ -118,7 +143,13 @@ fn free_name(top: &Path, base: &str) -> String {
 }
 
 /// Puts everything into the archive and returns the paths that a commit must hold, relative to the top.
-fn move_files(top: &Path, name: &str, tasks: &str, summary: &Summary) -> Result<Vec<PathBuf>, CommandError> {
+fn move_files(
+    top: &Path,
+    dir: &Path,
+    name: &str,
+    tasks: &str,
+    summary: &Summary,
+) -> Result<Vec<PathBuf>, CommandError> {
     let failed = |path: &Path, e: std::io::Error| {
         CommandError::environment(format!("cannot move `{}`: {e}", path.display()))
     };
@@ -127,7 +158,7 @@ fn move_files(top: &Path, name: &str, tasks: &str, summary: &Summary) -> Result<
     repo_file::write(&top.join(to.join("summary.md")), summary.markdown().as_bytes())?;
     let mut paths = vec![to.join("summary.md")];
     for file in MOVED {
-        let from = Path::new("ralph").join(file);
+        let from = dir.join(file);
         if file == "tasks.json" {
             // Copied: there is never a moment without a list of stories.
             repo_file::write(&top.join(to.join(file)), tasks.as_bytes())?;
@@ -139,7 +170,7 @@ fn move_files(top: &Path, name: &str, tasks: &str, summary: &Summary) -> Result<
         }
         paths.extend([to.join(file), from]);
     }
-    if let Ok(prompt) = repo_file::read(&top.join("ralph/prompt.md")) {
+    if let Ok(prompt) = repo_file::read(&top.join(dir).join("prompt.md")) {
         repo_file::write(&top.join(to.join("prompt.md")), &prompt)?;
         paths.push(to.join("prompt.md"));
     }
@@ -147,7 +178,7 @@ fn move_files(top: &Path, name: &str, tasks: &str, summary: &Summary) -> Result<
 }
 
 /// Fresh files for the next plan. Its checks are those of the last one.
-fn reset(top: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError> {
+fn reset(top: &Path, dir: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError> {
     let commands = project_commands(top);
     let new = new_task(&commands, now);
     let text = new.tasks_json()?;
@@ -158,12 +189,12 @@ fn reset(top: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError
         _ => text,
     };
     for (file, text) in [("prd.md", new.prd()), ("tasks.json", text), ("progress.txt", new.progress())] {
-        repo_file::write(&top.join("ralph").join(file), text.as_bytes())?;
+        repo_file::write(&top.join(dir).join(file), text.as_bytes())?;
     }
     Ok(())
 }
 
-fn print_report(name: &str, summary: &Summary, done: &commit::Committed, out: &Out) {
+fn print_report(name: &str, dir: &Path, summary: &Summary, done: &commit::Committed, out: &Out) {
     if out.json {
         out.value(&json!({
             "archived": format!("ralph-archive/{name}"),
@@ -194,7 +225,9 @@ fn print_report(name: &str, summary: &Summary, done: &commit::Committed, out: &O
         None => out.line("  not committed: git ignores these files"),
     }
     out.line(format!(
-        "{} write the next plan into `ralph/prd.md` and `ralph/tasks.json`; `ralph lint` checks it",
-        out.out(Tone::Plain, "next:")
+        "{} write the next plan into `{1}/prd.md` and `{1}/tasks.json`; `ralph lint{2}` checks it",
+        out.out(Tone::Plain, "next:"),
+        dir.display(),
+        if dir == Path::new("ralph") { String::new() } else { format!(" --ralph-dir {}", dir.display()) }
     ));
 }

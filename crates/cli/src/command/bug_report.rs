@@ -80,7 +80,11 @@ fn write(
     out: &Out,
 ) -> Result<u8, CommandError> {
     if output.as_deref() == Some(Path::new("-")) {
-        out.text(report);
+        if out.json {
+            out.value(&serde_json::json!({ "file": null, "bytes": report.len(), "report": report }));
+        } else {
+            out.text(report);
+        }
         return Ok(0);
     }
     let named = || PathBuf::from(format!("ralph-bug-report-{}.md", now.strftime("%Y%m%d-%H%M%S")));

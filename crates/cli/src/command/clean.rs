@@ -4,7 +4,7 @@ use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::parse::age;
-use crate::table::{Cell, Table, columns};
+use crate::table::{Cell, Table, columns, wrap};
 use crate::words::{ago, size};
 use ralph_app::App;
 use ralph_app::clean::{self, CleanPlan, CleanRequest, LeftBehind};
@@ -18,8 +18,9 @@ use std::time::Duration;
 
 /// Removes worktrees, clones and copies of runs that are over, their sandboxes, the engine's own refs (so that `git log --all`
 /// shows your history alone) and raw logs. Journal, receipts and proof stay: `ralph list`, `show` and `cost` still know every
-/// run; `ralph restore` and `ralph diff` no longer do. Never touched: branches, runs that are not finished, runs whose end
-/// nobody has looked at, and clones that alone hold their work.
+/// run; `ralph restore` no longer does, `ralph diff` and `ralph apply` only where a branch holds the work. A branch that was
+/// named after a run (`ralph/RUN`) goes where another one holds its commits. Never touched: other branches, runs that are not
+/// finished, runs whose end nobody has looked at, and clones that alone hold their work.
 ///
 /// On a terminal it asks first. Without one it only says what would go: `--yes` removes it.
 #[derive(Debug, clap::Args)]
@@ -132,7 +133,10 @@ fn show(plan: &CleanPlan, now: jiff::Timestamp, args: &CleanArgs, out: &Out) {
         out.line(format!("  {} ({})", source.path.display(), size(source.bytes)));
     }
     for alone in &plan.keep {
-        out.line(format!("  {} stays: {}", alone.run_id, alone.why));
+        let line = format!("{} stays: {}", alone.run_id, alone.why);
+        for (at, line) in wrap(&line, columns().saturating_sub(4)).iter().enumerate() {
+            out.line(format!("{}{line}", if at == 0 { "  " } else { "    " }));
+        }
     }
 }
 
@@ -146,6 +150,9 @@ fn words(left: &LeftBehind) -> String {
     }
     if !left.refs.is_empty() {
         parts.push(count(left.refs.len(), "ref"));
+    }
+    if left.branch.is_some() {
+        parts.push("merged branch".to_owned());
     }
     if !left.sandboxes.is_empty() {
         parts.push(count(left.sandboxes.len(), "sandbox"));

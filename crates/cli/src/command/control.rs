@@ -4,6 +4,7 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::words::local;
 use ralph_app::{App, ErrorKind, repo_file};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::ControlOutcome;
@@ -13,6 +14,7 @@ use ralph_domain::id::AgentName;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration};
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
@@ -193,7 +195,33 @@ pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         return Err(CommandError::usage(format!("`{}` is the only agent of run {id}: nobody else could take its turn", only.name))
             .hint(format!("`ralph rotate {id}` gives it a fresh session, `ralph pause {id}` lets it wait, `ralph cancel {id}` ends the run")));
     }
+    if let Some(busy) = nobody_else(&state, agent.as_ref()) {
+        let id = &entry.run_id;
+        return Err(CommandError::usage(format!("nobody else of run {id} is free to take the turn: {busy}"))
+            .hint(format!("`ralph rotate {id}` gives the agent a fresh session, `ralph cooldown AGENT {id} --clear` ends a rest, `ralph pause {id}` lets the run wait")));
+    }
     send(app, &entry, Control::Skip { agent }, out)
+}
+
+/// Why each agent but the one that is to be skipped cannot work now; `None` where one can.
+fn nobody_else(state: &RunState, skipped: Option<&AgentName>) -> Option<String> {
+    let current = state.iterations.current.as_ref().map(|current| &current.agent);
+    let skipped = skipped.or(current).or(state.agents.last_agent.as_ref())?;
+    let now = SystemClock::default().now();
+    let mut reasons = Vec::new();
+    for agent in state.spec.settings.agents.iter().filter(|agent| agent.name != *skipped) {
+        let name = &agent.name;
+        if let Some(reason) = state.agents.dropped.get(name) {
+            reasons.push(format!("{name} takes no further part ({reason})"));
+        } else if let Some(rest) = state.agents.cooldowns.get(name).filter(|rest| rest.until > now) {
+            reasons.push(format!("{name} rests until {} ({})", local(rest.until, now), rest.reason));
+        } else if state.agents.skip.contains(name) {
+            reasons.push(format!("{name} is skipped already"));
+        } else {
+            return None;
+        }
+    }
+    Some(reasons.join("; "))
 }
 
 /// Puts an agent into cooldown.

@@ -47,6 +47,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     make(&dir, args.fast, app.environment().vars())?;
     out.say(format!("a small repo with failing tests is in {}", dir.display()));
+    let app = &on_its_own(app, &dir);
     let isolation = match isolation::resolve(app.environment(), Isolation::Auto) {
         Ok(_) => Isolation::Auto,
         Err(_) => {
@@ -65,6 +66,22 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let mut out = *out;
     out.verbose = !out.quiet;
     Ok(drive::start_or_refuse(&request, app, &out))
+}
+
+/// The same surroundings without anything of the user's that could take part: their own configuration with its agents, the
+/// models and the notifications that variables name.
+fn on_its_own(app: &App, dir: &Path) -> App {
+    let vars = app.environment().vars();
+    let setting = |name: &str| {
+        let ours =
+            name.starts_with("RALPH_") && !["RALPH_ASCII", "RALPH_FAULT", "RALPH_TRACE"].contains(&name);
+        ours || ralph_app::variables::VARIABLES.iter().any(|known| known.name == name && known.secret)
+    };
+    let kept = vars.iter().filter(|(name, _)| !name.to_str().is_some_and(setting));
+    let vars: Vars = kept.collect();
+    // A folder that nobody has made holds no configuration.
+    let vars = vars.with([("XDG_CONFIG_HOME", dir.join(".ralph").join("no-user-config"))]);
+    App::new(app.environment().with_vars(vars))
 }
 
 fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {

@@ -4,7 +4,8 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
 use ralph_app::App;
-use ralph_app::taking_home::RunFiles;
+use ralph_app::facts::RunReading;
+use ralph_app::taking_home::{RunChanges, RunFiles};
 use ralph_domain::describe::Tone;
 use ralph_domain::event::FileChange;
 use ralph_domain::text::count;
@@ -32,7 +33,10 @@ pub struct DiffArgs {
 
 /// Runs the command.
 pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let found = RunFiles::open(app.environment(), folder, args.run.as_deref())?;
+    let found = match RunFiles::open(app.environment(), folder, args.run.as_deref())? {
+        RunChanges::Recorded(found) => found,
+        RunChanges::Nothing(reading) => return Ok(nothing(&reading, args.stat, out)),
+    };
     let files = found.work.files(&found.repo)?;
     found.reading.mark_seen();
     let run = &found.reading.entry.run_id;
@@ -71,6 +75,21 @@ pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         out.say(format!("… cut; `git diff refs/ralph/{run}/start refs/ralph/{run}/work` has all of it"));
     }
     Ok(0)
+}
+
+/// A run that has changed no file.
+fn nothing(reading: &RunReading, stat: bool, out: &Out) -> u8 {
+    reading.mark_seen();
+    let run = &reading.entry.run_id;
+    if out.json {
+        let patch = (!stat).then_some("");
+        out.value(&json!({
+            "run_id": run, "from": null, "to": null, "files": [], "patch": patch, "patch_cut": false,
+        }));
+    } else {
+        out.say(format!("run {run} has changed no file; `ralph show {run}` tells what it did"));
+    }
+    0
 }
 
 fn file(change: &FileChange) -> serde_json::Value {

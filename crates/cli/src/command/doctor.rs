@@ -4,6 +4,7 @@ mod agents;
 mod code_host;
 mod configuration;
 mod machine;
+mod programs;
 mod repo;
 mod task;
 
@@ -15,7 +16,7 @@ use ralph_app::{App, find};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Looks at the machine, the repo, the agents and the configuration. Changes nothing, asks no model, shows no key.
 #[derive(Debug, clap::Args)]
@@ -24,7 +25,11 @@ use std::path::Path;
   ralph doctor --json     { ok, checks: [{ area, name, status, message, why, fix }] }
 
 Exit code 4 where something that a run needs is missing.")]
-pub struct DoctorArgs {}
+pub struct DoctorArgs {
+    /// The folder of a plan, where it is not `ralph/`.
+    #[arg(long, value_name = "DIR")]
+    pub ralph_dir: Option<PathBuf>,
+}
 
 /// Where a check belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -77,8 +82,8 @@ impl DoctorCheck {
 }
 
 /// Runs the command.
-pub fn run(_args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let checks = all_checks(app, folder);
+pub fn run(args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let checks = all_checks(app, folder, args.ralph_dir.as_deref());
     let missing = checks.iter().filter(|c| c.status == Status::Missing).count();
     if out.json {
         out.value(&serde_json::json!({ "ok": missing == 0, "checks": checks }));
@@ -95,12 +100,12 @@ pub fn lines(app: &App, folder: &Path) -> String {
         Status::Warn => "note",
         Status::Missing => "missing",
     };
-    let checks = all_checks(app, folder);
+    let checks = all_checks(app, folder, None);
     let lines = checks.iter().map(|c| format!("{:?}: {}: {}: {}", c.area, word(c.status), c.name, c.message));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
+fn all_checks(app: &App, folder: &Path, plan: Option<&Path>) -> Vec<DoctorCheck> {
     let top = find::top(folder);
     // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
     let with_dotenv = app.environment().with_dotenv(&top);
@@ -108,12 +113,13 @@ fn all_checks(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let scratch = Scratch::new(env, "doctor");
     let mut checks = machine::checks(env, folder, scratch.as_ref().err());
     let (config_checks, file) = configuration::files(env, &top);
-    let (task_checks, task) = task::checks(env, folder, &top);
+    let (task_checks, task) = task::checks(env, folder, &top, plan);
     let task = task.unwrap_or_default();
     checks.extend(repo::checks(env, folder, task.repo_url.as_deref()));
     let wanted = file.publish.is_some();
     let file = file.with_task(task.settings);
     checks.extend(code_host::checks(env, folder, &file, task.repo_url.as_deref(), wanted));
+    checks.extend(task.repo_url.as_deref().filter(|_| !wanted).and_then(|url| code_host::pushes(&file, url)));
     checks.extend(agents::checks(env, &top, &file, &task.models));
     checks.extend(config_checks);
     checks.extend(with_dotenv.as_ref().err().map(|error| {

@@ -57,6 +57,14 @@ fn standing(app: &App, folder: &Path, top: &Path, runs: &[Registration]) -> (Str
         return (stands, next);
     }
     if !RalphDir::of(top).config().is_file() {
+        let own = settings::user_agents(app.environment());
+        if !own.is_empty() {
+            let names: Vec<&str> = own.iter().map(|agent| agent.name.as_str()).collect();
+            return (
+                format!("not set up; your own configuration has {}", names.join(", ")),
+                "`ralph init` writes a configuration; `ralph run \"…\"` works without one".into(),
+            );
+        }
         return match settings::detected_agents(app.environment(), top).as_slice() {
             [] => (
                 "not set up; no agent CLI found".into(),

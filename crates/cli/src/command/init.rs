@@ -113,6 +113,8 @@ struct ProfileDraft {
     file: ConfigFile,
     tests: Vec<ProjectCommand>,
     imported: Option<PathBuf>,
+    /// Agents of the user's own configuration, which count here too.
+    own: Vec<String>,
 }
 
 /// Runs the command.
@@ -213,6 +215,14 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
         file.agents = (!agents.is_empty()).then_some(agents);
         file.agent_priority = None;
     }
+    // What the user has configured for every repo needs no entry in this one.
+    let mut own = Vec::new();
+    if profile == Profile::Auto && imported.is_none() {
+        own.extend(settings::user_agents(env).into_iter().map(|agent| agent.name.to_string()));
+        if !own.is_empty() {
+            file.agents = None;
+        }
+    }
     let mut tests = Vec::new();
     if file.verifiers.as_ref().is_none_or(Vec::is_empty) {
         tests = test_commands(top);
@@ -227,7 +237,7 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     file.max_iterations.get_or_insert(defaults.max_iterations);
     file.max_wall_time_minutes.get_or_insert(defaults.max_wall_time.as_secs_f64() / 60.0);
     file.max_cost_usd_estimate.get_or_insert(defaults.max_cost);
-    Ok(ProfileDraft { file, tests, imported })
+    Ok(ProfileDraft { file, tests, imported, own })
 }
 
 fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {
@@ -255,8 +265,9 @@ fn verifier(argv: &[String]) -> VerifierConfig {
     VerifierConfig::command("tests", argv.to_vec())
 }
 
-fn agent_names(file: &ConfigFile) -> Vec<&str> {
-    file.agents.iter().flatten().map(|a| a.name.as_str()).collect()
+fn agent_names(draft: &ProfileDraft) -> Vec<&str> {
+    let written = draft.file.agents.iter().flatten().map(|a| a.name.as_str());
+    draft.own.iter().map(String::as_str).chain(written).collect()
 }
 
 /// What is left to do, in order.
@@ -265,7 +276,7 @@ fn next_steps(profile: Profile, draft: &ProfileDraft, top: &Path, has_commit: bo
     if !has_commit {
         steps.push("make a first commit: `git add -A && git commit --allow-empty -m start`".to_owned());
     }
-    match (profile, agent_names(&draft.file).is_empty()) {
+    match (profile, agent_names(draft).is_empty()) {
         (_, true) => steps.push(
             "install an agent (`ralph doctor` shows how), or `ralph init --profile command --force`"
                 .to_owned(),
@@ -296,8 +307,9 @@ fn print_report(path: &Path, draft: &ProfileDraft, next: &[String], out: &Out) {
     if let Some(from) = &draft.imported {
         row(out, "taken from", &from.display().to_string());
     }
-    let names = agent_names(&draft.file);
-    row(out, "agents", &if names.is_empty() { "none found".to_owned() } else { names.join(", ") });
+    let names = agent_names(draft);
+    let whose = if draft.own.is_empty() { "" } else { " (of your own configuration)" };
+    row(out, "agents", &if names.is_empty() { "none found".to_owned() } else { names.join(", ") + whose });
     match (draft.tests.as_slice(), &draft.file.verifiers) {
         ([], None) => row(out, "tests", "none found"),
         ([], Some(list)) => row(
@@ -346,7 +358,7 @@ fn object(profile: Profile, path: &Path, draft: &ProfileDraft, next: &[String]) 
         "written": path,
         "profile": profile.name(),
         "imported_from": draft.imported,
-        "agents": agent_names(&draft.file),
+        "agents": agent_names(draft),
         "verifiers": draft.file.verifiers.iter().flatten().map(|v| json!({ "name": v.name, "command_argv": v.command_argv })).collect::<Vec<_>>(),
         "also_found": draft.tests.iter().skip(1).map(|t| &t.argv).collect::<Vec<_>>(),
         "next": next,

@@ -29,6 +29,9 @@ pub struct LintArgs {
     /// The task files; the only one of this folder if left out.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// The folder of a plan, where it is not `ralph/`.
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    pub ralph_dir: Option<PathBuf>,
     /// Apply the changes that are right whatever you meant.
     #[arg(long)]
     pub fix: bool,
@@ -43,7 +46,9 @@ pub struct LintArgs {
 /// Runs the command.
 pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.files.len() < 2 {
-        let (refuses, value) = one(&args, args.files.first().map(PathBuf::as_path), app, folder, out)?;
+        let plan = args.ralph_dir.as_ref().map(|dir| dir.join("tasks.json"));
+        let file = plan.as_deref().or(args.files.first().map(PathBuf::as_path));
+        let (refuses, value) = one(&args, file, app, folder, out)?;
         if out.json {
             out.value(&value);
         }

@@ -13,6 +13,7 @@ use ralph_core::CancelFlag;
 use ralph_domain::config::{PriceConfig, Profile};
 use ralph_domain::describe::Tone;
 use ralph_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
+use ralph_domain::outcome::ErrorCode;
 use ralph_domain::ports::StopCause;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -236,7 +237,11 @@ fn check(
             } else {
                 format!("profile `{name}`: {said}")
             };
-            let failed = CommandError::environment(message);
+            let failed = CommandError::environment(message).code(match error.kind {
+                ModelErrorKind::Auth | ModelErrorKind::Billing => ErrorCode::AuthFailed,
+                ModelErrorKind::NotFound | ModelErrorKind::BadRequest => ErrorCode::InvalidInput,
+                _ => ErrorCode::IterationFailed,
+            });
             return Err(match error.hint {
                 Some(hint) => failed.hint(hint),
                 None => failed,

@@ -17,6 +17,7 @@ use ralph_core::Refusals;
 use ralph_core::clock::SystemClock;
 use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, Settings};
 use ralph_domain::describe::Tone;
+use ralph_domain::id::AgentName;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::redact::Redactor;
 use ralph_domain::text::duration;
@@ -29,10 +30,13 @@ use words::Sink;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph probe
-  ralph probe --agent claude --timeout 60
+  ralph probe claude --timeout 60
   ralph probe --isolation none    with all your rights, to see whether the sandbox is what keeps it from working
   ralph probe --json              one JSON array")]
 pub struct ProbeArgs {
+    /// Only these agents.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
     /// Only this agent; may be given several times.
     #[arg(long, alias = "modal", value_name = "NAME")]
     pub agent: Vec<String>,
@@ -49,7 +53,8 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let timeout = Duration::from_secs(args.timeout);
     let top = find::top(folder);
     let env = &app.environment().with_dotenv(&top)?;
-    let mut agents = chosen(&args.agent, configured(env, &top)?)?;
+    let names = [args.names.as_slice(), args.agent.as_slice()].concat();
+    let mut agents = chosen(&names, configured(env, &top)?)?;
     // A known agent is started by its place, which is outside the repo unless that was allowed.
     let (programs, grants) = (settings::programs(env, &top), env.grants(&top));
     agents.retain_mut(|agent| match programs.known(&agent.command_argv) {
@@ -140,20 +145,30 @@ fn tell_refused(report: &mut ProbeReport, refusals: &Refusals) {
     ));
 }
 
-/// The agents that a run here would have.
-fn configured(env: &Environment, top: &Path) -> Result<Vec<AgentConfig>, CommandError> {
+/// The agents that are known here, and the list of those that take part, where there is one.
+struct Configured {
+    all: Vec<AgentConfig>,
+    priority: Option<Vec<AgentName>>,
+}
+
+fn configured(env: &Environment, top: &Path) -> Result<Configured, CommandError> {
     let file = settings::load(env, top)?.file;
-    let agents = match file.agents {
+    let all = match file.agents {
         Some(agents) if !agents.is_empty() => agents,
         _ => settings::detected_agents(env, top),
     };
-    Ok(agents)
+    Ok(Configured { all, priority: file.agent_priority })
 }
 
-/// The agents asked for by name: a configured one, or a preset.
-fn chosen(names: &[String], known: Vec<AgentConfig>) -> Result<Vec<AgentConfig>, CommandError> {
+/// The agents asked for by name, each a configured one or a preset; else those that a run here would have.
+fn chosen(names: &[String], configured: Configured) -> Result<Vec<AgentConfig>, CommandError> {
+    let Configured { all: known, priority } = configured;
     if names.is_empty() {
-        return Ok(known);
+        let Some(order) = priority else { return Ok(known) };
+        let one = |name: &AgentName| {
+            known.iter().find(|agent| agent.name == *name).cloned().or_else(|| presets::preset(name.as_str()))
+        };
+        return Ok(order.iter().filter_map(one).collect());
     }
     let find = |name: &String| {
         let found = known.iter().find(|a| a.name.as_str() == name).cloned().or_else(|| presets::preset(name));
@@ -235,15 +250,22 @@ mod tests {
 
     #[test]
     fn agents_are_chosen_by_name_from_the_configuration_or_the_presets() {
-        let known = || vec![AgentConfig::command("mine", &["mine"])];
+        let all = || vec![AgentConfig::command("mine", &["mine"]), AgentConfig::command("idle", &["idle"])];
+        let known = || Configured { all: all(), priority: Some(vec!["mine".into()]) };
         let names = |wanted: &[&str]| {
             let wanted: Vec<String> = wanted.iter().map(|s| (*s).to_owned()).collect();
             chosen(&wanted, known()).map(|list| list.iter().map(|a| a.name.to_string()).collect::<Vec<_>>())
         };
         assert_eq!(names(&[]).unwrap(), ["mine"]);
         assert_eq!(names(&["codex", "mine"]).unwrap(), ["codex", "mine"]);
+        assert_eq!(names(&["idle"]).unwrap(), ["idle"], "who is named is asked, whoever takes part");
+        let free = chosen(&[], Configured { all: all(), priority: None }).unwrap();
+        assert_eq!(free.len(), 2);
         let error = names(&["emacs"]).unwrap_err();
-        assert_eq!(error.hint.as_deref(), Some("known here: mine, claude, codex, gemini, opencode, qwen"));
+        assert_eq!(
+            error.hint.as_deref(),
+            Some("known here: mine, idle, claude, codex, gemini, opencode, qwen")
+        );
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn a_mistyped_file_starts_nothing_and_sentences_come_one_at_a_time() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     capable_claude(&env);
-    for name in ["fix", "docs/task.md", "my task.md"] {
+    for name in ["fix", "task.md", "docs/my task.md"] {
         let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", name]).exits(2);
         assert!(refused.stderr.contains("cannot read the task file"), "{}", refused.stderr);
         assert!(refused.stderr.contains("-p"), "{}", refused.stderr);

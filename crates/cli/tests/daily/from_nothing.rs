@@ -219,7 +219,7 @@ fn the_doctor_knows_every_dialect_and_names_everything_that_is_missing() {
         "git": {"create_pr": true}});
     let repo = TestRepo::new(&env, "all", &[("ralph.json", &all.to_string())]);
     repo.config(&json!({"agents": [{"name": "one", "command_argv": ["no-such-agent"]},
-        {"name": "two", "kind": "actions", "profile": "default-cheap"}], "agent_priority": ["one", "ghost", "spook"],
+        {"name": "two", "kind": "actions", "profile": "default-cheap"}], "agent_priority": ["one", "two", "ghost", "spook"],
         "publish": "pr", "sandbox": {"provider": "daytona"},
         "verifiers": [{"name": "tests", "command_argv": ["no-such-check"]}]}));
     env.user_config(&json!({"sandbox": {"provider": "daytona"}}));

@@ -101,7 +101,7 @@ fn actions_run_in_a_cloud_and_their_machines_are_paid_for() {
     let done = fixture.ralph(&repo, &["run", "--json"]).exits(0);
     let run = done.json();
     assert_eq!(run["files_changed"], json!(["part.txt", "where.txt"]), "{run}");
-    let place = repo.git(&["show", &format!("{}:where.txt", run["branch"].as_str().unwrap())]);
+    let place = repo.git(&["show", &format!("{}:where.txt", run["ref"].as_str().unwrap())]);
     assert!(!place.starts_with(&fixture.workspace().display().to_string()), "it ran in the machine: {place}");
     assert!(run["compute_usd"].as_f64().unwrap() > 0.0, "{run}");
     assert!(done.stderr.contains("compute ~$"), "{}", done.stderr);

@@ -123,7 +123,7 @@ fn an_agent_cannot_touch_git_or_reach_out() {
         echo '<promise>COMPLETE</promise>'";
     let repo = fixture.repo(Fixture::shell_agent(script), "test -s part.txt");
     let done = fixture.ralph(&repo, &["run", "--json"]).exits(0).json();
-    let part = repo.git(&["show", &format!("{}:part.txt", done["branch"].as_str().unwrap())]);
+    let part = repo.git(&["show", &format!("{}:part.txt", done["ref"].as_str().unwrap())]);
     assert_eq!(part, "sees-git");
     let refused: Vec<_> = fixture.events_named("egress_refused").iter().map(|e| e["host"].clone()).collect();
     assert!(

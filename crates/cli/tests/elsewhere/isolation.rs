@@ -46,7 +46,7 @@ fn part(
         return (String::new(), done.stderr);
     }
     let done = done.exits(0);
-    let branch = done.json()["branch"].as_str().unwrap().to_owned();
+    let branch = done.json()["ref"].as_str().unwrap().to_owned();
     (repo.git(&["show", &format!("{branch}:part.txt")]), done.stderr)
 }
 

@@ -86,7 +86,7 @@ fn edited_between(end: impl FnOnce(&Fixture, &TestRepo<'_>, Child)) {
     std::fs::write(fixture.workspace().join("readme.txt"), "edited here\n").unwrap();
     let run = fixture.runs().pop().unwrap();
     let done = fixture.ralph(&repo, &["resume", "--json", &run]).exits(0).json();
-    let part = repo.git(&["show", &format!("{}:part.txt", done["branch"].as_str().unwrap())]);
+    let part = repo.git(&["show", &format!("{}:part.txt", done["ref"].as_str().unwrap())]);
     assert_eq!(part, "edited here\ntester@example.com");
     let ready = fixture.events_named("sandbox_ready");
     assert_eq!(ready[0]["id"], ready[1]["id"], "it is the same machine");

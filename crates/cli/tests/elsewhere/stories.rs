@@ -22,7 +22,7 @@ pub fn to_a_proven_end(fixture: &Fixture) {
         "{run}"
     );
     assert_eq!(run["iterations"], 1);
-    let branch = run["branch"].as_str().unwrap();
+    let branch = run["ref"].as_str().unwrap();
     assert_eq!(repo.git(&["show", &format!("{branch}:part.txt")]), "done");
     assert!(repo.git(&["ls-tree", branch, "part.txt"]).starts_with("100755"), "the mode came along");
     assert!(repo.git(&["ls-tree", branch, "link"]).starts_with("120000"), "the link came along");
@@ -110,7 +110,7 @@ pub fn commits_as_the_user(fixture: &Fixture) {
     repo.git(&["config", "user.name", NAME]);
     // A worktree of its own is what every provider but this machine has anyway.
     let done = fixture.ralph(&repo, &["run", "--json", "--worktree"]).exits(0).json();
-    let part = repo.git(&["show", &format!("{}:part.txt", done["branch"].as_str().unwrap())]);
+    let part = repo.git(&["show", &format!("{}:part.txt", done["ref"].as_str().unwrap())]);
     assert_eq!(part, format!("{NAME} <tester@example.com>, {NAME} <tester@example.com>"));
 }
 

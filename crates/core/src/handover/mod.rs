@@ -144,7 +144,8 @@ impl Driver {
             return Ok(());
         }
         if let Some(commit) = proven {
-            let branch = self.result_branch().unwrap_or_default();
+            let own = || ralph_domain::view::work_ref(&self.ctx.state);
+            let branch = self.result_branch().or_else(own).unwrap_or_default();
             let pr_url = self.ctx.state.handover.pr.as_ref().map(|pr| pr.url.clone());
             self.ctx.record(EventBody::Published { branch, commit, pr_url })?;
         }
@@ -290,7 +291,7 @@ impl Driver {
         }
     }
 
-    /// The branch or ref that holds the work; `None` where nothing was recorded.
+    /// The branch that holds the work; `None` where none does.
     pub(crate) fn result_branch(&self) -> Option<String> {
         ralph_domain::view::branch(&self.ctx.state)
     }

@@ -89,6 +89,24 @@ fn said(state: &RunState) -> Vec<String> {
     lines
 }
 
+/// What was done, for the text of a pull request: one agent's words as they are, those of several as a list; the task where
+/// nobody said anything.
+fn summary(state: &RunState) -> String {
+    const SAID_MAX: usize = 10;
+    match said(state).as_slice() {
+        [] => state.spec.task.title.clone(),
+        [_] => {
+            let changed = state.iterations.history.iter().rev().filter(|it| it.files > 0);
+            let text = changed.into_iter().find_map(|it| ChangeText::of_words(&it.message));
+            text.map(|text| text.message()).unwrap_or_default()
+        }
+        lines => {
+            let lines = lines.iter().take(SAID_MAX).map(|line| format!("- {}", plain(line, TITLE_MAX)));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
 /// The change in the agents' own words, and the files that it touches.
 fn change(state: &RunState) -> String {
     const SAID_MAX: usize = 10;
@@ -117,7 +135,10 @@ pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
     let run = &state.spec.run_id;
     let mut text = format!("{}\n\n", status(state, why));
     match state.spec.settings.handover.pr.body_template.as_deref() {
-        Some(template) => text.push_str(&format!("{}\n\n", fill(template, &vars(state)).trim())),
+        Some(template) => {
+            let vars = vars(state).with("summary", summary(state));
+            text.push_str(&format!("{}\n\n", fill(template, &vars).trim()));
+        }
         None => {
             text.push_str(&format!("{}\n\n{}", plain(&state.spec.task.title, TITLE_MAX), change(state)));
         }

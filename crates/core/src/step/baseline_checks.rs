@@ -3,8 +3,9 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::log_tail::read_tail;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
-use crate::step::verify::{CheckRuns, Checked, HowToCheck};
+use crate::step::verify::{CheckRuns, Checked, HowToCheck, last_lines};
 use ralph_domain::event::{Baseline, BaselineChecks};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ExecTrace;
@@ -21,6 +22,9 @@ const CACHED_MAX: usize = 50;
 const TRACE: &str = "baseline/trace.json";
 /// The settings in the home of the checks of the start, after the setup.
 const HOME: &str = "baseline/home-settings.txt";
+
+/// Bytes of a failed setup's output that are looked at.
+const SETUP_TAIL: u64 = 8 * 1024;
 
 /// The checks of the start, and what they were seen to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -140,6 +144,8 @@ impl Driver {
             results: Vec::new(),
             watched: Watching::Watched,
             setup_failed: None,
+            setup_lines: Vec::new(),
+            setup_log: None,
             cached: false,
         };
         let mut trace = ExecTrace::default();
@@ -147,9 +153,15 @@ impl Driver {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(None),
             SetupEnd::Failed { command, log } => {
+                let path = self.ctx.run.path().join(&log);
+                let output = self.ctx.shown_elsewhere(&read_tail(&path, SETUP_TAIL));
+                let hint = setup::setup_failed_hint(self.ctx.state.spec.settings.setup_guessed);
                 self.ctx.notice(format!(
-                    "the setup `{command}` fails on the files of the start: see {log}; every final check runs it first"
+                    "warning: the setup `{command}` fails on the files of the start, and every final check runs it first: nothing can be proven as it is; its log: {}; {hint}",
+                    path.display()
                 ))?;
+                checks.setup_lines = last_lines(&output);
+                checks.setup_log = Some(log);
                 checks.setup_failed = Some(command);
                 return Ok(Some(BaselineRecord { checks, trace, home: None }));
             }

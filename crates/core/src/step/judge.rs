@@ -7,12 +7,13 @@ use crate::step::{evidence, stuck_signs};
 use crate::{changelog, receipt};
 use ralph_domain::budget_warning::budget_warnings;
 use ralph_domain::decide::judge;
-use ralph_domain::event::{EventBody, SessionEnd, Verdict};
+use ralph_domain::event::{CheckResult, EventBody, SessionEnd, Verdict};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ReleaseWhen;
 use ralph_domain::recovery;
 use ralph_domain::state::{Current, RunState, proof_failure};
 use ralph_domain::stuck;
+use ralph_domain::text::one_line;
 use ralph_journal::artifacts;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -58,11 +59,13 @@ impl Driver {
         self.ctx.boundary("judge.receipt");
         changelog::append(&self.ctx, &current, verdict)?;
         let seen = signals.clone();
+        let failing = failing_words(&self.ctx.state);
         self.ctx.record(EventBody::IterationEnded {
             iteration,
             verdict,
             signals,
             failure,
+            failing,
             receipt: digest,
             evidence,
         })?;
@@ -119,6 +122,24 @@ fn failure_signature(
     match &session.end {
         SessionEnd::Completed | SessionEnd::Stopped { .. } => None,
         end => Some(stuck::failure::signature(end.word(), session.exit_code, end.reason().unwrap_or(""))),
+    }
+}
+
+/// What does not pass: required checks on the present files, else what the final check of these files did not accept.
+fn failing_words(state: &RunState) -> Vec<String> {
+    let required = &state.spec.settings.required_verifiers;
+    let current = |result: &&CheckResult| !result.passed && Some(&result.tree) == state.work.tree.as_ref();
+    let names: Vec<String> = required
+        .iter()
+        .filter_map(|name| state.work.checks.get(name).filter(current))
+        .map(|result| result.name.clone())
+        .collect();
+    match &state.result.disproved {
+        Some((tree, failed)) if names.is_empty() && Some(tree) == state.work.tree.as_ref() => {
+            let said = failed.iter().take(3).map(|line| one_line(line, 120));
+            said.map(|line| format!("final check: {line}")).collect()
+        }
+        _ => names,
     }
 }
 

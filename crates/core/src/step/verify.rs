@@ -73,7 +73,7 @@ impl Driver {
 }
 
 /// The last lines of an output that say something, each in bounds and safe to show.
-fn last_lines(output: &str) -> Vec<String> {
+pub(crate) fn last_lines(output: &str) -> Vec<String> {
     // Counters of a runner say less than the error above them.
     let counter = |line: &str| {
         let line = line.trim();

@@ -4,6 +4,7 @@ use super::recorder::Recorder;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::{prompt, task_book};
+use ralph_domain::change_text;
 use ralph_domain::claim::promises;
 use ralph_domain::config::Role;
 use ralph_domain::decide::consequences;
@@ -16,8 +17,10 @@ use ralph_domain::spec::RunSpec;
 use ralph_domain::text::{head, one_line, tail};
 use ralph_journal::artifacts::{self, OutputLog};
 
-/// Characters of the final message that the journal keeps.
-const MESSAGE_MAX: usize = 300;
+/// Characters of the final message that the journal keeps, from its beginning; and those of its last paragraph, where that
+/// would be cut off.
+const MESSAGE_MAX: usize = 700;
+const LAST_WORDS_MAX: usize = 300;
 /// Characters of a commit message that an agent asks for.
 const COMMIT_MESSAGE_MAX: usize = 2000;
 /// Bytes of what a reviewer, tester or documenter leaves for the builder.
@@ -144,8 +147,8 @@ impl Driver {
         let completed = report.end == SessionEnd::Completed;
         let promised = completed && (report.wishes.done || promises(&report.final_message, promise));
         let wishes = if completed { report.wishes } else { AgentRequests::default() };
-        let message = last_paragraph(&report.final_message, promise);
-        let message = one_line(&self.ctx.redactor.text(&message), MESSAGE_MAX);
+        let message = report.final_message.replace(&format!("<promise>{promise}</promise>"), "");
+        let message = told(&self.ctx.redactor.text(&message));
         if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted)
         {
             let words = report.end.reason().unwrap_or("").to_owned();
@@ -269,11 +272,14 @@ fn session_protected(spec: &RunSpec) -> Vec<String> {
     patterns
 }
 
-/// What a person wants to read of a final message: its last paragraph that is not the promise.
-fn last_paragraph(message: &str, promise: &str) -> String {
-    let tag = format!("<promise>{promise}</promise>");
-    let text = message.replace(&tag, "");
-    text.split("\n\n").map(str::trim).filter(|p| !p.is_empty()).last().unwrap_or("").to_owned()
+/// What a person wants to read of a final message: what was done, from the beginning; of a long one also its last paragraph,
+/// where questions stand.
+fn told(message: &str) -> String {
+    let (whole, last) = (change_text::told(message), change_text::last_paragraph(message));
+    if whole.chars().count() <= MESSAGE_MAX {
+        return one_line(&whole, MESSAGE_MAX);
+    }
+    format!("{} {}", one_line(&whole, MESSAGE_MAX), one_line(&last, LAST_WORDS_MAX))
 }
 
 fn artifacts_file(path: &std::path::Path) -> Result<std::fs::File, DriveError> {

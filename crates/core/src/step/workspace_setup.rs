@@ -42,7 +42,8 @@ impl Driver {
             SetupEnd::Failed { command, log } => {
                 let path = self.ctx.run.path().join(&log);
                 let output = self.ctx.shown_elsewhere(read_tail(&path, TOLD_MAX).trim());
-                Err(DriveError::Setup { command, log: path.display().to_string(), output })
+                let guessed = self.ctx.state.spec.settings.setup_guessed;
+                Err(DriveError::Setup { command, log: path.display().to_string(), output, guessed })
             }
             SetupEnd::Ready => {
                 let time = duration(self.ctx.clock.elapsed().saturating_sub(started));
@@ -62,7 +63,23 @@ impl Driver {
         {
             return Ok(true);
         }
-        Ok(spec.hands_back() && self.workspace.unrecorded()?.iter().all(|path| path.starts_with(".ralph")))
+        if !spec.hands_back() {
+            return Ok(false);
+        }
+        Ok(self.lacks_venv() || self.workspace.unrecorded()?.iter().all(|path| path.starts_with(".ralph")))
+    }
+
+    /// Whether a check starts the Python of a virtual environment that is not there, and the setup makes it.
+    fn lacks_venv(&self) -> bool {
+        let spec = &self.ctx.state.spec;
+        [".venv", "venv"].into_iter().any(|folder| {
+            let program = format!("{folder}/bin/python");
+            let used =
+                spec.settings.verifiers.iter().any(|check| check.command_argv.first() == Some(&program));
+            let makes = format!("-m venv {folder} ");
+            let made = spec.settings.setup_commands.iter().any(|command| command.display().contains(&makes));
+            used && made && !spec.workspace.join(folder).join("pyvenv.cfg").is_file()
+        })
     }
 
     /// What tells one workspace from another that was made in its place.

@@ -165,6 +165,9 @@ pub struct IterationSummary {
     pub duration_ms: u64,
     /// The score.
     pub loop_score: f64,
+    /// What did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
     /// Tests, summed over verifiers that report them.
     pub tests: Option<ralph_protocol::test_counts::TestCounts>,
     /// Work commit, where something changed.

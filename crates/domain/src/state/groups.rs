@@ -250,6 +250,9 @@ pub struct ResultFacts {
     pub proof: Option<ProofFacts>,
     /// The tree on which a final check failed, and what failed: promising it again proves nothing.
     pub disproved: Option<(TreeId, Vec<String>)>,
+    /// The checks that did not pass in that final check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<CheckResult>,
     /// What only a person can fix, from the last final check, and how many in a row said so.
     #[serde(default)]
     pub setup_hint: Option<(String, u32)>,

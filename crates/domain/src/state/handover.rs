@@ -234,6 +234,7 @@ impl RunFacts {
     fn sent_back(&mut self, failed: Vec<String>, feedback: &str) {
         if let Some(tree) = self.work.tree.clone() {
             self.result.disproved = Some((tree, failed.clone()));
+            self.result.refused = Vec::new();
         }
         if let Some(newest) = self.stuck.traces.back_mut() {
             newest.failure = Some(super::proof_failure(&failed));

@@ -61,6 +61,19 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                 Control::Note { text } | Control::Nudge { text } | Control::Guardrail { text } => {
                     format!(": {}", one_line(text, 120))
                 }
+                Control::Model { model, agent, always } => {
+                    let who = agent.as_ref().map(|agent| format!(" for {agent}")).unwrap_or_default();
+                    let long = if *always { ", from now on" } else { ", for one iteration" };
+                    match model {
+                        Some(model) => format!(": {}{who}{long}", one_line(model, 80)),
+                        None => format!(": the configured one{who}"),
+                    }
+                }
+                Control::Skip { agent: Some(agent) } => format!(": {agent}"),
+                Control::Cooldown { agent, seconds: 0 } => format!(": {agent} is free again"),
+                Control::Cooldown { agent, seconds } => {
+                    format!(": {agent} for {}", duration(Duration::from_secs(*seconds)))
+                }
                 _ => String::new(),
             };
             (Tone::Plain, format!("{} from {}{said}", letter.control.name(), sender(&letter.from)))

@@ -50,7 +50,11 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::ActionFinished(_)
         | EventBody::EgressRefused(_)
         | EventBody::SandboxReady(_)
-        | EventBody::SandboxGone(_) => session::words(&event.body)?,
+        | EventBody::SandboxGone(_) => {
+            let (tone, text) = session::words(&event.body)?;
+            // Why an agent was passed over says until when.
+            (tone, local_times(&text, event.at, zone))
+        }
         EventBody::Checkpointed { .. }
         | EventBody::HandedBack(_)
         | EventBody::CheckFinished { .. }
@@ -132,6 +136,10 @@ pub fn details(event: &Event) -> Vec<String> {
         EventBody::CheckFinished { result, .. } if !result.passed => of(&[result]),
         EventBody::ProofFinished { question: Some(question), .. } => question.details(),
         EventBody::ProofFinished { refused, .. } => of(&refused.iter().collect::<Vec<_>>()),
+        EventBody::Prepared { checks: Some(checks), .. } if checks.setup_failed.is_some() => {
+            let from = checks.setup_lines.len().saturating_sub(LINES_SHOWN);
+            checks.setup_lines[from..].to_vec()
+        }
         EventBody::Prepared { checks: Some(checks), .. } => {
             of(&checks.results.iter().filter(|result| !result.passed).collect::<Vec<_>>())
         }
@@ -158,6 +166,30 @@ impl Moment<'_> {
     }
 }
 
+/// A sentence with every instant in it (`2026-11-15T22:59:30Z`) as the reader's clock shows it.
+pub fn local_times(text: &str, now: Timestamp, zone: Option<&TimeZone>) -> String {
+    let is_part = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(from) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, found) = rest.split_at(from);
+        out.push_str(before);
+        let end = found.find(|c: char| !is_part(c)).unwrap_or(found.len());
+        let word = &found[..end];
+        let instant = word.trim_end_matches(['.', ':', '-']);
+        match instant.parse::<Timestamp>() {
+            Ok(at) => {
+                out.push_str(&clock_time(at, now, zone));
+                out.push_str(&word[instant.len()..]);
+            }
+            Err(_) => out.push_str(word),
+        }
+        rest = &found[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
 /// `19:06`, with the day where it is not that of `now`; in UTC, and saying so, where no zone is known.
 pub fn clock_time(at: Timestamp, now: Timestamp, zone: Option<&TimeZone>) -> String {
     let (tz, mark) = zone.map_or((TimeZone::UTC, " UTC"), |zone| (zone.clone(), ""));
@@ -169,6 +201,18 @@ pub fn clock_time(at: Timestamp, now: Timestamp, zone: Option<&TimeZone>) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_within_sentences_are_those_of_the_readers_clock() {
+        let now: Timestamp = "2026-11-15T22:50:00Z".parse().unwrap();
+        let berlin = TimeZone::fixed(jiff::tz::offset(1));
+        let said = "b: limit until 2026-11-15T22:59:30.5Z; 3 of 4 (since 2026-11-14T08:00:00Z).";
+        assert_eq!(
+            local_times(said, now, Some(&berlin)),
+            "b: limit until 23:59; 3 of 4 (since 2026-11-14 09:00)."
+        );
+        assert_eq!(local_times("10:15 and v1.2.3", now, None), "10:15 and v1.2.3");
+    }
 
     #[test]
     fn times_of_day_are_those_of_the_readers_clock_and_name_another_day() {

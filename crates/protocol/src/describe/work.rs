@@ -44,7 +44,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::Claimed { ids, .. } => (Tone::Muted, format!("claimed: {}", ids.join(", "))),
         EventBody::Ticked { met, .. } if met.is_empty() => (Tone::Muted, "no criterion is met".into()),
         EventBody::Ticked { met, .. } => (Tone::Good, format!("met: {}", met.join(", "))),
-        EventBody::IterationEnded { iteration, verdict, signals, .. } => {
+        EventBody::IterationEnded { iteration, verdict, signals, failing, .. } => {
             let score = if signals.loop_score > 0.0 {
                 let seen: Vec<String> = signals
                     .seen()
@@ -55,7 +55,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             } else {
                 String::new()
             };
-            (Tone::Muted, format!("iteration {iteration}: {}{score}", verdict.words()))
+            (Tone::Muted, format!("iteration {iteration}: {}{score}", verdict.words_with(failing)))
         }
         EventBody::IterationVoided { reason, .. } => {
             (Tone::Muted, format!("not counted as an iteration: {reason}"))

@@ -40,6 +40,12 @@ pub struct BaselineChecks {
     /// The setup command that failed there, so that no check was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_failed: Option<String>,
+    /// The last lines that it printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup_lines: Vec<String>,
+    /// Its log, relative to the run's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_log: Option<String>,
     /// Whether the results are those of an earlier run on the same files with the same checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,

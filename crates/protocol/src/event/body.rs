@@ -196,6 +196,9 @@ pub enum EventBody {
         /// Signature of the failure that was seen, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Digest>,
+        /// What does not pass: names of required checks, or what the final check of the same files did not accept.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failing: Vec<String>,
         /// Digest of `receipt.json`.
         receipt: Digest,
         /// What the stuck rules read from the outputs, for the iterations to come.

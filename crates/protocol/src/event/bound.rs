@@ -36,7 +36,12 @@ impl EventBody {
                         (result.failing, result.last_lines) = (Vec::new(), Vec::new());
                     }
                 }
-                checks.iter_mut().for_each(|checks| checks.results.truncate(LIST_MAX));
+                if let Some(checks) = checks {
+                    checks.results.truncate(LIST_MAX);
+                    checks.setup_failed.iter_mut().chain(&mut checks.setup_log).for_each(line);
+                    checks.setup_lines.truncate(CHECK_LINES);
+                    checks.setup_lines.iter_mut().for_each(|line| cut(line, CHECK_LINE));
+                }
             }
             Self::IterationStarted { skipped, .. } => names(skipped),
             Self::SessionEnded { .. } => self.bound_session(),
@@ -68,7 +73,8 @@ impl EventBody {
                     *left_out += shorten(moves, heavy);
                 }
             }
-            Self::IterationEnded { signals, evidence, .. } => {
+            Self::IterationEnded { signals, evidence, failing, .. } => {
+                names(failing);
                 names(&mut signals.evidence);
                 signals.progress.iter_mut().for_each(line);
                 shorten(&mut evidence.failing, |name: &String| weight(name));

@@ -126,6 +126,19 @@ impl Verdict {
             Self::SessionFailed => "session failed",
         }
     }
+
+    /// The same, and which: `promised, but checks fail (tests, lint)`.
+    pub fn words_with(self, failing: &[String]) -> String {
+        match (self, failing) {
+            (Self::FalsePromise | Self::ChecksFail, [_, ..]) => {
+                let names: Vec<String> =
+                    failing.iter().take(NAMES_SHOWN).map(|name| crate::text::one_line(name, 120)).collect();
+                let more = if failing.len() > names.len() { ", …" } else { "" };
+                format!("{} ({}{more})", self.words(), names.join(", "))
+            }
+            _ => self.words().to_owned(),
+        }
+    }
 }
 
 /// One recovery step for a stuck run.

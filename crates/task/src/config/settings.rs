@@ -164,6 +164,7 @@ impl ConfigFile {
             strict_budget: self.strict_budget.unwrap_or(false),
             protected_paths: self.protected_paths.unwrap_or_default(),
             setup_commands: self.setup_commands.unwrap_or_default(),
+            setup_guessed: false,
             stuck_detection: self.stuck_detection.unwrap_or_default(),
             gutter_score: self.gutter_score.unwrap_or(0.7),
             on_stuck: self.on_stuck.unwrap_or_default(),
@@ -291,6 +292,9 @@ pub struct Settings {
     pub protected_paths: Vec<String>,
     /// Commands that prepare a clean checkout.
     pub setup_commands: Vec<CommandLine>,
+    /// Nobody configured those: the repo's own files name them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup_guessed: bool,
     /// Stuck detection.
     pub stuck_detection: StuckConfig,
     /// Score from which the run counts as stuck.

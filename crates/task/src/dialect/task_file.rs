@@ -172,8 +172,13 @@ impl TaskFile {
         let fill = |text: &mut String| *text = template::fill(text, vars);
         fill(&mut self.goal);
         fill(&mut self.title);
-        let texts = [&mut self.git.branch, &mut self.pr.title_template, &mut self.pr.body_template];
+        let texts = [&mut self.git.branch, &mut self.pr.title_template];
         texts.into_iter().flatten().for_each(fill);
+        // The text of the pull request tells what was done, which the agent says later.
+        let vars = vars.clone().without("summary");
+        if let Some(body) = &mut self.pr.body_template {
+            *body = template::fill(body, &vars);
+        }
         self
     }
 

@@ -36,6 +36,11 @@ impl Vars {
         }
         self
     }
+    /// The same without one value: for texts that are filled again once it is known.
+    pub fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
     /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

@@ -14,7 +14,7 @@ pub use crate::dialect::diagnostic::{Diagnostic, SafeEdit, Severity};
 pub use facts::programs;
 pub use fix::apply_fixes;
 pub use prompt_sections::{PromptSections, prompt_sections};
-pub use untouched::{fix as template_fix, template_words};
+pub use untouched::{Placeholder, fix as template_fix, placeholders, template_words};
 
 use crate::criterion::Span;
 use crate::dialect::{self, Dialect, TaskFile, TaskTexts};

@@ -2,6 +2,7 @@
 
 use super::Diagnostic;
 use crate::criterion::Span;
+use crate::dialect::template::NAMES;
 use crate::dialect::{Dialect, TaskTexts};
 
 /// What the templates of `ralph init` ask their author to replace.
@@ -16,23 +17,181 @@ const ASKED: &[&str] = &[
     "put the command that shows it here",
 ];
 
-/// The first place in a task file that its template asks to be filled in: its line and the words.
-pub fn template_words(text: &str) -> Option<(usize, &'static str)> {
-    text.lines().enumerate().find_map(|(at, line)| {
-        ASKED.iter().find(|words| line.contains(**words)).map(|words| (at + 1, *words))
-    })
+/// A place in a task that is still to be filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placeholder {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1.
+    pub column: usize,
+    /// The words that stand there.
+    pub words: String,
+    /// Whether a template of `ralph init` asks there, by a sentence of its own.
+    asked: bool,
+}
+
+impl Placeholder {
+    /// What is wrong, in words.
+    pub fn message(&self) -> String {
+        match self.asked {
+            true => format!("the template still asks: {}", self.words),
+            false => format!("a placeholder stands where the task should say it: {}", self.words),
+        }
+    }
+}
+
+/// Every place that a template asks to be filled in: the sentences of `ralph init`, `{{thing}}`, `<describe …>`, `YOUR TASK
+/// HERE`, `TODO: describe`. What stands in code is code.
+pub fn placeholders(text: &str) -> Vec<Placeholder> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (at, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        let mut add = |from: usize, words: &str, asked: bool| {
+            found.push(Placeholder { line: at + 1, column: from + 1, words: words.to_owned(), asked });
+        };
+        for words in ASKED {
+            line.match_indices(words).for_each(|(from, words)| add(from, words, true));
+        }
+        if !fenced {
+            let plain = without_code(line);
+            named(&plain).into_iter().for_each(|(from, words)| add(from, words, false));
+            angled(&plain).into_iter().for_each(|(from, words)| add(from, words, false));
+            shouted(&plain).into_iter().for_each(|(from, words)| add(from, words, false));
+        }
+    }
+    found
+}
+
+/// The line with what stands between backticks as blanks of the same length.
+fn without_code(line: &str) -> String {
+    if line.matches('`').count() < 2 {
+        return line.to_owned();
+    }
+    let mut code = false;
+    let blank = |c: char| " ".repeat(c.len_utf8());
+    line.chars()
+        .map(|c| match c {
+            '`' => {
+                code = !code;
+                " ".to_owned()
+            }
+            c if code => blank(c),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+/// `{{thing}}`, but for the names that are filled in.
+fn named(line: &str) -> Vec<(usize, &str)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let inner = |from: usize| {
+        let name = line[from + 2..].split("}}").next().filter(|name| from + 2 + name.len() < line.len())?;
+        let known = NAMES.contains(&name.trim());
+        let fits = !name.trim().is_empty() && name.trim().chars().all(is_name);
+        (fits && !known).then(|| (from, &line[from..from + name.len() + 4]))
+    };
+    line.match_indices("{{").filter_map(|(from, _)| inner(from)).collect()
+}
+
+/// `<describe the change>`: several words that ask for something.
+fn angled(line: &str) -> Vec<(usize, &str)> {
+    const ASK: &[&str] = &["describe", "insert", "your", "fill", "enter", "replace", "explain", "what"];
+    let one = |from: usize| {
+        let end = from + line[from..].find('>')?;
+        let inner = line.get(from + 1..end)?;
+        let first = inner.split_whitespace().next()?.to_lowercase();
+        let asks = ASK.contains(&first.as_str()) && inner.split_whitespace().count() > 1;
+        (asks && !inner.contains(['<', '='])).then(|| (from, &line[from..=end]))
+    };
+    line.match_indices('<').filter_map(|(from, _)| one(from)).collect()
+}
+
+/// `YOUR TASK HERE`, and a line that begins with `TODO: describe`.
+fn shouted(line: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let here = line.find(" HERE").map(|at| at + " HERE".len());
+    for start in ["YOUR ", "INSERT ", "TASK GOES "] {
+        if let (Some(from), Some(end)) = (line.find(start), here)
+            && from < end
+            && !line[from..end].contains(|c: char| c.is_lowercase())
+        {
+            found.push((from, &line[from..end]));
+            break;
+        }
+    }
+    let begin = line.len() - line.trim_start_matches([' ', '\t', '#', '-', '*', '>', '_']).len();
+    let rest = &line[begin..];
+    let asks = rest.strip_prefix("TODO").map(|rest| rest.trim_start_matches([':', ' ', '-']).to_lowercase());
+    let asks = asks.is_some_and(|rest| {
+        ["describe", "fill", "write the task", "say what", "explain", "your"]
+            .iter()
+            .any(|word| rest.starts_with(word))
+    });
+    if asks {
+        found.push((begin, rest.trim_end()));
+    }
+    found
+}
+
+/// The first of them: its line and what is wrong.
+pub fn template_words(text: &str) -> Option<(usize, String)> {
+    placeholders(text).first().map(|found| (found.line, found.message()))
 }
 
 pub(super) fn check(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
-    let Some((line, words)) = template_words(files.text()) else { return };
-    let column = files.text().lines().nth(line - 1).and_then(|text| text.find(words)).unwrap_or(0) + 1;
-    found.push(Diagnostic::error(
-        "untouched-template",
-        files.name(),
-        Span { line, column },
-        format!("the template still asks: {words}"),
-        fix(dialect),
-    ));
+    for place in placeholders(files.text()) {
+        let span = Span { line: place.line, column: place.column };
+        found.push(Diagnostic::error(
+            "untouched-template",
+            files.name(),
+            span,
+            place.message(),
+            fix(dialect),
+        ));
+    }
+    if dialect == Dialect::Plan
+        && let Some((name, text)) = files.beside("prd.md")
+        && let Some(line) = untouched_plan(text)
+    {
+        found.push(Diagnostic::error(
+            "untouched-template",
+            name,
+            Span { line, column: 1 },
+            "nobody has written it yet: only the headings and questions of its template stand there",
+            "say under `Summary` and `Problem` what is built and why, and take out what is not needed; or remove the file",
+        ));
+    }
+}
+
+/// The line of the first section, where a plan's text holds nothing but headings, comments and empty tables.
+fn untouched_plan(text: &str) -> Option<usize> {
+    let mut comment = false;
+    let mut first = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with("## ") {
+            first.get_or_insert(at + 1);
+        }
+        if line.starts_with("<!--") {
+            comment = true;
+        }
+        let says = !comment
+            && !line.is_empty()
+            && !line.starts_with('#')
+            && !line.starts_with('|')
+            && !line.starts_with("Tier:");
+        if says {
+            return None;
+        }
+        if line.ends_with("-->") {
+            comment = false;
+        }
+    }
+    first
 }
 
 /// What to do about it.
@@ -56,5 +215,37 @@ mod tests {
         assert!(found.is_error());
         assert_eq!((found.line, found.column), (5, 1));
         assert_eq!(template_words("# Say what is wrong\n"), None);
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        placeholders(text).into_iter().map(|found| found.words).collect()
+    }
+
+    #[test]
+    fn every_placeholder_is_named_at_once_and_code_is_none() {
+        let text = "# {{title}}\n\n- TODO: describe the change\nFix <describe the bug> in YOUR FILE HERE\n";
+        let all = ["{{title}}", "TODO: describe the change", "<describe the bug>", "YOUR FILE HERE"];
+        assert_eq!(words(text), all);
+        for text in [
+            "Render `{{title}}` in the header",
+            "```\n{{title}}\n```",
+            "Branch feature/{{ticket_id}}",
+            "Put <b>your</b> name here; a <your> tag; HERE is nothing",
+            "Remove every TODO: describe is a good name",
+            "Fix {{ nested {{",
+            "a < b and what > c",
+        ] {
+            assert_eq!(words(text), [""; 0], "{text}");
+        }
+        let text = "{\"description\": \"Say in one sentence what the plan adds and for whom.\",\n\"d\": \"Say in two or three sentences what changes. A story that needs more is two stories.\"}";
+        assert_eq!(words(text).len(), 2);
+    }
+
+    #[test]
+    fn a_plan_that_holds_nothing_but_its_template_is_untouched() {
+        let text = "# Plan\n\n<!--\nWhat is to be built.\n-->\n\nTier: S\n\n## 1. Summary\n\n<!-- S M L: required. -->\n\n| a | b |\n|---|---|\n";
+        assert_eq!(untouched_plan(text), Some(9));
+        assert_eq!(untouched_plan(&text.replace("| a | b |", "It adds a thing.")), None);
+        assert_eq!(untouched_plan("# Plan\n"), None, "a file without sections is somebody's own");
     }
 }

@@ -39,7 +39,7 @@ impl Summary {
         env: &Environment,
         tasks: &TasksJson,
         progress: &str,
-        top: &Path,
+        (top, dir): (&Path, &Path),
         now: Timestamp,
     ) -> Result<Self, CommandError> {
         let started = progress.lines().find_map(|line| line.strip_prefix("Started:")).and_then(date);
@@ -66,7 +66,7 @@ impl Summary {
                 continue;
             }
             let Ok(facts) = RunReading::load(env, run) else { continue };
-            if !facts.state.spec.task.source.starts_with("ralph/") {
+            if !Path::new(&facts.state.spec.task.source).starts_with(dir) {
                 continue;
             }
             out.runs += 1;

@@ -1,7 +1,7 @@
 //! The agents: which are installed, in which version, with which key or login, and whether the configured ones exist.
 //! Keys are named, never shown; login files are looked for, never opened.
 
-use super::{Area, DoctorCheck};
+use super::{Area, DoctorCheck, Status};
 use crate::scratch::Scratch;
 use crate::words::home_path;
 use ralph_agents::{Route, presets};
@@ -68,8 +68,19 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
             }
         }
     }
+    let takes_part =
+        |agent: &&AgentConfig| file.agent_priority.as_ref().is_none_or(|order| order.contains(&agent.name));
     for agent in configured {
-        checks.push(command_of(env, agent, top, &path));
+        let check = command_of(env, agent, top, &path);
+        checks.push(match check.status {
+            // Nobody waits for one that a run does not ask.
+            Status::Missing if !takes_part(&agent) => {
+                let message =
+                    format!("{}; it takes no part: `agent_priority` does not name it", check.message);
+                DoctorCheck { status: Status::Warn, message, why: None, ..check }
+            }
+            _ => check,
+        });
     }
     // A known agent needs no entry of its own; whether it is installed is told above.
     let known = |name: &AgentName| {
@@ -85,7 +96,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
             .fix("define it under `agents`, or take it out"),
         );
     }
-    let calls = configured.iter().any(|agent| agent.kind.calls_model());
+    let calls = configured.iter().filter(takes_part).any(|agent| agent.kind.calls_model());
     checks.extend(profiles(env, top, asked, calls));
     let by_model =
         || models::load(env, top).ok().and_then(|loaded| model_access::default_agent(env, &loaded));
@@ -137,7 +148,7 @@ fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {
     request.timeout = Some(TIMEOUT);
     let mut sink = Output::default();
     let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
-    let said = one_line(&String::from_utf8_lossy(&sink.bytes), 80);
+    let said = one_line(version_line(&String::from_utf8_lossy(&sink.bytes)), 80);
     match end {
         Ok(ExecEnd::Exited(0)) => match presets::too_old(name, &said) {
             Some((message, fix)) => {
@@ -164,6 +175,18 @@ fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {
         Err(error) => DoctorCheck::warn(Area::Agents, name, error.to_string())
             .fix(presets::install_hint(name).unwrap_or_default()),
     }
+}
+
+/// The line that tells the version; warnings that come before it tell something else.
+fn version_line(output: &str) -> &str {
+    let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let tells = |line: &&str| {
+        let upper = line.to_uppercase();
+        !upper.starts_with("WARN")
+            && !upper.starts_with("(NODE:")
+            && line.contains(|c: char| c.is_ascii_digit())
+    };
+    lines.clone().find(tells).or_else(|| lines.next()).unwrap_or("")
 }
 
 /// Which key or login a CLI has, by name only.
@@ -253,7 +276,7 @@ pub fn locate(program: &str, top: &Path, path: &str) -> Option<PathBuf> {
 
 /// The beginning of what a command prints.
 #[derive(Default)]
-struct Output {
+pub(super) struct Output {
     bytes: Vec<u8>,
 }
 
@@ -271,6 +294,14 @@ impl ExecSink for Output {
 mod tests {
     use super::*;
     use crate::command::doctor::Status;
+
+    #[test]
+    fn a_warning_is_no_version() {
+        let said = "WARNING: proceeding, even though we could not update PATH: 1\ncodex-cli 0.98.0\n";
+        assert_eq!(version_line(said), "codex-cli 0.98.0");
+        assert_eq!(version_line("sh: node: not found"), "sh: node: not found");
+        assert_eq!(version_line(""), "");
+    }
 
     #[test]
     fn keys_are_named_and_logins_are_seen_without_being_opened() {

@@ -6,6 +6,18 @@ use ralph_domain::config::{ConfigFile, Publish};
 use ralph_git::Repo;
 use std::path::Path;
 
+/// That the task alone has the work pushed: neither a flag nor the configuration asks for it.
+pub fn pushes(file: &ConfigFile, url: &str) -> Option<DoctorCheck> {
+    let settings = file.clone().resolve();
+    settings.handover.pushes().then(|| {
+        let url = ralph_domain::address::without_login(url);
+        let what = format!("a run pushes its work to {url} after each iteration");
+        DoctorCheck::warn(Area::Repo, "publish", what)
+            .why("the task names that repo, and the clone that the run works in is thrown away later")
+            .fix("`--publish none` keeps the work here, as does \"publish\": \"none\" in the configuration")
+    })
+}
+
 /// Whom a run could hand over to; nothing where nobody asks for that.
 ///
 /// `wanted`: the configuration asks for it; where only the kind of the task does, a run does without.

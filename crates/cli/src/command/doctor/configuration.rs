@@ -1,12 +1,13 @@
 //! The configuration: do the files parse, do the checks exist, is there a task.
 
-use super::agents::locate;
+use super::programs::cannot_start;
 use super::{Area, DoctorCheck};
 use crate::words::home_path;
 use ralph_app::providers::ConfiguredProvider;
 use ralph_app::trust::Ask;
 use ralph_app::{App, Environment, RunRequest, project, repo_file};
-use ralph_domain::config::{ConfigFile, Isolation};
+use ralph_domain::config::{ConfigFile, Isolation, join_argv};
+use ralph_domain::text::one_line;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
 
@@ -84,21 +85,15 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
 pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     let settings = file.resolve();
-    let path = env.path();
+    let guess = settings.required_verifiers.is_empty().then(|| project::project_commands(top));
+    let setup =
+        !settings.setup_commands.is_empty() || guess.is_some() && !project::setup_commands(top).is_empty();
     // A check of a file starts no program.
     for verifier in settings.verifiers.iter().filter(|verifier| !verifier.command_argv.is_empty()) {
-        let program = verifier.command_argv.first().map_or("", String::as_str);
         let name = format!("verifier {}", verifier.name);
-        checks.push(match locate(program, top, &path) {
-            Some(_) => DoctorCheck::ok(Area::Configuration, name, verifier.command_line()),
-            None => DoctorCheck::missing(
-                Area::Configuration,
-                name,
-                format!("the command `{program}` does not exist"),
-            )
-            .why("a check that cannot run proves nothing")
-            .fix("install it, or correct `command_argv` in `.ralph/config.json`"),
-        });
+        let fix = "install it, or correct the command where it is written: the task, or `command_argv` in `.ralph/config.json`";
+        let ok = verifier.command_line();
+        checks.push(startable(env, top, name, &verifier.command_argv, setup, ok, fix));
     }
     for name in
         settings.required_verifiers.iter().filter(|n| !settings.verifiers.iter().any(|v| v.name == **n))
@@ -112,14 +107,12 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
             .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
         );
     }
-    let guessed = project::project_commands(top).tests.into_iter().next();
-    if let Some(found) = guessed.filter(|_| settings.required_verifiers.is_empty()) {
-        let command = ralph_domain::config::join_argv(&found.argv);
-        checks.push(DoctorCheck::ok(
-            Area::Configuration,
-            "verifier",
-            format!("{command} (found, from {})", found.source),
-        ));
+    let guessed = guess.and_then(|found| found.tests.into_iter().next());
+    if let Some(found) = guessed {
+        let command = join_argv(&found.argv);
+        let ok = format!("{command} (found, from {})", found.source);
+        let fix = "install it; or name another command: `ralph run --verify 'COMMAND'`, or `verifiers` in `.ralph/config.json`";
+        checks.push(startable(env, top, "verifier".to_owned(), &found.argv, setup, ok, fix));
     } else if settings.required_verifiers.is_empty() {
         checks.push(
             DoctorCheck::missing(Area::Configuration, "verifier", "nothing checks the result")
@@ -137,6 +130,31 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
         );
     }
     checks
+}
+
+/// A check's command: can it start here.
+fn startable(
+    env: &Environment,
+    top: &Path,
+    name: String,
+    argv: &[String],
+    setup: bool,
+    ok: String,
+    fix: &str,
+) -> DoctorCheck {
+    match cannot_start(env, top, argv, setup) {
+        None => DoctorCheck::ok(Area::Configuration, name, ok),
+        Some(problem) => {
+            let whole = match argv {
+                [_] => String::new(),
+                argv => format!(" (`{}`)", one_line(&join_argv(argv), 80)),
+            };
+            let message = format!("{}{whole}", problem.words());
+            DoctorCheck::missing(Area::Configuration, name, message)
+                .why("a check that cannot run proves nothing")
+                .fix(fix)
+        }
+    }
 }
 
 /// What the repo asks for and only the user can allow: what waits, and what was allowed. What is wrong with its files is told

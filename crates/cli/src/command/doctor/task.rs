@@ -24,7 +24,19 @@ pub struct FoundTask {
 }
 
 /// Looks at every task of the folder, or of the top of its repo.
-pub fn checks(env: &Environment, folder: &Path, top: &Path) -> (Vec<DoctorCheck>, Option<FoundTask>) {
+/// `plan` is the folder of the one that is meant.
+pub fn checks(
+    env: &Environment,
+    folder: &Path,
+    top: &Path,
+    plan: Option<&Path>,
+) -> (Vec<DoctorCheck>, Option<FoundTask>) {
+    if let Some(dir) = plan {
+        let mut checks = Vec::new();
+        let name = dir.join(Dialect::Plan.main_file().rsplit('/').next().unwrap_or_default());
+        let found = one(env, folder, Dialect::Plan, &name.display().to_string(), &mut checks);
+        return (checks, found);
+    }
     let here = task_source::candidates(folder);
     let (place, dialects) = if here.is_empty() {
         (top.to_owned(), task_source::candidates(top))
@@ -50,7 +62,7 @@ pub fn checks(env: &Environment, folder: &Path, top: &Path) -> (Vec<DoctorCheck>
     }
     let mut found = Vec::new();
     for dialect in dialects {
-        found.extend(one(env, &place, dialect, &mut checks));
+        found.extend(one(env, &place, dialect, dialect.main_file(), &mut checks));
     }
     // With several, nobody knows which one is meant.
     let only = if found.len() == 1 { found.pop() } else { None };
@@ -67,9 +79,9 @@ fn one(
     env: &Environment,
     place: &Path,
     dialect: Dialect,
+    name: &str,
     checks: &mut Vec<DoctorCheck>,
 ) -> Option<FoundTask> {
-    let name = dialect.main_file();
     let source = match task_source::read(place, dialect, name) {
         Ok(source) => source,
         Err(error) => {
@@ -83,8 +95,8 @@ fn one(
     };
     if dialect == Dialect::PromptMd {
         match (Task::from_prompt(text, name), template_words(text)) {
-            (Ok(_), Some((line, words))) => {
-                checks.push(missing(format!("{name}:{line}: the template still asks: {words}")));
+            (Ok(_), Some((line, problem))) => {
+                checks.push(missing(format!("{name}:{line}: {problem}")));
                 return None;
             }
             (Ok(task), None) => checks.push(ok(&task.title)),
@@ -121,7 +133,7 @@ mod tests {
     use super::*;
 
     fn look(folder: &Path) -> Vec<DoctorCheck> {
-        checks(&Environment::new(Default::default(), "/"), folder, folder).0
+        checks(&Environment::new(Default::default(), "/"), folder, folder, None).0
     }
 
     #[test]

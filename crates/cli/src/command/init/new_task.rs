@@ -57,6 +57,12 @@ pub fn write(
             if dialect == Dialect::Plan && draft.imported.is_none() {
                 draft.file.max_iterations = Some(PLAN_ITERATIONS);
             }
+            // The files of these name the test command themselves.
+            let names_tests =
+                matches!(dialect, Dialect::Plan | Dialect::RalphJson) && !commands.tests.is_empty();
+            if names_tests && draft.imported.is_none() {
+                draft.file.verifiers = None;
+            }
             write_config(&draft.file, &config, top, repo)?;
             written.push(".ralph/config.json");
         }

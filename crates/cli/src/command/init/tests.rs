@@ -100,12 +100,12 @@ fn the_older_format_is_taken_over_under_its_new_names() {
         "verifiers":[{"name":"lint","command_argv":["lint"]}]}"#;
     std::fs::write(folder.path().join(".ralf/config.json"), old).unwrap();
     let kept = draft(&nothing(), Profile::Auto, folder.path()).unwrap();
-    assert_eq!(agent_names(&kept.file), ["mine"]);
+    assert_eq!(agent_names(&kept), ["mine"]);
     assert_eq!(kept.file.max_iterations, Some(7));
     let text = serde_json::to_string(&kept.file).unwrap();
     assert!(text.contains("\"agent_priority\"") && !text.contains("modal"), "{text}");
     let named = draft(&nothing(), Profile::Codex, folder.path()).unwrap();
-    assert_eq!(agent_names(&named.file), ["codex"]);
+    assert_eq!(agent_names(&named), ["codex"]);
     assert_eq!(named.file.agent_priority, None);
     std::fs::write(folder.path().join(".ralf/config.json"), "{\n  \"modal\": 1\n}").unwrap();
     assert!(draft(&nothing(), Profile::Auto, folder.path()).unwrap_err().message.contains("config.json:2:"));

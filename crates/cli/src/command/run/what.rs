@@ -72,26 +72,17 @@ fn in_ralph_dir(dir: &Path) -> TaskInput {
 }
 
 /// Whether an argument says what is to be done, instead of naming a file that does. A file that exists is a file; so is a
-/// single word, and what looks like a path: a mistyped name must not start a run.
+/// single word, and what begins as a path: a mistyped name must not start a run. Several words are a sentence, also one that
+/// ends with the name of a file.
 fn is_sentence(word: &str, folder: &Path) -> bool {
     let there = |path: &str| folder.join(path).symlink_metadata().is_ok();
-    let Some(last) = word.split_whitespace().last().filter(|last| *last != word) else { return false };
+    let mut words = word.split_whitespace();
+    let (Some(first), Some(_)) = (words.next(), words.next()) else { return false };
     if there(word) {
         return false;
     }
-    if word.contains('\n') {
-        return true;
-    }
-    let lower = word.to_ascii_lowercase();
-    if (lower.ends_with(".md") || lower.ends_with(".json")) && !there(last) {
-        return false;
-    }
     // `docs/my task`, but not `Fix the order in src/router.rs`.
-    let is_path = word.starts_with(['/', '~'])
-        || word.starts_with("./")
-        || word.starts_with("../")
-        || word.rsplit_once('/').is_some_and(|(parent, _)| folder.join(parent).is_dir());
-    !is_path
+    word.contains('\n') || !(first.contains('/') || first.starts_with('~'))
 }
 
 fn sentence(text: &str) -> Result<TaskInput, CommandError> {
@@ -126,13 +117,15 @@ mod tests {
         for name in ["my task", "README.md"] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
-        for file in ["PROMPT.md", "fix", "my task", "docs/my task", "my other task.md", "./a b", "a b.JSON"] {
+        for file in ["PROMPT.md", "fix", "my task", "docs/my task", "./a b", "docs/a b.json", "~/a b.md"] {
             assert!(!is_sentence(file, folder.path()), "{file}");
         }
         for words in [
             "Fix the failing tests",
             "Fix the order in src/router.rs",
             "Rewrite README.md",
+            "Update the CHANGELOG.md",
+            "Rename the key in settings.json",
             "one\ntwo.md",
             "use and/or of docs",
         ] {

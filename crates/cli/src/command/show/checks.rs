@@ -1,7 +1,7 @@
 //! `ralph show --checks`: every check with its command, its results, and what it printed where it fails.
 
 use crate::output::{Out, Sign};
-use crate::run_text::{check_standing, check_words, failing_result, quoted};
+use crate::run_text::{check_standing, check_words, failing_result, quoted, setup_words};
 use crate::table::{columns, wrap};
 use ralph_app::facts::RunReading;
 use ralph_domain::describe::Tone;
@@ -18,10 +18,22 @@ pub fn show(facts: &RunReading, out: &Out) -> u8 {
     let checks = facts.view().checks;
     if out.json {
         let list: Vec<_> = checks.iter().map(|check| object(facts, check)).collect();
-        out.value(&json!({ "run_id": facts.entry.run_id, "checks": list }));
+        let setup = facts.view().setup_failed;
+        out.value(&json!({ "run_id": facts.entry.run_id, "checks": list, "setup_failed": setup }));
         return 0;
     }
     out.line(format!("{} of run {}", count(checks.len(), "check"), facts.entry.run_id));
+    if let Some(setup) = facts.view().setup_failed {
+        out.line("");
+        let words = format!("setup: {}", setup_words(facts, &setup));
+        for (n, line) in wrap(&words, columns().saturating_sub(4)).iter().enumerate() {
+            match n {
+                0 => out.line(format!("{} {line}", out.out(Tone::Bad, out.sign(Sign::Bad)))),
+                _ => out.line(format!("  {line}")),
+            }
+        }
+        setup.last_lines.iter().for_each(|line| quoted(line, out));
+    }
     for check in &checks {
         out.line("");
         print(facts, check, out);

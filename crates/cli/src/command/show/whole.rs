@@ -34,6 +34,7 @@ pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), Co
     view::now_line(facts, facts.state.result.finished.is_none(), out);
     task(facts, out);
     settings(facts, out);
+    view::setup(facts, out);
     if !story.iterations.is_empty() {
         heading(out, "Iterations");
         let first = story.iterations.len().saturating_sub(SHOWN);

@@ -84,6 +84,7 @@ impl RunFacts {
             cost: session.as_ref().and_then(|s| s.usage.cost),
             duration_ms: session.as_ref().map_or(0, |s| s.duration_ms),
             loop_score,
+            failing: Vec::new(),
             tests,
             commit: change.as_ref().and_then(|c| c.commit.clone()),
             ended_at: at,

@@ -52,11 +52,16 @@ impl RunFacts {
                 self.work.unclaimed = open.iter().cloned().collect();
             }
             EventBody::Ticked { met, .. } => self.work.met = met.iter().cloned().collect(),
-            EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, .. } => {
+            EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, failing, .. } => {
                 self.keep_trace(failure.clone(), evidence.clone());
                 self.note_environment(evidence.environment.as_deref());
                 self.note_best(*iteration, evidence.metric.as_ref());
                 self.iteration_ended(*iteration, *verdict, signals, at);
+                if let Some(last) =
+                    self.iterations.history.back_mut().filter(|last| last.iteration == *iteration)
+                {
+                    last.failing.clone_from(failing);
+                }
             }
             EventBody::IterationVoided { .. } => self.iterations.current = None,
             // Agents, waits and budgets.

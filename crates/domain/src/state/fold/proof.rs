@@ -61,10 +61,14 @@ impl RunFacts {
         self.take_hint(hint.as_deref());
         if !passed {
             self.result.disproved = Some((tree.clone(), failed.clone()));
+            self.result.refused = refused.clone();
             // What the iteration showed is what the final check found, not that its own checks passed.
             if let Some(newest) = self.stuck.traces.back_mut() {
                 newest.failure = Some(proof_failure(failed));
             }
+        }
+        if *passed {
+            self.result.refused = Vec::new();
         }
         let clean = self.result.proof.as_ref().is_some_and(|p| p.clean);
         self.result.proof = Some(ProofFacts {
