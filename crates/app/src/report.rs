@@ -87,6 +87,8 @@ pub enum Notice<'a> {
     },
     /// What of the user's tree the agent does not get.
     LeftOut(&'a LeftOut),
+    /// Submodules whose files are not on this machine: no check sees them.
+    MissingSubmodules(&'a [String]),
 }
 
 /// Shows what happens. Whoever starts runs has one.

@@ -275,6 +275,10 @@ pub(crate) fn start(
         let spec = writer.state().spec.clone();
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
+        let missing = ralph_git::submodule::missing(&plan.origin);
+        if !missing.is_empty() {
+            report.notice(&Notice::MissingSubmodules(&missing));
+        }
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
         parts.notifiers = notify::notifiers(env, &request.notify)?;

@@ -84,6 +84,15 @@ impl Reporter for Presenter<'_> {
             }
             Notice::Starting { spec, unpriced } => announce(spec, unpriced, out),
             Notice::LeftOut(left) => print_left_out(left, out),
+            Notice::MissingSubmodules(paths) => {
+                let shown: Vec<&str> = paths.iter().take(5).map(String::as_str).collect();
+                out.say(format!(
+                    "{} the files of {} ({}) are not here, so no check can use them: `git submodule update --init --recursive` brings them",
+                    out.err(Tone::Attention, "note:"),
+                    count(paths.len(), "submodule"),
+                    shown.join(", "),
+                ));
+            }
         }
     }
 

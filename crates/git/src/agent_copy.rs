@@ -194,7 +194,12 @@ fn fill(
 
 /// The folders of objects that a repo reads: its own, and those it borrows from.
 pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
-    let mut found = vec![repo.common_dir.join("objects")];
+    borrowed_from(&repo.common_dir.join("objects"))
+}
+
+/// A folder of objects, and all that it borrows from.
+pub(crate) fn borrowed_from(objects: &Path) -> Vec<PathBuf> {
+    let mut found = vec![objects.to_owned()];
     let mut at = 0;
     // Git itself follows five steps.
     while at < found.len() && found.len() < 16 {

@@ -96,6 +96,9 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRu
     }
     let call = git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]);
     with_attributes(call, attributes).run()?;
+    if sparse.is_empty() {
+        crate::submodule::bring(repo, &git, commit, (&into.join(".git"), into))?;
+    }
     refuse_missing_filters(&git, !sparse.is_empty())
 }
 

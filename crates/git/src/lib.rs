@@ -55,6 +55,7 @@ mod stage;
 mod state_dir;
 mod state_ref;
 mod store;
+pub mod submodule;
 mod survey;
 pub mod take_over;
 mod user_index;

@@ -59,6 +59,7 @@ fn add(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
         }
     }
     let made = rediscover(&repo.vars, path)?;
+    crate::submodule::bring(repo, &made.git(), &made.head, (&made.git_dir, path))?;
     let mark = made.git_dir.join(READY);
     fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;
     Ok(made)
