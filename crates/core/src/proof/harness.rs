@@ -325,7 +325,12 @@ fn opened(
     for step in before.steps.union(&now.steps) {
         let path = step.path.as_str();
         let Some(status) = changed.get(path) else { continue };
-        if covers(facts.protected, path) || told.contains(path) {
+        // A script that a check runs is fixed, whatever else is told of it.
+        let fixed = (step.kind, step.scripts) == (TraceKind::Ran, 0)
+            && *status != 'A'
+            && !harness::is_free(path)
+            && !is_open(path, facts.task);
+        if covers(facts.protected, path) || (told.contains(path) && !fixed) {
             continue;
         }
         match (step.kind, step.scripts) {
@@ -336,7 +341,7 @@ fn opened(
                     found.lower_test(path, None, "the checks run it, and the run changed it");
                 }
             }
-            (TraceKind::Ran, 0) if *status != 'A' && !is_open(path, facts.task) => {
+            _ if fixed => {
                 found.failed.push(format!("{path}, which a check runs, was changed: bring it back"));
             }
             (TraceKind::Ran, 0) if *status == 'A' && !is_test_source(path) => {

@@ -33,12 +33,7 @@ pub(super) fn expectations(name: &str, rest: &[String], folder: &str, there: The
         "diff" | "cmp" | "colordiff" | "comm" => {
             let files: Vec<&String> = rest.iter().filter(|w| *w == "-" || !w.starts_with('-')).collect();
             let [first, second] = files.as_slice() else { return Vec::new() };
-            match (path(first), path(second)) {
-                // What is compared with something that is only made then is what it is compared with.
-                (Some(one), None) | (None, Some(one)) => vec![one],
-                (Some(one), Some(two)) => [one, two].into_iter().filter(|path| is_helper(path)).collect(),
-                (None, None) => Vec::new(),
-            }
+            [path(first), path(second)].into_iter().flatten().filter(|path| is_expectation(path)).collect()
         }
         "cc" | "gcc" | "clang" | "c++" | "g++" | "clang++" | "tcc" | "rustc" | "javac" | "kotlinc"
         | "ghc" => {
@@ -48,6 +43,14 @@ pub(super) fn expectations(name: &str, rest: &[String], folder: &str, there: The
         _ => Vec::new(),
     };
     found.into_iter().map(TestPlace::whole).collect()
+}
+
+/// Whether a file that something is compared with says what is wanted, by its name: what is compared may be the work.
+fn is_expectation(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let words =
+        ["expect", "want", "golden", "reference", "fixture", "baseline", "check", "correct", "solution"];
+    words.iter().any(|word| name.contains(word))
 }
 
 /// Whether a source is one of a check, by its name or its folder.
@@ -167,7 +170,8 @@ mod tests {
         assert_eq!(told("grep -q -f words part.txt"), ["words"]);
         assert_eq!(told("grep -qf words part.txt"), ["words"]);
         assert_eq!(told("grep -q right part.txt"), [""; 0]);
-        assert_eq!(told("diff - part.txt"), ["part.txt"]);
+        assert_eq!(told("diff - part.txt"), [""; 0]);
+        assert_eq!(told("diff - want.txt"), ["want.txt"]);
         assert_eq!(told("diff part.txt want.txt"), ["want.txt"]);
         assert_eq!(told("cc -o chk tools/check.c"), ["tools/check.c"]);
         assert_eq!(told("cc -o app main.c"), [""; 0]);
