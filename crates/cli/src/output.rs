@@ -198,7 +198,7 @@ impl Out {
         if self.json {
             self.value(&serde_json::json!({ "success": false, "error": error.to_run_error() }));
         }
-        let message = crate::words::local_times(&error.message);
+        let message = crate::terminal::local_times(&error.message);
         self.warn(format!("{} {message}", self.err(Tone::Bad, "error:")));
         if let Some(cause) = &error.cause {
             for line in cause.lines() {

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use ralph_app::Environment;
+use ralph_domain::ports::Clock as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -34,4 +35,10 @@ pub fn home() -> Option<&'static Path> {
 /// The zone in which the user reads times.
 pub fn zone() -> TimeZone {
     FACTS.get().map_or(TimeZone::UTC, |facts| facts.zone.clone())
+}
+
+/// A sentence with every instant in it by the clock of this machine.
+pub fn local_times(text: &str) -> String {
+    let now = ralph_core::clock::SystemClock::default().now();
+    ralph_domain::describe::local_times(text, now, Some(&zone()))
 }

@@ -8,7 +8,6 @@ use ralph_domain::describe::Tone;
 use ralph_domain::describe::clock_time;
 use ralph_domain::event::Verdict;
 use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::ports::Clock as _;
 use ralph_domain::state::{IterationSummary, RunState};
 use ralph_domain::text::{count, duration};
 use ralph_protocol::test_counts::TestCounts;
@@ -67,12 +66,6 @@ pub fn left(until: Timestamp, now: Timestamp) -> String {
 /// `04:02`, with the day where it is not today.
 pub fn local(at: Timestamp, now: Timestamp) -> String {
     clock_time(at, now, Some(&crate::terminal::zone()))
-}
-
-/// A sentence with every instant in it by the clock of this machine.
-pub fn local_times(text: &str) -> String {
-    let now = ralph_core::clock::SystemClock::default().now();
-    ralph_domain::describe::local_times(text, now, Some(&crate::terminal::zone()))
 }
 
 /// `1.2 KiB`.

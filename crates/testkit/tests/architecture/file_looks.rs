@@ -55,6 +55,9 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         "the answer decides about words, a place or a program; what is read then goes through the door, and what is started is looked \
          at again",
         &[
+            ("core/src/step/workspace_setup.rs", 1),
+            ("cli/src/command/archive.rs", 2),
+            ("cli/src/command/doctor/programs.rs", 1),
             ("agents/src/presets.rs", 2),
             ("agents/src/tools/path_rules.rs", 3),
             ("agents/src/tools/process/tests.rs", 1),
