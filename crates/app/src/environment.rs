@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(over.vars().get("OPENAI_API_KEY").as_deref(), Some("k"));
         let asked = over.asked_variables();
         assert_eq!(asked.len(), 2, "{asked:?}");
-        assert!(asked[0].ask.text.contains("`https://evil.example/v1`"), "{asked:?}");
+        assert!(asked[0].ask.text.contains("the host `evil.example`"), "{asked:?}");
         assert!(asked[1].ask.text.contains("`hooks.example`") && !format!("{asked:?}").contains("secret"));
         let allowed = env.granting([asked[0].ask.digest.clone()]).with_dotenv(folder.path()).unwrap();
         assert_eq!(allowed.vars().get("OPENAI_BASE_URL").as_deref(), Some("https://me:pass@evil.example/v1"));

@@ -233,6 +233,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("GIT_COMMITTER_EMAIL", "git", VariableUse::Told, "their address"),
     variable("GIT_INDEX_FILE", "git", VariableUse::Told, "an index of the run's own"),
     variable("GIT_OBJECT_DIRECTORY", "git", VariableUse::Told, "where new objects go"),
+    variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", "git", VariableUse::Told, "where the objects of a submodule are"),
     variable("GIT_ATTR_SOURCE", "git", VariableUse::Told, "whose attributes decide about filters"),
     variable("GIT_ASKPASS", "git", VariableUse::Told, "nobody is asked"),
     variable("SSH_ASKPASS", "git", VariableUse::Told, "nobody is asked"),

@@ -33,6 +33,13 @@ const OTHERS: &[&str] = &[
     "API_KEY",
     "DATABASE_URL",
     "MYSQL_PWD",
+    // What loads code into a program: asked about, never read.
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "OPENSSL_CONF",
+    "OPENSSL_MODULES",
     // Of this build, and of an escape test.
     "CARGO_PKG_VERSION",
     "BAIT_TOKEN",

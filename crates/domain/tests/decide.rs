@@ -17,7 +17,7 @@ use ralph_domain::proof::{HarnessChange, TestsQuestion};
 use ralph_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::{RunFacts, RunState};
-use ralph_domain::stuck::{Evidence, Signals};
+use ralph_domain::stuck::Signals;
 
 struct Run(RunState);
 
@@ -184,7 +184,7 @@ impl Run {
             signals,
             failure: None,
             receipt,
-            evidence: Evidence::default(),
+            evidence: Box::default(),
         });
         verdict
     }

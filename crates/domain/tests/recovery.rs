@@ -12,7 +12,7 @@ use ralph_domain::ports::Baseline;
 use ralph_domain::recovery::{self, Fallback, NextHelp};
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
-use ralph_domain::stuck::{Evidence, Signals, StuckKind};
+use ralph_domain::stuck::{Signals, StuckKind};
 
 struct Run(RunState);
 
@@ -96,7 +96,7 @@ impl Run {
             signals: signals.clone(),
             failure: None,
             receipt: Digest::of(b"r"),
-            evidence: Evidence::default(),
+            evidence: Box::default(),
         });
         let news = recovery::notice(&self.0, iteration, verdict, signals, Default::default());
         news.into_iter()

@@ -156,7 +156,7 @@ mod tests {
         }
         fn git(&self, folder: &str, args: &[&str]) -> String {
             let more = ["-c", "protocol.file.allow=always", "-c", "user.name=n", "-c", "user.email=e@x"];
-            let done = Git::in_folder(&self.vars, &self.at(folder)).call(more.iter().chain(args)).run();
+            let done = Git::in_folder(&self.vars, self.at(folder)).call(more.iter().chain(args)).run();
             done.unwrap().text().trim().to_owned()
         }
     }

@@ -33,7 +33,7 @@ fn unit(cheat: &'static str, end: End) -> Scene {
 cheats! {
     package_in_the_place_of_a_test: unit(
         "mkdir test_part; sed \"s/'right'/'wrong'/\" test_part.py > test_part/__init__.py",
-        End::Asked("test_part/__init__.py")
+        End::NotDone("incorrectly imported")
     );
     // The honest twin writes the module that its test has the name of.
     module_that_ends_the_process_before_its_tests: Scene {

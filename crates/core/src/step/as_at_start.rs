@@ -16,12 +16,15 @@ use ralph_domain::id::Digest;
 use ralph_domain::proof::{Proof, ProofLevel, TestsQuestion};
 use ralph_evidence::harness::names;
 use ralph_journal::artifacts;
+use ralph_protocol::weakened::WeakKind;
 use std::path::Path;
 
 /// Changes to what decides that the proof keeps.
 const HARNESS_MAX: usize = 200;
 /// Reasons that are kept.
 const TOLD_MAX: usize = 40;
+/// Files of which only the keys that decide are compared.
+const READ_BY_KEYS: [&str; 3] = ["package.json", "Cargo.toml", "pyproject.toml"];
 
 /// How the checks ended with what decides as it was at the start.
 enum StartRun {
@@ -86,6 +89,12 @@ impl Driver {
                 found.weakened.retain(|finding| !back.contains(&finding.path));
             }
         }
+        // A line that differs says nothing where the keys that decide are read one by one, and none of them differs.
+        let differs = |path: &str| harness.changes.iter().any(|change| change.path == path);
+        found.weakened.retain(|finding| {
+            let name = finding.path.rsplit('/').next().unwrap_or_default();
+            finding.kind != WeakKind::ConfigChanged || !READ_BY_KEYS.contains(&name) || differs(&finding.path)
+        });
         if passed && level == ProofLevel::Independent && !found.weakened.is_empty() {
             level = ProofLevel::OwnTests;
             for finding in &found.weakened {

@@ -67,7 +67,7 @@ impl Driver {
             failure,
             failing,
             receipt: digest,
-            evidence,
+            evidence: Box::new(evidence),
         })?;
         for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen, context.clone()) {
             self.ctx.record(news)?;

@@ -203,7 +203,7 @@ pub enum EventBody {
         receipt: Digest,
         /// What the stuck rules read from the outputs, for the iterations to come.
         #[serde(default, skip_serializing_if = "Evidence::is_empty")]
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// A session ended without counting as an iteration.
     IterationVoided {

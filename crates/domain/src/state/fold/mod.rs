@@ -53,7 +53,7 @@ impl RunFacts {
             }
             EventBody::Ticked { met, .. } => self.work.met = met.iter().cloned().collect(),
             EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, failing, .. } => {
-                self.keep_trace(failure.clone(), evidence.clone());
+                self.keep_trace(failure.clone(), (**evidence).clone());
                 self.note_environment(evidence.environment.as_deref());
                 self.note_best(*iteration, evidence.metric.as_ref());
                 self.iteration_ended(*iteration, *verdict, signals, at);
