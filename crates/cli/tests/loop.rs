@@ -268,7 +268,7 @@ fn the_result_object_has_exactly_the_documented_keys_and_stdout_nothing_else() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, CHECK);
-    let documented: BTreeSet<&str> = "success reason run_id run_dir workspace iterations cost_usd cost_basis tokens elapsed_seconds summary level watched branch pr_url files_changed error".split(' ').collect();
+    let documented: BTreeSet<&str> = "success reason run_id run_dir workspace iterations cost_usd cost_basis tokens elapsed_seconds summary level watched branch ref pr_url files_changed error".split(' ').collect();
     let keys = |done: &ralph_testkit::Finished| {
         assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
         done.json().as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>()

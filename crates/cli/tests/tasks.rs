@@ -210,6 +210,9 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
                 text = text.replace(asked, "The router loses messages.");
             }
             repo.write(file, &text);
+            if flag == "--plan" {
+                repo.write("ralph/prd.md", "# The router\n\nIt loses messages.\n");
+            }
             // Without a verifier a `PROMPT.md` cannot be run; that is what the linter is there to say.
             let code = if flag == "--prompt" && !is_known { 2 } else { 0 };
             let found = lint(&repo, file, code);

@@ -186,7 +186,7 @@ fn ignored_files_with_secrets_reach_no_agent_and_samples_do() {
         "terraform.tfvars.example",
         "config/credentials.yml.enc",
         "build/config.json",
-        "cache/token.txt",
+        "cache/tokenizer.txt",
     ];
     let place = Place::new();
     let all: Vec<&str> = secret.iter().chain(&open).copied().collect();

@@ -67,6 +67,8 @@ struct Now {
     sandbox: Option<Box<dyn ManagedSandbox>>,
     generation: u64,
     losses: u32,
+    /// Whether the git inside does not know yet whose commits it makes.
+    identity_due: bool,
 }
 
 impl FolderSandbox {
@@ -94,7 +96,7 @@ impl FolderSandbox {
                 format!("the size of the sandbox does not count: this version of {kind} cannot choose one");
             run_sandboxes.tell(SandboxNews::Notice(words));
         }
-        let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0 });
+        let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0, identity_due: false });
         Ok(Self { run_sandboxes: Arc::clone(run_sandboxes), host, run, kind, temporary, mirror, now })
     }
 
@@ -178,10 +180,7 @@ impl FolderSandbox {
             let hourly = self.run_sandboxes.options.hourly.or_else(|| now.provider.hourly(&spec.resources));
             let (provider, id) = (self.kind.to_owned(), made.id().to_owned());
             self.run_sandboxes.tell(SandboxNews::Ready(SandboxReady { provider, id, hourly }));
-            if let Some(identity) = &self.run_sandboxes.options.identity {
-                // A sandbox without git, or without a home, needs none.
-                let _ = super::inside::set_identity(&*made, identity);
-            }
+            now.identity_due = true;
             now.sandbox = Some(made);
             now.generation += 1;
         }
@@ -211,6 +210,17 @@ impl FolderSandbox {
                 Ok(preview.headers.is_empty().then_some(preview.url))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Before the first command: the git inside is told whose commits it makes. Not earlier, for a command starts a machine
+    /// that rests, and it must find the files of then.
+    pub(super) fn set_identity(&self, connection: &Connection) {
+        if std::mem::take(&mut self.now().identity_due)
+            && let Some(identity) = &self.run_sandboxes.options.identity
+        {
+            // A sandbox without git, or without a home, needs none.
+            let _ = super::inside::set_identity(&*connection.sandbox, identity);
         }
     }
 

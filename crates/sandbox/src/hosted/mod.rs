@@ -257,6 +257,7 @@ impl Sandbox for HostedSandbox {
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         let own = self.own.borrow_mut().take();
         let connection = self.folder_sandbox.connect(own)?;
+        self.folder_sandbox.set_identity(&connection);
         match self.run(&connection, request, sink) {
             Err(error @ (SandboxError::Broken(_) | SandboxError::File { .. })) => {
                 self.folder_sandbox.lost(&connection, error)?;
