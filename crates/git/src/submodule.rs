@@ -39,6 +39,10 @@ pub fn missing(repo: &Repo) -> Vec<String> {
 /// Writes the files of the submodules that `commit` pins into the checkout `into` of it, whose git is `git`. Those whose
 /// objects are not here stay empty folders, as git leaves them.
 pub(crate) fn bring(source: &Repo, git: &Git, commit: &str, (git_dir, into): (&Path, &Path)) -> Result<()> {
+    // Submodules without this file are of no use to anybody.
+    if !fs::symlink_metadata(into.join(".gitmodules")).is_ok_and(|meta| meta.is_file()) {
+        return Ok(());
+    }
     let mut left: Vec<(Vec<u8>, Pinned, usize)> =
         pinned(git, commit, None)?.into_iter().map(|one| (Vec::new(), one, 0)).collect();
     if left.is_empty() {
