@@ -6,6 +6,7 @@
 
 use crate::agent_git_dir::{self, CONFIG_COPY};
 use crate::agent_sparse;
+use crate::alternates;
 use crate::command::Git;
 use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
@@ -194,26 +195,7 @@ fn fill(
 
 /// The folders of objects that a repo reads: its own, and those it borrows from.
 pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
-    borrowed_from(&repo.common_dir.join("objects"))
-}
-
-/// A folder of objects, and all that it borrows from.
-pub(crate) fn borrowed_from(objects: &Path) -> Vec<PathBuf> {
-    let mut found = vec![objects.to_owned()];
-    let mut at = 0;
-    // Git itself follows five steps.
-    while at < found.len() && found.len() < 16 {
-        let folder = found[at].clone();
-        at += 1;
-        let list = fs::read(folder.join("info/alternates")).unwrap_or_default();
-        for line in list.split(|b| *b == b'\n').filter(|l| !l.is_empty() && !l.starts_with(b"#")) {
-            let path = folder.join(OsStr::from_bytes(line));
-            if !found.contains(&path) {
-                found.push(path);
-            }
-        }
-    }
-    found
+    alternates::borrowed_from(&repo.common_dir.join("objects"))
 }
 
 /// Makes `folder` a folder of objects that borrows from the repo's own.

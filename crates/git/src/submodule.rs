@@ -118,7 +118,7 @@ fn stores(repo: &Repo) -> Vec<PathBuf> {
     // Of a tree that an agent can write, only what the engine wrote says where objects are.
     let own = repo.engine_git_dir.as_ref().unwrap_or(&repo.common_dir);
     let mut found = Vec::new();
-    for objects in crate::agent_copy::borrowed_from(&own.join("objects")) {
+    for objects in crate::alternates::borrowed_from(&own.join("objects")) {
         if let Some(git_dir) = objects.parent() {
             collect(&git_dir.join("modules"), 0, &mut found);
         }

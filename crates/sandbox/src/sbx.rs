@@ -176,13 +176,17 @@ impl SandboxProvider for SbxProvider {
         let host = self.host(folder, run.as_str())?;
         let root = ralph_domain::ports::Sandbox::root(&host.local).to_owned();
         let text = root.to_str().ok_or_else(|| SandboxError::OutsideWorkspace(root.clone()))?;
-        match find(&host, &name)? {
-            None => self.make(&host, &name, spec, text)?,
+        let known = find(&host, &name)?.is_some();
+        if known {
             // Started again by the next command, it sees what was edited outside; and nothing of a crashed process is left.
-            Some(_) => host.must(&["stop", &name]).map(drop)?,
+            host.must(&["stop", &name])?;
+        } else {
+            self.make(&host, &name, spec, text)?;
         }
         let sandbox = self.sandbox(host, &name, &root, Some(spec));
-        sandbox.start()?;
+        if !known {
+            sandbox.start()?;
+        }
         for script in &self.options.setup {
             sandbox.set_up(script)?;
         }

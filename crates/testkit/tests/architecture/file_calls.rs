@@ -94,16 +94,19 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/local/provider.rs", 5),
             ("sandbox/src/local/request.rs", 1),
             ("sandbox/src/local/watch/mod.rs", 3),
+            ("sandbox/src/sbx/sandbox.rs", 1),
         ],
     ),
     (
         "git's own folder of the user's repo: whoever writes there can run programs anyway; an agent has none but its own",
         &[
             ("git/src/agent_git_dir.rs", 5),
+            ("git/src/alternates.rs", 1),
             ("git/src/branch.rs", 3),
             ("git/src/left_lock.rs", 1),
             ("git/src/lock_file.rs", 23),
             ("git/src/object.rs", 1),
+            ("git/src/submodule.rs", 4),
             ("git/src/user_index.rs", 5),
             ("git/src/workspace.rs", 1),
         ],
@@ -111,7 +114,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
         "trees by paths that were checked folder by folder for links before (`stands_on_real_folders`, a walk); no command of an agent runs meanwhile",
         &[
-            ("git/src/agent_copy.rs", 10),
+            ("git/src/agent_copy.rs", 9),
             ("git/src/clean.rs", 9),
             ("git/src/kept_files.rs", 3),
             ("git/src/left_over.rs", 1),

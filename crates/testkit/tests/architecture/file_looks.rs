@@ -32,6 +32,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("git/src/place.rs", 3),
             ("git/src/push.rs", 3),
             ("git/src/snapshot.rs", 2),
+            ("git/src/submodule.rs", 2),
             ("git/src/worktree.rs", 1),
             ("journal/src/journal.rs", 3),
             ("journal/src/layout.rs", 2),
