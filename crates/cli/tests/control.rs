@@ -416,8 +416,11 @@ fn a_second_start_says_who_holds_the_lock_and_since_when() {
     let run = stage.repo.latest();
     for args in [RUN, &["run", "--isolation", "none", "--json", "--new"]] {
         let second = stage.repo.ralph(args).exits(4);
-        let told = [format!("process {}", child.id()), run.clone(), "since ".to_owned(), "next:".to_owned()];
+        let told = [format!("process {}", child.id()), run.clone(), "next:".to_owned()];
         assert!(told.iter().all(|part| second.stderr.contains(part.as_str())), "{}", second.stderr);
+        let since = second.stderr.split("since ").nth(1).and_then(|rest| rest.split([' ', ')']).next());
+        let time = since.filter(|time| time.contains(':') && time.starts_with(|c: char| c.is_ascii_digit()));
+        assert!(time.is_some(), "{}", second.stderr);
     }
     assert_eq!(stage.repo.kinds().iter().filter(|k| *k == "run_created").count(), 1);
     assert_eq!(stage.repo.latest(), run, "nothing of the second start is left");

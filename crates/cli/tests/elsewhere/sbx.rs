@@ -83,7 +83,7 @@ fn edited_between(end: impl FnOnce(&Fixture, &TestRepo<'_>, Child)) {
     let child = fixture.spawn(&repo, &["run", "--json"]);
     Fixture::await_file(&fixture.agents_folder().join(".ralph/waiting"));
     end(&fixture, &repo, child);
-    std::fs::write(fixture.agents_folder().join("readme.txt"), "edited here\n").unwrap();
+    std::fs::write(fixture.workspace().join("readme.txt"), "edited here\n").unwrap();
     let run = fixture.runs().pop().unwrap();
     let done = fixture.ralph(&repo, &["resume", "--json", &run]).exits(0).json();
     let part = repo.git(&["show", &format!("{}:part.txt", done["ref"].as_str().unwrap())]);

@@ -19,6 +19,9 @@ impl Driver {
         let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
         let taken = user.take_in()?;
         self.ctx.boundary("takein.after");
+        if !taken.is_empty() {
+            self.sandbox.folder_edited()?;
+        }
         let told = match &self.ctx.state.spec.branch {
             Some(branch) => format!(", and is committed with its work on `{branch}`"),
             None => String::new(),

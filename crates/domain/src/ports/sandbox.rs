@@ -58,6 +58,11 @@ pub trait Sandbox: Send {
         let _ = port;
         Ok(None)
     }
+    /// Files of the workspace were changed on this machine, between two commands: the next one sees them. Nothing has to be
+    /// done where commands see this machine's files anyway, or get them anew each time.
+    fn folder_edited(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
 }
 
 /// What a sandbox is like, as far as the engine acts on it.

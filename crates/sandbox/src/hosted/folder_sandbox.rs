@@ -213,6 +213,11 @@ impl FolderSandbox {
         }
     }
 
+    /// See [`ralph_domain::ports::Sandbox::folder_edited`].
+    pub(super) fn edited(&self) -> Result<(), SandboxError> {
+        self.now().sandbox.as_ref().map_or(Ok(()), |sandbox| sandbox.folder_edited())
+    }
+
     /// Before the first command: the git inside is told whose commits it makes. Not earlier, for a command starts a machine
     /// that rests, and it must find the files of then.
     pub(super) fn set_identity(&self, connection: &Connection) {

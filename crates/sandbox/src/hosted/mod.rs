@@ -309,6 +309,10 @@ impl Sandbox for HostedSandbox {
         self.folder_sandbox.host_address(port)
     }
 
+    fn folder_edited(&self) -> Result<(), SandboxError> {
+        self.folder_sandbox.edited()
+    }
+
     /// Another folder gets a sandbox of its own, fresh from the image: nothing that an agent installed or changed is in it.
     /// It goes with its last user.
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {

@@ -201,6 +201,11 @@ impl Sandbox for SbxSandbox {
         Ok(Box::new(Self { host, ..self.clone() }))
     }
 
+    /// A machine that runs may go on showing the files that it has seen; the next command starts it again.
+    fn folder_edited(&self) -> Result<(), SandboxError> {
+        self.stop()
+    }
+
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         // Only the workspace is shared with this machine, so only a folder in it can be another root.
         let inside =
