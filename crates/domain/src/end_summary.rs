@@ -46,7 +46,11 @@ pub(crate) fn success(state: &RunState) -> String {
     let approved =
         approved.map_or_else(String::new, |by| format!(" The changed tests are approved by {by}."));
     let verdict = capital(verdict);
-    format!("{verdict} after {}: {checks} passed {place}.{look}{told}{own}{approved}", iterations(state))
+    let best = crate::best::best(state).map_or_else(String::new, |best| format!(" Best: {}.", best.words()));
+    format!(
+        "{verdict} after {}: {checks} passed {place}.{best}{look}{told}{own}{approved}",
+        iterations(state)
+    )
 }
 
 /// What only a person can fix, behind the reason of an end.

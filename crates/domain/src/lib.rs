@@ -9,6 +9,7 @@
 //! to the driver by whoever wires them.
 
 pub mod address;
+pub mod best;
 pub mod budget_warning;
 pub mod change_text;
 pub mod claim;

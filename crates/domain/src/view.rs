@@ -64,6 +64,7 @@ pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
         iterations: state.iterations.count,
         history: history(state),
         loop_score: state.iterations.history.back().map_or(0.0, |h| h.loop_score),
+        best: crate::best::best(state),
         branch: branch(state),
         work_ref: work_ref(state),
         pr: pr(state),

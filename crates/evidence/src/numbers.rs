@@ -193,11 +193,37 @@ pub fn measured(output: &str) -> Vec<MeasuredNumber> {
     found.split_off(from)
 }
 
-/// The number that a configured pattern finds: its first group, or all of it, in the last match.
-pub fn of_pattern(name: &str, matched: &str, rises: bool) -> Option<MeasuredNumber> {
-    let value: f64 = matched.trim().replace(['_', ','], "").parse().ok()?;
+/// A number that was measured, several times where its noise is known.
+pub fn of_measurement(name: &str, measured: Measurement, rises: bool) -> Option<MeasuredNumber> {
     let label = ralph_protocol::text::head(name, LABEL_MAX).to_owned();
-    Some(MeasuredNumber { key: hash(&format!("metric {name}")), value: thousandths(value)?, rises, label })
+    let (value, noise) = (thousandths(measured.value)?, thousandths(measured.noise)?);
+    Some(MeasuredNumber { key: hash(&format!("metric {name}")), value, rises, label, noise })
+}
+
+/// What several runs of one measurement say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measurement {
+    /// The median.
+    pub value: f64,
+    /// The largest distance of a run from it; of five and more runs, the farthest is left out.
+    pub noise: f64,
+}
+
+impl Measurement {
+    /// Of these runs; `None` without any.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let upper = *sorted.get(middle)?;
+        let value = if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 };
+        let mut apart: Vec<f64> = sorted.iter().map(|one| (one - value).abs()).collect();
+        apart.sort_by(f64::total_cmp);
+        if apart.len() >= 5 {
+            apart.pop();
+        }
+        Some(Self { value, noise: apart.last().copied().unwrap_or(0.0) })
+    }
 }
 
 fn thousandths(value: f64) -> Option<i64> {
@@ -312,7 +338,7 @@ fn of_clause(clause: &[Piece]) -> Vec<MeasuredNumber> {
         let Some(value) = thousandths(*value) else { continue };
         let label = ralph_protocol::text::head(&words.join(" "), LABEL_MAX).to_owned();
         let key = hash(&format!("{} {at}", skeleton.join(" ")));
-        found.push(MeasuredNumber { key, value, rises, label });
+        found.push(MeasuredNumber { key, value, rises, label, noise: 0 });
     }
     found
 }
@@ -419,6 +445,13 @@ mod tests {
         assert_eq!(numbers.len(), 1);
         assert_eq!((numbers[0].value, numbers[0].key), (5000, measured("9/10 cases ok\n")[0].key));
         assert_ne!(numbers[0].key, measured("9/10 cases bad ok\n")[0].key);
-        assert_eq!(of_pattern("speed", " 1,204.5 ", false).unwrap().value, 1_204_500);
+        let median = |values: &[f64]| Measurement::of(values).map(|m| (m.value, m.noise));
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[1204.5]), Some((1204.5, 0.0)));
+        assert_eq!(median(&[10.0, 14.0, 11.0]), Some((11.0, 3.0)));
+        assert_eq!(median(&[10.0, 12.0]), Some((11.0, 1.0)));
+        assert_eq!(median(&[10.0, 10.0, 11.0, 11.0, 90.0]), Some((11.0, 1.0)), "one slow run is no noise");
+        let number = of_measurement("speed", Measurement { value: 1204.5, noise: 0.25 }, false).unwrap();
+        assert_eq!((number.value, number.noise), (1_204_500, 250));
     }
 }

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 const TRIES: u32 = 5;
 /// A longer wait that a server names is not slept out.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The longest answer that is read.
-const ANSWER_MAX: usize = 300 * 1024 * 1024;
+/// The longest answer that is read, and the longest file.
+const ANSWER_MAX: usize = 32 * 1024 * 1024;
+const FILE_MAX: usize = 300 * 1024 * 1024;
 
 /// Asked often while something is waited for; `Break` ends the wait.
 pub(crate) type Watch<'a> = ralph_http::Watch<'a, ()>;
@@ -45,6 +46,8 @@ pub(crate) struct VendorRequest {
     pub headers: Vec<(&'static str, String)>,
     pub body: Body,
     pub limit: Duration,
+    /// Longest answer.
+    pub max: usize,
     /// Statuses beside 2xx that are an answer.
     pub also: &'static [u16],
     pub tries: u32,
@@ -59,6 +62,7 @@ impl VendorRequest {
             headers: Vec::new(),
             body: Body::Nothing,
             limit: Duration::from_secs(60),
+            max: ANSWER_MAX,
             also: &[],
             tries: TRIES,
         }
@@ -78,6 +82,10 @@ impl VendorRequest {
     }
     pub fn limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
+    }
+    /// Whose answer is a file.
+    pub fn file(self) -> Self {
+        Self { max: FILE_MAX, ..self }
     }
     /// Without a second try: doing it twice would do harm.
     pub fn once(self) -> Self {
@@ -201,7 +209,7 @@ impl VendorClient {
     ) -> Result<VendorResponse, ProviderError> {
         let (status, headers, body) = self
             .client
-            .fetch(request, call.limit, ANSWER_MAX, watch)
+            .fetch(request, call.limit, call.max, watch)
             .map_err(|failure| self.failed(call, failure, tries))?;
         let answer = VendorResponse { status, headers, body };
         if (200..300).contains(&status) || call.also.contains(&status) {

@@ -10,6 +10,7 @@ mod exec;
 mod http;
 mod machine;
 mod paths;
+mod preview;
 mod price;
 mod sandbox;
 mod script;

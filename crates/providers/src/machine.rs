@@ -20,6 +20,8 @@ pub(crate) struct Shell {
 pub(crate) trait Machine: Send + Sync + 'static {
     fn kind(&self) -> &'static str;
     fn id(&self) -> &str;
+    /// The address of the vendor's API, by which the machine was found.
+    fn server(&self) -> &str;
     /// Runs a short script of `sh` to its end.
     fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError>;
     /// Writes a file, making its folders; `mode` is that of the file it replaces.

@@ -4,7 +4,7 @@ use crate::error::ProviderError;
 use crate::exec::{self, ExecContext};
 use crate::http::{VendorClient, never_stop};
 use crate::machine::Machine;
-use crate::{paths, script};
+use crate::{paths, preview, script};
 use ralph_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
     Surroundings, WriteMode,
@@ -218,7 +218,8 @@ impl<M: Machine> ManagedSandbox for CloudSandbox<M> {
     }
 
     fn preview(&self, port: u16) -> Result<Preview, SandboxError> {
-        Ok(self.machine.preview(&self.http, port)?)
+        let preview = self.machine.preview(&self.http, port)?;
+        Ok(preview::checked(&self.http, self.machine.server(), preview)?)
     }
 
     fn keep_alive(&self) -> Result<(), SandboxError> {

@@ -7,6 +7,7 @@ use crate::id::{AgentName, RunId};
 use crate::money::{Tokens, Usage, Usd};
 use jiff::Timestamp;
 pub use ralph_protocol::event::Ask;
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -34,6 +35,46 @@ pub trait Agent: Send {
     /// Ends what the agent keeps alive between its sessions, as far as this moment asks for it. It has no default, as a
     /// proof relies on it.
     fn release_resources(&self, moment: ReleaseWhen);
+    /// What it keeps alive now, for whoever looks at the run. Asked often, so it never waits.
+    fn resources(&self) -> AgentResources {
+        AgentResources::default()
+    }
+}
+
+/// What an agent keeps alive: processes in the background, open browsers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentResources {
+    /// Managed processes.
+    pub processes: Vec<ProcessInfo>,
+    /// Open browsers.
+    pub browsers: Vec<BrowserInfo>,
+}
+
+/// A managed process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessInfo {
+    /// The name that it was started under.
+    pub name: String,
+    /// Its command line.
+    pub command: String,
+    /// For how long it has existed, in seconds.
+    pub uptime_seconds: u64,
+    /// The address that it printed, where it is a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// How it ended, in words; none while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+/// An open browser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrowserInfo {
+    /// The name that it was opened under.
+    pub name: String,
+    /// The page that it shows.
+    pub url: String,
 }
 
 /// When an agent must end what it keeps alive between sessions (processes, browsers).

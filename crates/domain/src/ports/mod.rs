@@ -14,8 +14,8 @@ mod trace;
 mod workspace;
 
 pub use agent::{
-    ActionEnd, ActionStart, Agent, AgentRequests, Ask, FINAL_MESSAGE_MAX, ReleaseWhen, SessionReport,
-    SessionRequest, SessionSink,
+    ActionEnd, ActionStart, Agent, AgentRequests, AgentResources, Ask, BrowserInfo, FINAL_MESSAGE_MAX,
+    ProcessInfo, ReleaseWhen, SessionReport, SessionRequest, SessionSink,
 };
 pub use ask::{
     AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, EarlierAnswer, NoAskSink,

@@ -84,6 +84,17 @@ pub struct BestFiles {
     pub rises: bool,
     /// Its name.
     pub label: String,
+    /// How far repeated measurements of it lie apart, in thousandths.
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
+    pub noise: i64,
+}
+
+impl BestFiles {
+    /// How much better than this one a value is, in thousandths; nothing where the difference is within the noise of either.
+    pub fn gain(&self, value: i64, noise: i64) -> i64 {
+        let gain = if self.rises { value - self.value } else { self.value - value };
+        if gain.abs() <= noise.max(self.noise) { 0 } else { gain }
+    }
 }
 
 /// The agents: what each used, who rests, who is out, who works with which model.

@@ -68,6 +68,7 @@ pub(super) fn better_number(trace: &Trace, previous: &[Trace]) -> Option<String>
         // Whole numbers count one by one; measured ones tremble, and a hundredth is no step.
         let whole = values.iter().all(|value| value % 1000 == 0);
         let step = if whole { 1 } else { (best.abs() / 100).max(1) };
+        let step = step.max(now.noise.saturating_add(1));
         let worse = values.windows(2).filter(|pair| pair[1] < pair[0]).count();
         let moves = values.windows(2).filter(|pair| pair[1] != pair[0]).count();
         (*newest >= best + step && worse * 3 <= moves).then(|| {
@@ -131,7 +132,7 @@ mod tests {
     fn numbered(n: u32, tree: &str, value: i64, rises: bool) -> Trace {
         let mut t = trace(n, tree, Some("f"), 9);
         t.evidence.numbers =
-            vec![MeasuredNumber { key: 7, value: value * 1000, rises, label: "left".into() }];
+            vec![MeasuredNumber { key: 7, value: value * 1000, rises, label: "left".into(), noise: 0 }];
         t
     }
 

@@ -3,6 +3,7 @@
 use super::doc_examples::doc_examples;
 use super::inline::inline_tests;
 use super::local_packages::{is_lock, is_requirements, local_packages, local_requirements};
+use super::lock_sources::{is_source_lock, tool_sources};
 use super::package_json::{lost_workspaces, package_keys};
 use super::{cmake, gradle, maven, toml_files, ts_config};
 use crate::weakened::{is_snapshot, is_test_data, is_test_path};
@@ -241,8 +242,8 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
     if is_requirements(name) {
         return keyed(&local_requirements(old), &local_requirements(new));
     }
-    if is_lock(name) {
-        return keyed(&local_packages(name, old, old), &local_packages(name, new, old));
+    if is_lock(name) || is_source_lock(name) {
+        return keyed(&taken(name, old, (old, new)), &taken(name, new, (old, old)));
     }
     if name.starts_with("tsconfig") && name.ends_with(".json") {
         return match (ts_config::deciding(old), ts_config::deciding(new)) {
@@ -282,6 +283,20 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         }
         false => Vec::new(),
     }
+}
+
+/// What a lock takes from the repo, and where it takes the tools of tests from: beside the lock of the start, and beside the other
+/// one of the two that are compared.
+fn taken(
+    name: &str,
+    text: Option<&str>,
+    (start, other): (Option<&str>, Option<&str>),
+) -> BTreeMap<String, String> {
+    let mut found = if is_source_lock(name) { tool_sources(name, text, other) } else { BTreeMap::new() };
+    if is_lock(name) {
+        found.extend(local_packages(name, text, start));
+    }
+    found
 }
 
 /// The examples in the documentation of a file that differ, where those are run as tests.
@@ -371,6 +386,7 @@ pub fn is_keyed(path: &str) -> bool {
         || (name.starts_with("tsconfig") && name.ends_with(".json"))
         || is_requirements(name)
         || is_lock(name)
+        || is_source_lock(name)
         || lines_of(name).is_some()
         || name.ends_with(".rs")
 }

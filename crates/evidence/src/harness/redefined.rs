@@ -22,7 +22,8 @@ pub fn redefined(start: &Reach, now: &Reach) -> Vec<Redefined> {
     let mut found = Vec::new();
     for (definition, before) in &start.definitions {
         let after = now.definitions.get(definition).cloned().unwrap_or_default();
-        if after == *before || is_grown_list(definition, before, &after) {
+        let texts = of_make(definition, before, &after);
+        if after == *before || is_grown_list(&texts) {
             continue;
         }
         let differs = |from: &BTreeMap<String, String>, to: &BTreeMap<String, String>| {
@@ -32,7 +33,7 @@ pub fn redefined(start: &Reach, now: &Reach) -> Vec<Redefined> {
         let old: Vec<&str> = before.values().map(String::as_str).collect();
         found.push(Redefined {
             definition: definition.clone(),
-            extended: is_extended(definition, before, &after),
+            extended: is_extended(&texts),
             file,
             before: old.join("\n"),
         });
@@ -40,25 +41,31 @@ pub fn redefined(start: &Reach, now: &Reach) -> Vec<Redefined> {
     found
 }
 
-/// Whether a rule of a makefile only grew: every line is there in its order, and none of the new ones decides for the others.
-fn is_extended(
+/// A definition of a makefile in each of its files, at the start and now; empty where it is none, or stands in other files.
+fn of_make<'a>(
     definition: &Definition,
-    before: &BTreeMap<String, String>,
-    after: &BTreeMap<String, String>,
-) -> bool {
-    if !definition.scope.starts_with("make in") || before.is_empty() || before.keys().ne(after.keys()) {
-        return false;
+    before: &'a BTreeMap<String, String>,
+    after: &'a BTreeMap<String, String>,
+) -> Vec<(&'a str, &'a str)> {
+    if !definition.scope.starts_with("make in") || before.keys().ne(after.keys()) {
+        return Vec::new();
     }
-    before.values().zip(after.values()).all(|(old, new)| {
-        // Only recipes of rules grow safely: each line of them is run for itself, and must succeed.
-        let rule = old.lines().next().is_some_and(|head| head.contains(':') && !head.contains('='));
-        let mut lines = new.lines();
-        rule && old.lines().enumerate().all(|(n, line)| match n {
-            // The head may name more that is made before.
-            0 => lines.next().is_some_and(|head| head.starts_with(line) || head == line),
-            _ => lines.any(|new| new == line),
+    before.values().zip(after.values()).map(|(old, new)| (old.as_str(), new.as_str())).collect()
+}
+
+/// Whether a rule of a makefile only grew: every line is there in its order, and none of the new ones decides for the others.
+fn is_extended(texts: &[(&str, &str)]) -> bool {
+    !texts.is_empty()
+        && texts.iter().all(|(old, new)| {
+            // Only recipes of rules grow safely: each line of them is run for itself, and must succeed.
+            let rule = old.lines().next().is_some_and(|head| head.contains(':') && !head.contains('='));
+            let mut lines = new.lines();
+            rule && old.lines().enumerate().all(|(n, line)| match n {
+                // The head may name more that is made before.
+                0 => lines.next().is_some_and(|head| head.starts_with(line) || head == line),
+                _ => lines.any(|new| new == line),
+            })
         })
-    })
 }
 
 /// Ends of names of what a compiler is given.
@@ -68,14 +75,7 @@ const COMPILED: &[&str] = &[
 ];
 
 /// Whether a variable of a makefile is a list of sources and only names more of them: that is the product.
-fn is_grown_list(
-    definition: &Definition,
-    before: &BTreeMap<String, String>,
-    after: &BTreeMap<String, String>,
-) -> bool {
-    if !definition.scope.starts_with("make in") || before.is_empty() || before.keys().ne(after.keys()) {
-        return false;
-    }
+fn is_grown_list(texts: &[(&str, &str)]) -> bool {
     let words = |text: &str| -> Option<(String, Vec<String>)> {
         let (name, value) = text.split_once('=').filter(|_| text.lines().count() == 1)?;
         Some((name.trim().to_owned(), value.split_whitespace().map(str::to_owned).collect()))
@@ -86,8 +86,9 @@ fn is_grown_list(
         let end = word.rsplit_once('.').map_or("", |(_, end)| end);
         plain && COMPILED.contains(&end) && !is_test_path(word)
     };
-    before.values().zip(after.values()).all(|(old, new)| {
-        let (Some((name, old)), Some((same, new))) = (words(old), words(new)) else { return false };
-        name == same && !old.is_empty() && new.starts_with(&old) && new.iter().all(source)
-    })
+    !texts.is_empty()
+        && texts.iter().all(|(old, new)| {
+            let (Some((name, old)), Some((same, new))) = (words(old), words(new)) else { return false };
+            name == same && !old.is_empty() && new.starts_with(&old) && new.iter().all(source)
+        })
 }

@@ -5,7 +5,7 @@ mod lines;
 mod patch;
 mod paths;
 
-pub use paths::{is_snapshot, is_support, is_test_data, is_test_path, is_test_source};
+pub use paths::{is_snapshot, is_source, is_support, is_test_data, is_test_path, is_test_source};
 
 use patch::{FilePatch, LineChange};
 use paths::Config;

@@ -59,6 +59,12 @@ const SNAPSHOT_ENDS: &[&str] = &[
     ".cassette",
 ];
 
+/// Whether a path is a source of a program by its name.
+pub fn is_source(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').is_some_and(|(_, end)| SOURCES.contains(&end))
+}
+
 /// Whether a path is a test by its name or folder. Rust's inline tests are found in the patch itself.
 pub fn is_test_path(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -95,6 +95,10 @@ impl Machine for DaytonaMachine {
         &self.id
     }
 
+    fn server(&self) -> &str {
+        &self.options.api_url
+    }
+
     fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
         // Older daemons split the command into words themselves and know no escapes, newer ones hand it to a shell: coded, it
         // is the same for both. Both streams come back as one text, so what the shell complains about is left out.
@@ -137,7 +141,7 @@ impl Machine for DaytonaMachine {
 
     fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError> {
         let rest = format!("/files/download?path={}", percent_encoded(path));
-        let call = self.toolbox("read a file", Method::GET, &rest).limit(Duration::from_secs(300));
+        let call = self.toolbox("read a file", Method::GET, &rest).limit(Duration::from_secs(300)).file();
         Ok(http.send(&call, &mut never_stop)?.body)
     }
 

@@ -116,6 +116,10 @@ impl Machine for E2bMachine {
         &self.id
     }
 
+    fn server(&self) -> &str {
+        &self.options.api_url
+    }
+
     fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
         let body = json!({ "process": { "cmd": "/bin/sh", "args": ["-c", script] }, "stdin": false });
         let call = self
@@ -158,7 +162,7 @@ impl Machine for E2bMachine {
 
     fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError> {
         let path = format!("/files?path={}&username=user", percent_encoded(path));
-        let call = self.envd("read a file", Method::GET, &path).limit(Duration::from_secs(300));
+        let call = self.envd("read a file", Method::GET, &path).limit(Duration::from_secs(300)).file();
         Ok(http.send(&call, &mut never_stop)?.body)
     }
 

@@ -104,6 +104,10 @@ impl Machine for VercelMachine {
         &self.name
     }
 
+    fn server(&self) -> &str {
+        &self.options.api_url
+    }
+
     fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
         let body = json!({ "command": "sh", "args": ["-c", script], "env": {}, "sudo": false, "wait": true, "logs": true,
             "timeout": SHORT.as_millis() as u64 });
@@ -133,7 +137,8 @@ impl Machine for VercelMachine {
         let call = self
             .session("read a file", "/fs/read")
             .json(json!({ "path": path }))
-            .limit(Duration::from_secs(300));
+            .limit(Duration::from_secs(300))
+            .file();
         Ok(http.send(&call, &mut never_stop)?.body)
     }
 

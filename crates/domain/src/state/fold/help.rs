@@ -93,13 +93,10 @@ impl RunFacts {
     /// Remembers the files with the best number so far.
     pub(super) fn note_best(&mut self, iteration: u32, metric: Option<&MeasuredNumber>) {
         let (Some(now), Some(tree)) = (metric, self.work.tree.clone()) else { return };
-        let better = self.work.best.as_ref().is_none_or(|best| match now.rises {
-            true => now.value > best.value,
-            false => now.value < best.value,
-        });
+        let better = self.work.best.as_ref().is_none_or(|best| best.gain(now.value, now.noise) > 0);
         if better {
-            let (value, rises, label) = (now.value, now.rises, now.label.clone());
-            self.work.best = Some(BestFiles { iteration, tree, value, rises, label });
+            let (value, rises, label, noise) = (now.value, now.rises, now.label.clone(), now.noise);
+            self.work.best = Some(BestFiles { iteration, tree, value, rises, label, noise });
         }
     }
 
