@@ -1,0 +1,174 @@
+//! Who asks: a bearer token, or the session of a browser. Every route takes a [`Caller`], so none can be reached without one.
+
+use crate::people::{Person, Role, same};
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// The header that unsafe requests of a browser carry.
+pub const CSRF: &str = "x-ralph-csrf";
+
+/// Somebody who may ask.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who.
+    pub person: Person,
+    /// What unsafe requests of the session must say; nothing for a bearer token.
+    pub csrf: Option<String>,
+    /// The address that they come from.
+    pub from: IpAddr,
+}
+
+impl Caller {
+    /// Refuses whoever may do less.
+    pub fn may(&self, role: Role) -> Result<(), Problem> {
+        if self.person.role >= role {
+            return Ok(());
+        }
+        let own = self.person.role.as_str();
+        Err(Problem::forbidden(format!("this needs the role {}; yours is {own}", role.as_str()))
+            .hint("ask an admin of this server for another token"))
+    }
+
+    /// Notes what the caller does. Nobody acts unseen: what cannot be noted is not done.
+    pub fn note(
+        &self,
+        server: &Server,
+        action: &str,
+        run: Option<&str>,
+        detail: Option<String>,
+    ) -> Result<(), Problem> {
+        server.note_as(&self.person.name, &self.from.to_string(), action, run, detail)
+    }
+
+    /// The name that journals and logs show.
+    pub fn actor(&self) -> String {
+        format!("{} via web", self.person.name)
+    }
+}
+
+impl FromRequestParts<Arc<Server>> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Arc<Server>) -> Result<Self, Problem> {
+        let from = address(parts);
+        if let Some(token) = bearer(&parts.headers) {
+            refuse_guessing(server, from)?;
+            let Some(person) = server.people.by_token(token, server.now()) else {
+                server.limiter.failed(from);
+                return Err(unknown("that token is none of this server"));
+            };
+            return Ok(Self { person, csrf: None, from });
+        }
+        let ticket = cookie(&parts.headers)
+            .and_then(|cookie| server.sessions.read(&server.people, cookie, server.now()))
+            .ok_or_else(|| unknown("nobody is logged in"))?;
+        let upgrade = parts.headers.contains_key(header::UPGRADE);
+        if upgrade || !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+            check_origin(&parts.headers)?;
+        }
+        if !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+            let sent = parts.headers.get(CSRF).map(|value| value.as_bytes()).unwrap_or_default();
+            if !same(sent, ticket.csrf.as_bytes()) {
+                return Err(Problem::forbidden(format!("the header `{CSRF}` is missing or wrong"))
+                    .hint("load the page again; `GET /api/v1/me` has the value"));
+            }
+        }
+        Ok(Self { person: ticket.person, csrf: Some(ticket.csrf), from })
+    }
+}
+
+fn unknown(detail: &str) -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, detail)
+        .hint("log in with the token that `ralph serve` printed, or one that an admin gave you")
+}
+
+/// Refuses an address that has guessed too often.
+pub fn refuse_guessing(server: &Server, from: IpAddr) -> Result<(), Problem> {
+    match server.limiter.wait(from) {
+        None => Ok(()),
+        Some(wait) => {
+            let seconds = wait.as_secs().max(1);
+            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens came from here")
+                .hint(format!("try again in {seconds} seconds"))
+                .with("retry_after", seconds))
+        }
+    }
+}
+
+/// Whether a browser was sent here by a page of this very server.
+pub fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
+    let text = |name| headers.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
+    let Some(origin) = text(header::ORIGIN) else {
+        // Browsers always name it where it matters; a program that sends a cookie by hand need not.
+        return match text(header::HeaderName::from_static("sec-fetch-site")) {
+            None | Some("same-origin" | "none") => Ok(()),
+            Some(_) => Err(foreign("another site")),
+        };
+    };
+    let host = text(header::HOST).unwrap_or_default();
+    let of_origin = origin.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+    if !host.is_empty() && of_origin.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign(origin)) }
+}
+
+fn foreign(origin: &str) -> Problem {
+    let shown = ralph_domain::text::one_line(origin, 100);
+    Problem::forbidden(format!("the request came from a page of `{shown}`"))
+        .hint("open this server's own page; behind a proxy, let it pass the Host header on")
+}
+
+/// The address at the other end.
+pub fn address(parts: &Parts) -> IpAddr {
+    parts
+        .extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |info| info.0.ip())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == crate::people::COOKIE).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn only_pages_of_this_server_may_act() {
+        let ok = |pairs: &[(&'static str, &str)]| check_origin(&headers(pairs)).is_ok();
+        assert!(ok(&[("origin", "http://127.0.0.1:8000"), ("host", "127.0.0.1:8000")]));
+        assert!(ok(&[("host", "127.0.0.1:8000")]));
+        assert!(!ok(&[("origin", "http://evil.example"), ("host", "127.0.0.1:8000")]));
+        assert!(!ok(&[("origin", "http://127.0.0.1:8000.evil.example"), ("host", "127.0.0.1:8000")]));
+        assert!(!ok(&[("origin", "null"), ("host", "127.0.0.1:8000")]));
+        assert!(!ok(&[("sec-fetch-site", "cross-site"), ("host", "127.0.0.1:8000")]));
+    }
+
+    #[test]
+    fn the_right_cookie_is_found_among_others() {
+        let found = headers(&[("cookie", "a=b; ralph_session=x.y; c=d")]);
+        assert_eq!(cookie(&found), Some("x.y"));
+        assert_eq!(cookie(&headers(&[("cookie", "xralph_session=1")])), None);
+        assert_eq!(bearer(&headers(&[("authorization", "Bearer  t ")])), Some("t"));
+        assert_eq!(bearer(&headers(&[("authorization", "Basic t")])), None);
+    }
+}

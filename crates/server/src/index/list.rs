@@ -1,0 +1,269 @@
+//! Lists: filtered, sorted, a page at a time. A page begins after the last row of the one before, so that it costs the same
+//! wherever it is.
+
+use super::{Index, on};
+use crate::problem::Problem;
+use crate::row::RunRow;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sqlx::AssertSqlSafe;
+
+/// Rows of a page, where nobody says how many; and at most.
+const ROWS: (i64, i64) = (50, 500);
+/// Bytes of a search.
+const SEARCH_MAX: usize = 200;
+
+/// What a list is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SortBy {
+    /// When something last happened.
+    #[default]
+    Updated,
+    /// When it was asked for.
+    Created,
+    /// What it has cost.
+    Cost,
+    /// Its iteration.
+    Iteration,
+    /// The score of the last iteration.
+    Score,
+}
+
+impl SortBy {
+    fn column(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Created => "created",
+            Self::Cost => "cost",
+            Self::Iteration => "iteration",
+            Self::Score => "score",
+        }
+    }
+    fn is_whole(self) -> bool {
+        !matches!(self, Self::Cost | Self::Score)
+    }
+}
+
+/// Which rows, in which order.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ListQuery {
+    /// A status word; several with commas; `open` for all that are not over.
+    pub status: Option<String>,
+    /// The folder that runs were started from.
+    pub repo: Option<String>,
+    /// Words of the title, the id, the folder or the branch.
+    pub q: Option<String>,
+    /// Who asked for them.
+    pub person: Option<String>,
+    /// What they are sorted by.
+    pub sort: Option<SortBy>,
+    /// `asc` or `desc`, which is usual.
+    pub order: Option<String>,
+    /// Rows of a page.
+    pub limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// One page.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Page {
+    /// The rows.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<RunRow>"))]
+    pub runs: Vec<Box<RawValue>>,
+    /// Where the next page begins; nothing at the end.
+    pub next_cursor: Option<String>,
+    /// How many rows there are in all, as of a moment ago.
+    pub total: i64,
+}
+
+enum Value {
+    Text(String),
+    Whole(i64),
+    Number(f64),
+}
+
+/// The conditions of a list, with their values.
+#[derive(Default)]
+struct Conditions {
+    words: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn value(&mut self, value: Value) -> String {
+        self.values.push(value);
+        format!("${}", self.values.len())
+    }
+
+    fn of(query: &ListQuery) -> Self {
+        let mut all = Self::default();
+        match query.status.as_deref().filter(|s| !s.is_empty()) {
+            Some("open") => {
+                let one = all.value(Value::Whole(1));
+                all.words.push(format!("open = {one}"));
+            }
+            Some(words) => {
+                let places: Vec<String> = words
+                    .split(',')
+                    .take(20)
+                    .map(|word| all.value(Value::Text(word.trim().to_owned())))
+                    .collect();
+                all.words.push(match places.as_slice() {
+                    [one] => format!("status = {one}"),
+                    several => format!("status IN ({})", several.join(", ")),
+                });
+            }
+            None => {}
+        }
+        for (column, wanted) in [("repo", &query.repo), ("person", &query.person)] {
+            if let Some(wanted) = wanted.as_ref().filter(|w| !w.is_empty()) {
+                let place = all.value(Value::Text(wanted.clone()));
+                all.words.push(format!("{column} = {place}"));
+            }
+        }
+        let search = query.q.as_deref().unwrap_or_default().to_lowercase();
+        for word in ralph_domain::text::head(&search, SEARCH_MAX).split_whitespace().take(8) {
+            let escaped = word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+            let place = all.value(Value::Text(format!("%{escaped}%")));
+            all.words.push(format!("search LIKE {place} ESCAPE '\\'"));
+        }
+        all
+    }
+
+    fn text(&self) -> String {
+        if self.words.is_empty() { String::new() } else { format!(" WHERE {}", self.words.join(" AND ")) }
+    }
+
+    fn key(&self) -> String {
+        let values = self.values.iter().map(|value| match value {
+            Value::Text(text) => text.clone(),
+            Value::Whole(n) => n.to_string(),
+            Value::Number(n) => n.to_string(),
+        });
+        format!("{}\0{}", self.words.join("\0"), values.collect::<Vec<_>>().join("\0"))
+    }
+}
+
+macro_rules! bound {
+    ($query:expr, $values:expr) => {{
+        let mut query = $query;
+        for value in $values {
+            query = match value {
+                Value::Text(text) => query.bind(text.as_str()),
+                Value::Whole(n) => query.bind(*n),
+                Value::Number(n) => query.bind(*n),
+            };
+        }
+        query
+    }};
+}
+
+impl Index {
+    /// One page of the list.
+    pub async fn list(&self, query: &ListQuery) -> Result<Page, Problem> {
+        let sort = query.sort.unwrap_or_default();
+        let column = sort.column();
+        let (direction, beyond) = match query.order.as_deref() {
+            None | Some("" | "desc") => ("DESC", "<"),
+            Some("asc") => ("ASC", ">"),
+            Some(other) => return Err(Problem::bad(format!("`order={other}` is neither asc nor desc"))),
+        };
+        let limit = query.limit.unwrap_or(ROWS.0).clamp(1, ROWS.1);
+        let mut conditions = Conditions::of(query);
+        let total = self.count(&conditions).await?;
+        if let Some(cursor) = query.cursor.as_deref().filter(|c| !c.is_empty()) {
+            let (number, id) = read_cursor(cursor)?;
+            let number = if sort.is_whole() { Value::Whole(number as i64) } else { Value::Number(number) };
+            let (number, id) = (conditions.value(number), conditions.value(Value::Text(id)));
+            conditions.words.push(format!("({column}, id) {beyond} ({number}, {id})"));
+        }
+        let text = format!(
+            "SELECT id, CAST({column} AS DOUBLE PRECISION), body FROM runs{} ORDER BY {column} {direction}, id {direction} LIMIT {}",
+            conditions.text(),
+            limit + 1
+        );
+        let mut rows: Vec<(String, f64, String)> = on!(self, pool => {
+            bound!(sqlx::query_as(AssertSqlSafe(text)), &conditions.values).fetch_all(pool).await?
+        });
+        let more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let next_cursor = rows.last().filter(|_| more).map(|(id, number, _)| write_cursor(*number, id));
+        let runs = rows.into_iter().filter_map(|(_, _, body)| RawValue::from_string(body).ok()).collect();
+        Ok(Page { runs, next_cursor, total })
+    }
+
+    async fn count(&self, conditions: &Conditions) -> Result<i64, Problem> {
+        let key = conditions.key();
+        if let Some(count) = self.kept_count(&key) {
+            return Ok(count);
+        }
+        let text = format!("SELECT COUNT(*) FROM runs{}", conditions.text());
+        let count: i64 = on!(self, pool => {
+            bound!(sqlx::query_scalar(AssertSqlSafe(text)), &conditions.values).fetch_one(pool).await?
+        });
+        self.keep_count(key, count);
+        Ok(count)
+    }
+
+    /// The row of a run.
+    pub async fn get(&self, run: &str) -> Result<Option<RunRow>, Problem> {
+        let body: Option<String> = on!(self, pool => {
+            sqlx::query_scalar("SELECT body FROM runs WHERE id = $1").bind(run).fetch_optional(pool).await?
+        });
+        Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
+    }
+
+    /// The folders that runs were started from, those of the latest runs first.
+    pub async fn repos(&self, most: i64) -> Result<Vec<String>, Problem> {
+        Ok(on!(self, pool => {
+            sqlx::query_scalar("SELECT repo FROM runs GROUP BY repo ORDER BY MAX(updated) DESC LIMIT $1")
+                .bind(most)
+                .fetch_all(pool)
+                .await?
+        }))
+    }
+
+    /// How many runs there are of each status.
+    pub async fn statuses(&self) -> Result<Vec<(String, i64)>, Problem> {
+        Ok(on!(self, pool => {
+            sqlx::query_as("SELECT status, COUNT(*) FROM runs GROUP BY status ORDER BY status").fetch_all(pool).await?
+        }))
+    }
+}
+
+fn write_cursor(number: f64, id: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{:016x}{id}", number.to_bits()))
+}
+
+fn read_cursor(text: &str) -> Result<(f64, String), Problem> {
+    let wrong = || {
+        Problem::bad("`cursor` is none that this server has given").hint("leave it out for the first page")
+    };
+    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong())?;
+    let (number, id) = text.split_at_checked(16).ok_or_else(wrong)?;
+    let number = f64::from_bits(u64::from_str_radix(number, 16).map_err(|_| wrong())?);
+    if number.is_finite() { Ok((number, id.to_owned())) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_it_went_and_others_are_refused() {
+        let cursor = write_cursor(1_763_000_000_123.0, "20261117-1");
+        assert_eq!(read_cursor(&cursor).unwrap(), (1_763_000_000_123.0, "20261117-1".to_owned()));
+        for wrong in ["", "!", "aGVsbG8", "////", &write_cursor(f64::NAN, "x")] {
+            assert!(read_cursor(wrong).is_err(), "{wrong}");
+        }
+    }
+}

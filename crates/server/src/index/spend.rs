@@ -1,0 +1,76 @@
+//! What the sessions of a run cost, from its receipts.
+
+use jiff::Timestamp;
+use ralph_app::facts::RunReading;
+use ralph_app::repo_file;
+use ralph_domain::receipt::Receipt;
+
+/// Money below this is a rounding error.
+const NOTHING: f64 = 0.000_001;
+/// Who is named where money was spent beside the sessions that count: doctors, critics, sessions that were cut short.
+const OTHER: &str = "other";
+
+/// What one session cost, or all that has no receipt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spend {
+    /// The iteration, or `other`.
+    pub part: String,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Who worked.
+    pub agent: String,
+    /// With which model.
+    pub model: String,
+    /// What is known of its cost.
+    pub cost_usd: f64,
+    /// Tokens.
+    pub tokens: i64,
+    /// Sessions.
+    pub sessions: i64,
+    /// Sessions whose cost nobody knows.
+    pub unpriced: i64,
+}
+
+impl Spend {
+    /// All parts of a run. Their sum is what the run says it cost.
+    pub fn of(reading: &RunReading) -> Vec<Self> {
+        let dir = reading.entry.run_dir();
+        let receipt = |number: u32| {
+            let bytes = repo_file::read_record(&dir.iteration(number).join("receipt.json")).ok()?;
+            serde_json::from_slice::<Receipt>(&bytes).ok()
+        };
+        let receipts = (1..=reading.state.iterations.count).filter_map(receipt);
+        let mut parts: Vec<Self> = receipts.map(|receipt| Self::session(&receipt)).collect();
+        let totals = &reading.state.spending.totals;
+        let told: f64 = parts.iter().map(|part| part.cost_usd).sum();
+        let sessions = i64::from(totals.sessions) - i64::try_from(parts.len()).unwrap_or(0);
+        let rest = totals.cost.dollars() - told;
+        if rest > NOTHING || sessions > 0 {
+            let tokens: i64 = parts.iter().map(|part| part.tokens).sum();
+            parts.push(Self {
+                part: OTHER.to_owned(),
+                at: reading.last_event,
+                agent: OTHER.to_owned(),
+                model: OTHER.to_owned(),
+                cost_usd: rest.max(0.0),
+                tokens: (i64::try_from(totals.tokens.total()).unwrap_or(i64::MAX) - tokens).max(0),
+                sessions: sessions.max(0),
+                unpriced: 0,
+            });
+        }
+        parts
+    }
+
+    fn session(receipt: &Receipt) -> Self {
+        Self {
+            part: receipt.iteration.to_string(),
+            at: receipt.ended_at,
+            agent: receipt.agent.to_string(),
+            model: receipt.model.clone().unwrap_or_else(|| "not known".to_owned()),
+            cost_usd: receipt.cost_usd.map_or(0.0, |cost| cost.dollars()),
+            tokens: i64::try_from(receipt.tokens.map_or(0, |t| t.total())).unwrap_or(i64::MAX),
+            sessions: 1,
+            unpriced: i64::from(receipt.cost_usd.is_none()),
+        }
+    }
+}

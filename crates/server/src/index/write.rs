@@ -1,0 +1,111 @@
+//! Writing rows.
+
+use super::{Index, Spend, on, schema};
+use crate::row::RunRow;
+use std::collections::HashMap;
+
+/// What the index keeps of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Indexed {
+    /// Its row.
+    pub row: RunRow,
+    /// What its sessions cost; `None` where that has not changed.
+    pub spend: Option<Vec<Spend>>,
+}
+
+/// What is known of a run without reading its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Whether something may still happen to it.
+    pub open: bool,
+}
+
+const PUT: &str = "INSERT INTO runs (id, status, repo, person, open, created, updated, cost, iteration, score, search, body) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO UPDATE SET \
+     status = excluded.status, repo = excluded.repo, person = excluded.person, open = excluded.open, \
+     created = excluded.created, updated = excluded.updated, cost = excluded.cost, iteration = excluded.iteration, \
+     score = excluded.score, search = excluded.search, body = excluded.body";
+const SPEND: &str = "INSERT INTO spend (run, part, at, agent, model, repo, cost, tokens, sessions, unpriced) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+impl Index {
+    /// Writes rows, all or none.
+    pub async fn put(&self, rows: &[Indexed]) -> Result<(), sqlx::Error> {
+        on!(self, pool => {
+            let mut whole = pool.begin().await?;
+            for Indexed { row, spend } in rows {
+                sqlx::query(PUT)
+                    .bind(&row.id)
+                    .bind(&row.status)
+                    .bind(&row.repo)
+                    .bind(row.person.as_deref().unwrap_or_default())
+                    .bind(i64::from(!row.is_over()))
+                    .bind(row.created_at.as_millisecond())
+                    .bind(row.updated_at.as_millisecond())
+                    .bind(row.cost_usd)
+                    .bind(i64::from(row.iteration))
+                    .bind(row.loop_score.unwrap_or(-1.0))
+                    .bind(row.search_text())
+                    .bind(serde_json::to_string(row).unwrap_or_default())
+                    .execute(&mut *whole)
+                    .await?;
+                let Some(spend) = spend else { continue };
+                sqlx::query("DELETE FROM spend WHERE run = $1").bind(&row.id).execute(&mut *whole).await?;
+                for part in spend {
+                    sqlx::query(SPEND)
+                        .bind(&row.id)
+                        .bind(&part.part)
+                        .bind(part.at.as_millisecond())
+                        .bind(&part.agent)
+                        .bind(&part.model)
+                        .bind(&row.repo)
+                        .bind(part.cost_usd)
+                        .bind(part.tokens)
+                        .bind(part.sessions)
+                        .bind(part.unpriced)
+                        .execute(&mut *whole)
+                        .await?;
+                }
+            }
+            whole.commit().await
+        })
+    }
+
+    /// Takes a run out.
+    pub async fn remove(&self, run: &str) -> Result<(), sqlx::Error> {
+        self.forget_counts();
+        on!(self, pool => {
+            sqlx::query("DELETE FROM spend WHERE run = $1").bind(run).execute(pool).await?;
+            sqlx::query("DELETE FROM runs WHERE id = $1").bind(run).execute(pool).await?;
+            Ok(())
+        })
+    }
+
+    /// Every run that is in it.
+    pub async fn known(&self) -> Result<HashMap<String, Known>, sqlx::Error> {
+        let rows: Vec<(String, i64)> =
+            on!(self, pool => sqlx::query_as("SELECT id, open FROM runs").fetch_all(pool).await?);
+        Ok(rows.into_iter().map(|(id, open)| (id, Known { open: open != 0 })).collect())
+    }
+
+    /// Makes it empty, with the newest tables.
+    pub async fn clear(&self) -> Result<(), sqlx::Error> {
+        self.forget_counts();
+        schema::drop_all(self).await?;
+        schema::migrate(self).await
+    }
+
+    /// Everything that it holds, in one order: to compare two of them.
+    pub async fn dump(&self) -> Result<Vec<String>, sqlx::Error> {
+        let rows: Vec<(String, String, i64)> = on!(self, pool => {
+            sqlx::query_as("SELECT body, search, open FROM runs ORDER BY id").fetch_all(pool).await?
+        });
+        let spend: Vec<(String, String, i64, String, String, f64, i64)> = on!(self, pool => {
+            sqlx::query_as("SELECT run, part, at, agent, model, cost, tokens FROM spend ORDER BY run, part")
+                .fetch_all(pool)
+                .await?
+        });
+        let rows = rows.into_iter().map(|row| format!("{row:?}"));
+        Ok(rows.chain(spend.into_iter().map(|row| format!("{row:?}"))).collect())
+    }
+}

@@ -1,0 +1,70 @@
+//! After a start: what the index says is compared with the records, the newest first. What is over and known is not read again.
+
+use super::{Live, RowChange};
+use crate::index::{Indexed, entries, read_run};
+use ralph_domain::id::RunId;
+use ralph_journal::registry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Rows that are written at a time.
+const BATCH: usize = 200;
+
+impl Live {
+    pub(super) fn reconcile(&self, runtime: &tokio::runtime::Handle) {
+        let known = runtime.block_on(self.index.known()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the index could not be read");
+            HashMap::new()
+        });
+        let ids = entries(&self.home);
+        let registered: HashSet<&str> = ids.iter().map(RunId::as_str).collect();
+        let mut batch = Vec::new();
+        for run in ids.iter().rev() {
+            if self.is_stopping() {
+                return;
+            }
+            if known.get(run.as_str()).is_some_and(|known| !known.open) {
+                continue;
+            }
+            if known.contains_key(run.as_str()) {
+                // It may be at work: held and watched like one that something has just happened to.
+                batch.extend(self.refresh(run));
+            } else {
+                batch.extend(self.read_new(run));
+            }
+            if batch.len() >= BATCH {
+                self.write(&mut batch, runtime);
+            }
+        }
+        self.write(&mut batch, runtime);
+        let queue = crate::home::ServerHome::make(&self.home).map(|home| home.queue());
+        let waits = |id: &str| queue.as_ref().is_ok_and(|queue| queue.join(format!("{id}.json")).exists());
+        for gone in known.keys().filter(|id| !registered.contains(id.as_str()) && !waits(id)) {
+            let _ = runtime.block_on(self.index.remove(gone));
+            self.tell(RowChange::Removed(gone.clone()));
+        }
+        self.index.forget_counts();
+        self.reconciled.store(true, Ordering::Relaxed);
+    }
+
+    fn read_new(&self, run: &RunId) -> Option<Indexed> {
+        let entry = registry::find(&self.home, run)?;
+        let (indexed, _) = read_run(self.app.environment(), &entry);
+        if indexed.row.is_over() {
+            self.tell(RowChange::Row(Arc::new(indexed.row.clone())));
+            return Some(indexed);
+        }
+        self.refresh(run)
+    }
+
+    fn write(&self, batch: &mut Vec<Indexed>, runtime: &tokio::runtime::Handle) {
+        if batch.is_empty() {
+            return;
+        }
+        if let Err(error) = runtime.block_on(self.index.put(batch)) {
+            tracing::warn!(%error, "the index could not be written");
+        }
+        batch.clear();
+    }
+}

@@ -1,0 +1,207 @@
+//! Making rows anew, soon after something has happened and not more often than is of use.
+
+use super::watch::Seen;
+use super::{Live, LiveRun, RowChange};
+use crate::index::{Indexed, read_run};
+use jiff::Timestamp;
+use ralph_app::AppError;
+use ralph_core::clock::SystemClock;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::Clock as _;
+use ralph_journal::registry;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Time between two passes.
+const PACE: Duration = Duration::from_millis(100);
+/// Rows that wait for a database that does not answer. More are read again at the next start.
+const PENDING: usize = 10_000;
+/// Time between two looks at runs whose process may have died, or which are not watched.
+const SWEEP: Duration = Duration::from_secs(2);
+
+impl Live {
+    /// Reads the watch until there is none.
+    pub(super) fn read_watch(&self) {
+        while !self.is_stopping() {
+            let Some(seen) = self.watcher.read() else { return };
+            for one in seen {
+                match one {
+                    Seen::Journal(run) => {
+                        self.viewers.wake(&run);
+                        self.touch(&run);
+                    }
+                    Seen::Output(run) => self.viewers.wake(&run),
+                    Seen::Registered(run) => self.touch(&run),
+                    Seen::Everything => {
+                        self.viewers.wake_all();
+                        self.touch_held();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes rows anew until the server ends.
+    pub(super) fn refresh_loop(&self, runtime: &tokio::runtime::Handle) {
+        let mut swept = Instant::now();
+        while !self.is_stopping() {
+            let begun = Instant::now();
+            let dirty = self.next_dirty(SWEEP);
+            let mut changed = std::mem::take(&mut *self.pending());
+            changed.extend(dirty.into_iter().filter_map(|run| self.refresh(&run)));
+            if !changed.is_empty()
+                && let Err(error) = runtime.block_on(self.index.put(&changed))
+            {
+                tracing::warn!(%error, "the index could not be written");
+                let mut pending = self.pending();
+                changed.truncate(PENDING);
+                changed.append(&mut pending);
+                *pending = changed;
+            }
+            if swept.elapsed() >= SWEEP {
+                self.touch_held();
+                self.touch_unwatched();
+                swept = Instant::now();
+            }
+            self.rest(PACE.saturating_sub(begun.elapsed()));
+        }
+    }
+
+    /// The runs that something has happened to, waiting for one at most this long.
+    fn next_dirty(&self, timeout: Duration) -> Vec<RunId> {
+        let mut dirty = self.dirty.lock().unwrap_or_else(|e| e.into_inner());
+        let deadline = Instant::now() + timeout;
+        while dirty.is_empty() && self.pending().is_empty() && !self.is_stopping() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            dirty = self.wake.wait_timeout(dirty, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        std::mem::take(&mut *dirty).into_iter().collect()
+    }
+
+    /// Lets more come together; whoever comes meanwhile is waited for all the same.
+    fn rest(&self, length: Duration) {
+        let deadline = Instant::now() + length;
+        let mut dirty = self.dirty.lock().unwrap_or_else(|e| e.into_inner());
+        while !self.is_stopping() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            dirty = self.wake.wait_timeout(dirty, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<Indexed>> {
+        self.pending.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn touch_held(&self) {
+        let held: Vec<RunId> = self.runs().keys().cloned().collect();
+        held.iter().for_each(|run| self.touch(run));
+    }
+
+    fn touch_unwatched(&self) {
+        let runs: Vec<RunId> =
+            self.unwatched.lock().unwrap_or_else(|e| e.into_inner()).iter().take(1000).cloned().collect();
+        for run in runs {
+            self.viewers.wake(&run);
+            self.touch(&run);
+        }
+    }
+
+    /// Looks at a run now; what is to be written of it.
+    pub(crate) fn refresh(&self, run: &RunId) -> Option<Indexed> {
+        let indexed = match self.held(run) {
+            Some(live) => {
+                let mut live = live.lock().unwrap_or_else(|e| e.into_inner());
+                match live.refresh(now()) {
+                    Ok(changed) => {
+                        let (over, driven) = (live.row().is_over(), live.row().driven);
+                        drop(live);
+                        self.let_go(run, over, driven);
+                        changed
+                    }
+                    // A journal that was written anew: from its beginning.
+                    Err(_) => {
+                        drop(live);
+                        self.runs().remove(run);
+                        self.read(run)
+                    }
+                }
+            }
+            None => self.read(run),
+        };
+        if let Some(indexed) = &indexed {
+            self.tell(RowChange::Row(Arc::new(indexed.row.clone())));
+        }
+        indexed
+    }
+
+    /// Reads a run that is not held; one that may go on is held from now on.
+    fn read(&self, run: &RunId) -> Option<Indexed> {
+        let entry = registry::find(&self.home, run)?;
+        let (indexed, reading) = read_run(self.app.environment(), &entry);
+        if !indexed.row.is_over() {
+            self.watch_run(run);
+        } else if !self.viewers.is_viewed(run) {
+            self.forget_run(run);
+        }
+        let wanted = indexed.row.driven || self.viewers.is_viewed(run);
+        if let Some(reading) = reading.filter(|_| wanted)
+            && let Ok(live) = LiveRun::of(*reading, indexed.row.person.clone())
+        {
+            self.runs().insert(run.clone(), Arc::new(Mutex::new(live)));
+        }
+        Some(indexed)
+    }
+
+    /// Gives back what a run that rests takes.
+    fn let_go(&self, run: &RunId, over: bool, driven: bool) {
+        if driven || self.viewers.is_viewed(run) {
+            return;
+        }
+        if over {
+            self.forget_run(run);
+        } else {
+            // Its folder stays watched: somebody may go on with it.
+            self.runs().remove(run);
+        }
+    }
+
+    fn held(&self, run: &RunId) -> Option<Arc<Mutex<LiveRun>>> {
+        self.runs().get(run).cloned()
+    }
+
+    /// Looks at a run and lets `look` see it: from memory where it is held, else from its record.
+    pub fn with<T>(&self, run: &RunId, look: impl FnOnce(&LiveRun) -> T) -> Result<T, AppError> {
+        if let Some(live) = self.held(run) {
+            let mut live = live.lock().unwrap_or_else(|e| e.into_inner());
+            let changed = live.refresh(now());
+            if changed.is_ok() {
+                if let Ok(Some(indexed)) = changed {
+                    self.tell(RowChange::Row(Arc::new(indexed.row.clone())));
+                    self.write_later(indexed);
+                }
+                return Ok(look(&live));
+            }
+        }
+        let entry = self.find(run)?;
+        let live = LiveRun::load(self.app.environment(), entry)?;
+        Ok(look(&live))
+    }
+
+    /// Where a run is.
+    pub fn find(&self, run: &RunId) -> Result<registry::Registration, AppError> {
+        registry::find(&self.home, run).ok_or_else(|| {
+            AppError::usage(format!("there is no run `{run}`")).hint("the list shows every run")
+        })
+    }
+}
+
+/// The time.
+pub(crate) fn now() -> Timestamp {
+    SystemClock::default().now()
+}

@@ -1,0 +1,88 @@
+//! One run in memory: its state, folded on as its journal grows.
+
+use crate::index::{Indexed, Spend};
+use crate::row::RunRow;
+use jiff::Timestamp;
+use ralph_app::facts::RunReading;
+use ralph_app::{AppError, Environment, asked_by};
+use ralph_domain::view::RunView;
+use ralph_journal::lock;
+use ralph_journal::registry::Registration;
+use ralph_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
+
+/// A run whose state is held in memory.
+#[derive(Debug)]
+pub struct LiveRun {
+    reading: RunReading,
+    stream: RunStream,
+    person: Option<String>,
+    row: RunRow,
+    /// Finished iterations, and whether the run was over, when its spending was last counted.
+    counted: (u32, bool),
+}
+
+impl LiveRun {
+    /// Reads it.
+    pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
+        let person = asked_by::read(&entry.run_dir());
+        Self::of(RunReading::load(env, entry)?, person)
+    }
+
+    /// From what was read already.
+    pub fn of(reading: RunReading, person: Option<String>) -> Result<Self, AppError> {
+        let start = StreamStart::After(Cursor { seq: reading.state.seq, live: 0 });
+        let stream = RunStream::open(&reading.entry.run_dir(), start)?.events_only();
+        let row = RunRow::of(&reading, person.clone());
+        let counted = (reading.state.iterations.count, reading.state.result.finished.is_some());
+        Ok(Self { reading, stream, person, row, counted })
+    }
+
+    /// Its row, as of the last look.
+    pub fn row(&self) -> &RunRow {
+        &self.row
+    }
+
+    /// All that is known of it, as of the last look.
+    pub fn reading(&self) -> &RunReading {
+        &self.reading
+    }
+
+    /// The run as it stands.
+    pub fn view(&self) -> RunView {
+        self.reading.view()
+    }
+
+    /// Reads on; what is to be written where the row has changed.
+    pub fn refresh(&mut self, now: Timestamp) -> Result<Option<Indexed>, AppError> {
+        loop {
+            let items = self.stream.poll()?;
+            if items.is_empty() {
+                break;
+            }
+            for item in &items {
+                let StreamItem::Event(line) = item else { continue };
+                self.reading.state.apply(&line.event);
+                self.reading.last_event = line.event.at;
+            }
+        }
+        let reading = &mut self.reading;
+        let holder = lock::holder(&reading.entry.run_dir().lock());
+        reading.driver = holder.filter(|h| h.run_id == reading.entry.run_id && lock::is_alive(h.pid));
+        reading.now = now;
+        if let Some(end) = &reading.state.result.finished {
+            reading.last_event = end.at;
+        }
+        if reading.driver.is_some() {
+            reading.state.tick(now);
+        }
+        let row = RunRow::of(reading, self.person.clone());
+        if row == self.row {
+            return Ok(None);
+        }
+        self.row = row.clone();
+        let counted = (reading.state.iterations.count, reading.state.result.finished.is_some());
+        let spend = (counted != self.counted).then(|| Spend::of(reading));
+        self.counted = counted;
+        Ok(Some(Indexed { row, spend }))
+    }
+}

@@ -1,0 +1,34 @@
+//! The files of the page, as they were built into the program. `build.rs` takes them from `web/dist`, where that was built.
+
+/// One file.
+#[derive(Debug)]
+pub struct PageFile {
+    /// Its path below the page.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: &'static str,
+    /// Its content.
+    pub bytes: &'static [u8],
+    /// Whether that is compressed.
+    pub gzipped: bool,
+}
+
+include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
+
+/// The page where none was built.
+const PLAIN: &str = include_str!("templates/no_page.html");
+
+/// The file of this path.
+pub fn find(path: &str) -> Option<&'static PageFile> {
+    FILES.iter().find(|file| file.name == path)
+}
+
+/// Whether a page was built in.
+pub fn is_built() -> bool {
+    find("index.html").is_some()
+}
+
+/// The page itself.
+pub fn index() -> &'static str {
+    find("index.html").and_then(|file| std::str::from_utf8(file.bytes).ok()).unwrap_or(PLAIN)
+}

@@ -1,0 +1,52 @@
+//! Login codes: an address with one opens the page without a token being typed. Each works once, for one minute.
+
+use super::{random_bytes, same};
+use ralph_app::AppError;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long a code works.
+const AGE: Duration = Duration::from_secs(60);
+/// Codes that may wait to be used.
+const MOST: usize = 8;
+
+/// The codes that wait to be used.
+#[derive(Debug, Default)]
+pub struct LoginCodes(Mutex<Vec<(String, Instant)>>);
+
+impl LoginCodes {
+    /// A new code.
+    pub fn make(&self) -> Result<String, AppError> {
+        let code = ralph_domain::id::hex(&random_bytes::<16>()?);
+        let mut codes = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        codes.retain(|(_, at)| at.elapsed() < AGE);
+        if codes.len() >= MOST {
+            codes.remove(0);
+        }
+        codes.push((code.clone(), Instant::now()));
+        Ok(code)
+    }
+
+    /// Whether this is one; it is none from now on.
+    pub fn take(&self, code: &str) -> bool {
+        let mut codes = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        codes.retain(|(_, at)| at.elapsed() < AGE);
+        let before = codes.len();
+        codes.retain(|(known, _)| !same(known.as_bytes(), code.as_bytes()));
+        codes.len() < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_works_once() {
+        let codes = LoginCodes::default();
+        let code = codes.make().unwrap();
+        assert!(!codes.take("x"));
+        assert!(codes.take(&code));
+        assert!(!codes.take(&code));
+    }
+}

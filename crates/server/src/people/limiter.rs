@@ -1,0 +1,62 @@
+//! The limit on wrong tokens: a few per minute and address, and a few more per minute in all.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The time that is looked back on.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Wrong tokens in that time from one address, and from all of them.
+const MOST: (usize, usize) = (10, 100);
+/// Addresses that are remembered.
+const ADDRESSES: usize = 4096;
+
+/// Counts wrong tokens.
+#[derive(Debug, Default)]
+pub struct LoginLimiter(Mutex<HashMap<IpAddr, Vec<Instant>>>);
+
+impl LoginLimiter {
+    /// How long this address has to wait before its next try; nothing where it may try.
+    pub fn wait(&self, from: IpAddr) -> Option<Duration> {
+        let mut failures = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        failures.retain(|_, at| {
+            at.retain(|at| at.elapsed() < WINDOW);
+            !at.is_empty()
+        });
+        let all: usize = failures.values().map(Vec::len).sum();
+        let own = failures.get(&from);
+        let oldest = match own {
+            Some(own) if own.len() >= MOST.0 => own.first().copied(),
+            _ if all >= MOST.1 => failures.values().flatten().min().copied(),
+            _ => None,
+        };
+        oldest.map(|at| WINDOW.saturating_sub(at.elapsed()).max(Duration::from_secs(1)))
+    }
+
+    /// Notes a wrong token.
+    pub fn failed(&self, from: IpAddr) {
+        let mut failures = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        if failures.len() >= ADDRESSES && !failures.contains_key(&from) {
+            failures.clear();
+        }
+        failures.entry(from).or_default().push(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guessing_is_stopped_for_who_guesses() {
+        let limiter = LoginLimiter::default();
+        let (bad, good) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        for _ in 0..MOST.0 {
+            assert!(limiter.wait(bad).is_none());
+            limiter.failed(bad);
+        }
+        assert!(limiter.wait(bad).is_some());
+        assert!(limiter.wait(good).is_none());
+    }
+}

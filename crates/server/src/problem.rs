@@ -1,0 +1,127 @@
+//! What went wrong, as every answer of the server says it: `application/problem+json` with what to do about it.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use ralph_app::{AppError, ErrorKind};
+use ralph_journal::JournalError;
+use serde_json::{Map, Value, json};
+
+/// What went wrong, for a person and for a program.
+#[derive(Debug, Clone)]
+pub struct Problem(Box<Said>);
+
+#[derive(Debug, Clone)]
+struct Said {
+    status: StatusCode,
+    title: String,
+    detail: String,
+    hint: Option<String>,
+    more: Map<String, Value>,
+}
+
+impl Problem {
+    /// A problem with this status; `detail` says what failed, on what.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("It did not work").to_owned();
+        Self(Box::new(Said { status, title, detail: detail.into(), hint: None, more: Map::new() }))
+    }
+    /// What was asked for cannot be meant.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+    /// There is no such thing.
+    pub fn missing(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+    /// This caller may not.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+    /// It stands in the way of what is there.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+    /// It was understood and refused.
+    pub fn refused(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+    /// The server is at fault.
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+    /// With what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+    /// With one more member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.more.insert(name.to_owned(), value.into());
+        self
+    }
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+    /// What failed.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+    /// What to do.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let said = *self.0;
+        let mut body = json!({
+            "type": "about:blank", "title": said.title, "status": said.status.as_u16(), "detail": said.detail,
+            "hint": said.hint,
+        });
+        for (name, value) in said.more {
+            body[name] = value;
+        }
+        let mut response = (said.status, body.to_string()).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}
+
+impl From<AppError> for Problem {
+    fn from(error: AppError) -> Self {
+        let status = match error.kind {
+            ErrorKind::Usage | ErrorKind::NothingChecks => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorKind::NeedsPerson | ErrorKind::Stopped => StatusCode::CONFLICT,
+            ErrorKind::Environment => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let detail = match &error.cause {
+            Some(cause) => format!("{}\n{cause}", error.message),
+            None => error.message.clone(),
+        };
+        Self::new(status, detail).hint(error.next())
+    }
+}
+
+impl From<JournalError> for Problem {
+    fn from(error: JournalError) -> Self {
+        Self::from(AppError::from(error))
+    }
+}
+
+impl From<ralph_git::Error> for Problem {
+    fn from(error: ralph_git::Error) -> Self {
+        Self::from(AppError::from(error))
+    }
+}
+
+impl From<sqlx::Error> for Problem {
+    fn from(error: sqlx::Error) -> Self {
+        Self::internal(format!("the index cannot be used: {error}"))
+            .hint("`ralph index rebuild` makes it anew; nothing else is lost with it")
+    }
+}

@@ -1,0 +1,46 @@
+//! What runs cost.
+
+use crate::auth::Caller;
+use crate::extract::{Answer, Asked};
+use crate::index::{CostSums, CostsBy};
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::Json;
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Days, where nobody says how many.
+const DAYS: i64 = 30;
+
+/// Which sums.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct CostsQuery {
+    /// What they are added up by.
+    by: CostsBy,
+    /// So many days (`7d`), or a moment.
+    since: Option<String>,
+}
+
+pub(crate) async fn costs(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Asked(query): Asked<CostsQuery>,
+) -> Answer<Json<CostSums>> {
+    let since = since(query.since.as_deref(), server.now())?;
+    Ok(Json(server.index.costs(query.by, since).await?))
+}
+
+fn since(text: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem> {
+    let back =
+        |days: i64| now.checked_sub(SignedDuration::from_hours(days * 24)).unwrap_or(Timestamp::UNIX_EPOCH);
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(back(DAYS)) };
+    let days =
+        text.strip_suffix('d').and_then(|n| n.parse::<i64>().ok()).filter(|n| (0..=36_500).contains(n));
+    days.map(back).or_else(|| text.parse().ok()).ok_or_else(|| {
+        Problem::bad("`since` is a number of days like `7d`, or a moment like `2026-11-17T00:00:00Z`")
+    })
+}

@@ -1,0 +1,294 @@
+//! A new run: what somebody asks for on the page or by a program.
+
+use super::prepare::known_repo;
+use crate::auth::Caller;
+use crate::extract::{Answer, Body};
+use crate::people::Role;
+use crate::problem::Problem;
+use crate::row::RunRow;
+use crate::scheduler::{AuthSource, Queued};
+use crate::server::Server;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_domain::config::{Isolation, Mode, ProviderName, SandboxConfig};
+use ralph_domain::dialect::Publish;
+use ralph_domain::id::{Digest, RunId};
+use ralph_domain::text::one_line;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an answer waits for a run to begin.
+const BEGIN: Duration = Duration::from_secs(8);
+/// Bytes of a task, and of an idempotency key.
+const TASK_MAX: usize = 160 * 1024;
+const KEY_MAX: usize = 200;
+
+/// A run that is wanted. What is left out comes from the task, the configuration and the environment.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct CreateRun {
+    /// A folder of `GET /repos`, or an address to clone.
+    repo: String,
+    /// What is to be done: a sentence, or the text of a task file.
+    text: Option<String>,
+    /// The same.
+    task: Option<String>,
+    /// A task file of the repo.
+    task_file: Option<String>,
+    /// Commands that must pass.
+    verify: Vec<String>,
+    /// The branch that the work starts from.
+    base_branch: Option<String>,
+    /// Who makes the sandbox.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    provider: Option<ProviderName>,
+    /// The image of the sandbox.
+    image: Option<String>,
+    /// Its size.
+    resources: Option<Resources>,
+    /// Only these agents, in this order.
+    agents: Vec<String>,
+    /// The model for every agent that takes one.
+    model: Option<String>,
+    /// Model profiles.
+    profiles: Option<Profiles>,
+    /// How strongly the agent is sandboxed on this machine. `none` is for admins.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    isolation: Option<Isolation>,
+    /// What people may do to the run here: autonomous, guided or debug.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    mode: Option<Mode>,
+    /// `in_place`, `worktree` or `clone`.
+    place: Option<String>,
+    /// What becomes of the proven work: none, push or pr.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    publish: Option<Publish>,
+    /// The hard stops.
+    limits: Option<Limits>,
+    /// Which login of the code host is used: pat, app or none.
+    auth: Option<AuthSource>,
+}
+
+/// Size of a sandbox.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Resources {
+    /// Processors.
+    cpus: Option<f64>,
+    /// Memory.
+    memory_mb: Option<f64>,
+    /// Disk.
+    disk_gb: Option<f64>,
+}
+
+/// Model profiles of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Profiles {
+    /// The usual one.
+    default: Option<String>,
+    /// The one that is fallen back on.
+    fallback: Option<String>,
+}
+
+/// The hard stops.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// Most iterations.
+    max_iterations: Option<u32>,
+    /// Most working time.
+    max_minutes: Option<f64>,
+    /// Most money.
+    max_cost_usd: Option<f64>,
+}
+
+/// Where a run is started.
+pub(super) struct StartPlace {
+    folder: PathBuf,
+    /// It is an address to clone.
+    pub(super) is_address: bool,
+}
+
+/// Where a request is about; only known folders, or an address.
+pub(super) async fn place_of(server: &Server, body: &CreateRun) -> Result<StartPlace, Problem> {
+    let repo = body.repo.trim();
+    let address = repo.starts_with("https://") || repo.starts_with("ssh://") || repo.starts_with("git@");
+    if address {
+        // The folder is only where the request is made from.
+        let folder = server.repos.first().cloned().unwrap_or_else(|| server.home.path().to_owned());
+        return Ok(StartPlace { folder, is_address: true });
+    }
+    if repo.is_empty() {
+        return Err(
+            Problem::bad("`repo` says where the work is").hint("`GET /api/v1/repos` lists the folders")
+        );
+    }
+    Ok(StartPlace { folder: known_repo(server, repo).await?, is_address: false })
+}
+
+impl CreateRun {
+    /// What the engine is asked for.
+    pub(super) fn request(&self, place: &StartPlace, caller: &Caller) -> Result<RunRequest, Problem> {
+        if self.isolation == Some(Isolation::None) {
+            caller.may(Role::Admin)?;
+        }
+        let seconds =
+            |minutes: f64| (minutes.is_finite() && minutes > 0.0).then_some((minutes * 60.0) as u64);
+        let limits = self.limits.unwrap_or_default();
+        if limits.max_cost_usd.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
+            return Err(Problem::bad("`max_cost_usd` must be a number of at least 0"));
+        }
+        let overrides = Overrides {
+            max_iterations: limits.max_iterations,
+            max_seconds: limits.max_minutes.and_then(seconds),
+            max_cost: limits.max_cost_usd,
+            agents: self.agents.clone(),
+            model: self.model.clone().filter(|model| !model.is_empty()),
+            verify: self.verify.iter().filter(|line| !line.trim().is_empty()).cloned().collect(),
+            mode: self.mode,
+            ..Overrides::default()
+        };
+        let size = self.resources.unwrap_or_default();
+        let sandbox = SandboxConfig {
+            image: self.image.clone().filter(|image| !image.is_empty()),
+            vcpu: size.cpus,
+            memory_gib: size.memory_mb.map(|mb| mb / 1024.0),
+            disk_gib: size.disk_gb,
+            ..SandboxConfig::default()
+        };
+        Ok(RunRequest {
+            task: self.task()?,
+            unfinished: Unfinished::StartAnew,
+            overrides,
+            place: self.place(place)?,
+            isolation: self.isolation,
+            provider: self.provider,
+            sandbox: (sandbox != SandboxConfig::default()).then_some(sandbox),
+            base: self.base_branch.clone().filter(|base| !base.is_empty()),
+            publish: self.publish,
+            asked_by: Some(caller.person.name.clone()),
+            ..RunRequest::in_folder(&place.folder)
+        })
+    }
+
+    fn task(&self) -> Result<TaskInput, Problem> {
+        let text = self.text.as_ref().or(self.task.as_ref()).filter(|text| !text.trim().is_empty());
+        match (text, &self.task_file) {
+            (Some(text), None) if text.len() <= TASK_MAX => Ok(TaskInput::Text(text.clone())),
+            (Some(_), None) => Err(Problem::bad(format!("the task has more than {} kB", TASK_MAX / 1024))),
+            (None, Some(file)) if ralph_domain::config::is_inside(file) => Ok(TaskInput::File(file.into())),
+            (None, Some(_)) => Err(Problem::bad("`task_file` is a path in the repo, without `..`")),
+            (Some(_), Some(_)) => Err(Problem::bad("either `text` or `task_file`, and not both")),
+            (None, None) => Ok(TaskInput::Found),
+        }
+    }
+
+    fn place(&self, place: &StartPlace) -> Result<PlaceRequest, Problem> {
+        let clone =
+            |from: &str| PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() };
+        match (self.place.as_deref(), place.is_address) {
+            (None | Some("" | "clone"), true) => Ok(clone(self.repo.trim())),
+            (None | Some("" | "worktree"), false) => Ok(PlaceRequest::Worktree),
+            (Some("in_place"), false) => Ok(PlaceRequest::InPlace),
+            (Some("clone"), false) => Ok(clone(&place.folder.display().to_string())),
+            _ => {
+                Err(Problem::bad("`place` is one of in_place, worktree, clone; an address is always cloned"))
+            }
+        }
+    }
+
+    fn title(&self) -> String {
+        let text =
+            self.text.as_deref().or(self.task.as_deref()).or(self.task_file.as_deref()).unwrap_or_default();
+        let mut lines = text.lines().map(|line| line.trim().trim_start_matches('#').trim());
+        let first = lines.find(|line| !line.is_empty() && *line != "---");
+        one_line(first.unwrap_or("the task of the repo"), 80)
+    }
+}
+
+pub(crate) async fn create(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(body): Body<CreateRun>,
+) -> Answer<(StatusCode, Json<RunRow>)> {
+    caller.may(Role::Operator)?;
+    let place = place_of(&server, &body).await?;
+    let mut request = body.request(&place, &caller)?;
+    let now = server.now();
+    let run = ralph_core::run_id::new(now);
+    request.run_id = Some(run.clone());
+    let key = idempotency_key(&headers, &caller)?;
+    if let Some(key) = &key {
+        let wanted = Digest::of(serde_json::to_string(&body).unwrap_or_default().as_bytes());
+        let known =
+            server.index.remember_key(key, wanted.as_str(), run.as_str(), now.as_millisecond()).await?;
+        if let Some((run, before)) = known {
+            if before != wanted.as_str() {
+                return Err(Problem::refused("that `Idempotency-Key` came with another request before")
+                    .hint("use a new key for a new run"));
+            }
+            return Ok((StatusCode::OK, Json(row_of(&server, &run).await?)));
+        }
+    }
+    let queued = Queued {
+        id: run.clone(),
+        title: body.title(),
+        person: caller.person.name.clone(),
+        provider: body.provider.unwrap_or_default().as_str().to_owned(),
+        repo: if place.is_address { body.repo.trim().to_owned() } else { place.folder.display().to_string() },
+        at: now,
+        auth: body.auth,
+        profiles: body.profiles.clone().map(|p| (p.default, p.fallback)).unwrap_or_default(),
+        problem: None,
+        request,
+    };
+    caller.note(&server, "create", Some(run.as_str()), Some(queued.title.clone()))?;
+    let waiting = queued.row(None);
+    let told = server.scheduler.add(queued)?;
+    match tokio::time::timeout(BEGIN, told).await {
+        Ok(Ok(Err(problem))) => {
+            // Whoever asked hears of it at once; nothing is left in the list.
+            server.scheduler.take_out(run.as_str()).await?;
+            if let Some(key) = &key {
+                server.index.forget_key(key).await?;
+            }
+            Err(problem)
+        }
+        Ok(Ok(Ok(run))) => Ok((StatusCode::CREATED, Json(begun(&server, run).await.unwrap_or(waiting)))),
+        // It waits for its turn, or takes its time.
+        Ok(Err(_)) | Err(_) => {
+            let row = server.index.get(run.as_str()).await.ok().flatten();
+            Ok((StatusCode::CREATED, Json(row.unwrap_or(waiting))))
+        }
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap, caller: &Caller) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let text = value.to_str().ok().filter(|text| (1..=KEY_MAX).contains(&text.len()));
+    let text =
+        text.ok_or_else(|| Problem::bad(format!("`Idempotency-Key` has 1 to {KEY_MAX} characters")))?;
+    Ok(Some(format!("{}\n{text}", caller.person.name)))
+}
+
+async fn begun(server: &Arc<Server>, run: RunId) -> Option<RunRow> {
+    let live = server.live.clone();
+    server.blocking(move || Ok(live.with(&run, |run| run.row().clone())?)).await.ok()
+}
+
+async fn row_of(server: &Arc<Server>, run: &str) -> Result<RunRow, Problem> {
+    if let Some(row) = server.index.get(run).await? {
+        return Ok(row);
+    }
+    begun(server, RunId::new(run)).await.ok_or_else(|| Problem::missing("the run of that key is gone"))
+}

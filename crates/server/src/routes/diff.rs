@@ -1,0 +1,102 @@
+//! What a run has changed: all of it, or one iteration.
+
+use super::iterations::ChangedFile;
+use crate::auth::Caller;
+use crate::extract::{Answer, Asked};
+use crate::server::Server;
+use axum::Json;
+use axum::extract::{Path, State};
+use ralph_app::facts::RunReading;
+use ralph_app::repo_file;
+use ralph_app::taking_home::{RunChanges, RunFiles};
+use ralph_app::timeline::RunTimeline;
+use ralph_domain::text::head;
+use ralph_journal::registry::Registration;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Bytes of a patch that are shown.
+const PATCH_MAX: usize = 2 * 1024 * 1024;
+
+/// Which change.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DiffQuery {
+    /// Only that of this iteration.
+    iteration: Option<u32>,
+}
+
+/// A change.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct DiffAnswer {
+    /// The patch, for reading.
+    patch: String,
+    /// The files in it.
+    files: Vec<ChangedFile>,
+    /// Whether there is more than is shown.
+    cut: bool,
+    /// The commit at the start.
+    from: Option<String>,
+    /// The commit with the work.
+    to: Option<String>,
+}
+
+pub(crate) async fn diff(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Path(run): Path<String>,
+    Asked(query): Asked<DiffQuery>,
+) -> Answer<Json<DiffAnswer>> {
+    let entry = server.entry(&run)?;
+    let own = server.clone();
+    let answer = server
+        .blocking(move || match query.iteration {
+            Some(number) => of_iteration(&own, entry, number),
+            None => whole(&own, &entry),
+        })
+        .await?;
+    Ok(Json(answer))
+}
+
+fn of_iteration(server: &Server, entry: Registration, number: u32) -> Answer<DiffAnswer> {
+    let env = server.app.environment();
+    let reading = RunReading::load(env, entry)?;
+    let story = RunTimeline::read(env, &reading, Some(number))?;
+    let path = reading.entry.run_dir().iteration(number).join("git_diff.patch");
+    let patch = String::from_utf8_lossy(&repo_file::read_record(&path).unwrap_or_default()).into_owned();
+    let commit = |n: u32| {
+        let found = story.iterations.iter().find(|it| it.iteration == n)?;
+        found.commit.as_ref().map(ToString::to_string)
+    };
+    Ok(DiffAnswer {
+        cut: patch.len() > PATCH_MAX,
+        patch: head(&patch, PATCH_MAX).to_owned(),
+        files: story.files.iter().map(ChangedFile::from).collect(),
+        from: number.checked_sub(1).and_then(commit),
+        to: commit(number),
+    })
+}
+
+fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
+    let env = server.app.environment();
+    let reading = RunReading::load(env, entry.clone())?;
+    if reading.state.iterations.count == 0 {
+        return Ok(DiffAnswer::default());
+    }
+    let found = match RunFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
+        RunChanges::Recorded(found) => found,
+        RunChanges::Nothing(_) => return Ok(DiffAnswer::default()),
+    };
+    let files = found.work.files(&found.repo)?;
+    let (patch, cut) = found.work.patch(&found.repo, PATCH_MAX)?;
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    Ok(DiffAnswer {
+        patch: env.redactor(&entry.origin).text(&patch).into_owned(),
+        files: files.iter().map(ChangedFile::from).collect(),
+        cut,
+        from: Some(found.work.start.to_string()),
+        to: Some(found.work.work.to_string()),
+    })
+}

@@ -1,0 +1,62 @@
+//! The lasting rules of a run's repo, and the notes of people.
+
+use crate::auth::Caller;
+use crate::extract::Answer;
+use crate::server::Server;
+use axum::Json;
+use axum::extract::{Path, State};
+use ralph_app::facts::RunReading;
+use ralph_app::repo_file;
+use ralph_domain::guardrail;
+use ralph_journal::layout::RalphDir;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Bytes of a file that are shown.
+const TEXT_MAX: u64 = 1024 * 1024;
+
+/// Guardrails and notes.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Guardrails {
+    /// The whole file of guardrails.
+    text: String,
+    /// Each rule.
+    rules: Vec<RuleText>,
+    /// Notes of people, for every run of the repo and for this one.
+    notes: String,
+}
+
+/// One rule.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct RuleText {
+    /// In words.
+    text: String,
+}
+
+pub(crate) async fn guardrails(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Path(run): Path<String>,
+) -> Answer<Json<Guardrails>> {
+    let entry = server.entry(&run)?;
+    let own = server.clone();
+    let answer = server
+        .blocking(move || {
+            let reading = RunReading::load(own.app.environment(), entry)?;
+            let spec = &reading.state.spec;
+            let place = if spec.workspace.is_dir() { &spec.workspace } else { spec.home() };
+            let dir = RalphDir::of(place);
+            let redactor = own.app.environment().redactor(&reading.entry.origin);
+            let text = redactor.text(&dir.read_text("guardrails.md", TEXT_MAX)).into_owned();
+            let of_run = repo_file::read_record(&reading.entry.run_dir().notes()).unwrap_or_default();
+            let notes =
+                format!("{}\n{}", dir.read_text("notes.md", TEXT_MAX), String::from_utf8_lossy(&of_run));
+            let rules =
+                guardrail::rules(&text).into_iter().map(|rule| RuleText { text: rule.text }).collect();
+            Ok(Guardrails { rules, text, notes: redactor.text(notes.trim()).into_owned() })
+        })
+        .await?;
+    Ok(Json(answer))
+}

@@ -1,0 +1,138 @@
+//! Every route, by its path and by what it is for.
+
+use super::{
+    access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, guardrails,
+    health, iterations, output, page, prepare, run, runs, sandbox, session, task, watch,
+};
+use crate::server::Server;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{delete, get, post, put};
+use std::sync::Arc;
+
+/// Bytes of a request.
+const BODY_MAX: usize = 1024 * 1024;
+
+/// One route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// The method, in lower case.
+    pub method: &'static str,
+    /// The path.
+    pub path: &'static str,
+    /// Who may use it; nobody needs to be logged in where empty.
+    pub role: &'static str,
+    /// What it is for.
+    pub summary: &'static str,
+}
+
+const fn op(
+    method: &'static str,
+    path: &'static str,
+    role: &'static str,
+    summary: &'static str,
+) -> Operation {
+    Operation { method, path, role, summary }
+}
+
+/// Every route below `/api/v1`, and those beside it.
+#[rustfmt::skip]
+pub fn operations() -> &'static [Operation] {
+    const ALL: &[Operation] = &[
+        op("post", "/api/v1/login", "", "Log in with a token, or with a code that works once; sets the session's cookie"),
+        op("post", "/api/v1/logout", "viewer", "End the session of this browser"),
+        op("get", "/api/v1/me", "viewer", "Who is logged in"),
+        op("get", "/api/v1/runs", "viewer", "The list of runs: filtered, sorted, a page at a time"),
+        op("post", "/api/v1/runs", "operator", "Start a run, or put it into the queue; `Idempotency-Key` makes it safe to repeat"),
+        op("get", "/api/v1/runs/{run}", "viewer", "One run as it stands"),
+        op("delete", "/api/v1/runs/{run}", "operator", "Remove a run that is over, or one that has not begun"),
+        op("get", "/api/v1/runs/{run}/events", "viewer", "Its events from a number on"),
+        op("get", "/api/v1/runs/{run}/ws", "viewer", "WebSocket: its events from a number on, its output, and views of it"),
+        op("get", "/api/v1/runs/{run}/sse", "viewer", "The same as server-sent events"),
+        op("get", "/api/v1/ws", "viewer", "WebSocket: rows of the list as they change"),
+        op("get", "/api/v1/runs/{run}/iterations", "viewer", "Its finished iterations with their receipts"),
+        op("get", "/api/v1/runs/{run}/iterations/{iteration}", "viewer", "One iteration in detail"),
+        op("get", "/api/v1/runs/{run}/output/{iteration}", "viewer", "What its agent printed, a piece at a time"),
+        op("post", "/api/v1/runs/{run}/control", "operator", "Steer it: a letter to its inbox"),
+        op("get", "/api/v1/runs/{run}/task", "viewer", "Its task, with an ETag"),
+        op("put", "/api/v1/runs/{run}/task", "operator", "Edit its task; needs `If-Match`"),
+        op("get", "/api/v1/runs/{run}/files", "viewer", "A folder of its workspace"),
+        op("get", "/api/v1/runs/{run}/files/{path}", "viewer", "A text file of its workspace, with an ETag"),
+        op("put", "/api/v1/runs/{run}/files/{path}", "operator", "Edit the task, or add to notes and guardrails; needs `If-Match`"),
+        op("get", "/api/v1/runs/{run}/guardrails", "viewer", "Its guardrails and notes"),
+        op("get", "/api/v1/runs/{run}/diff", "viewer", "What it has changed"),
+        op("get", "/api/v1/runs/{run}/diagnosis", "viewer", "What the doctor last said of it"),
+        op("post", "/api/v1/runs/{run}/debug", "operator", "One of the listed commands, where its mode is debug"),
+        op("get", "/api/v1/runs/{run}/sandbox", "viewer", "Where it works"),
+        op("get", "/api/v1/runs/{run}/artifacts", "viewer", "The files of its record"),
+        op("get", "/api/v1/runs/{run}/artifacts/{name}", "viewer", "A file of its record"),
+        op("post", "/api/v1/lint", "viewer", "What the linter says of a task"),
+        op("post", "/api/v1/preview", "operator", "The first prompt of a run that is not started"),
+        op("get", "/api/v1/templates", "viewer", "Beginnings for tasks"),
+        op("get", "/api/v1/repos", "viewer", "Folders that runs may be started in"),
+        op("get", "/api/v1/costs", "viewer", "What runs cost, by day, agent, model or repo"),
+        op("get", "/api/v1/scheduler", "viewer", "How busy the server is"),
+        op("get", "/api/v1/audit", "admin", "Who did what, when and from where"),
+        op("get", "/api/v1/secrets", "admin", "Which secrets are set; none is ever shown"),
+        op("put", "/api/v1/secrets/{name}", "admin", "Set a secret"),
+        op("delete", "/api/v1/secrets/{name}", "admin", "Remove a secret"),
+        op("get", "/api/v1/people", "admin", "Who may come in"),
+        op("post", "/api/v1/people", "admin", "Let somebody in; the token is shown once"),
+        op("delete", "/api/v1/people/{name}", "admin", "Take somebody's token away"),
+        op("get", "/healthz", "", "Whether the server lives"),
+        op("get", "/readyz", "", "Whether it can be used"),
+        op("get", "/metrics", "", "Counters for Prometheus; needs a token where others than this machine reach the server"),
+    ];
+    ALL
+}
+
+/// The router of the server.
+pub fn router(server: Arc<Server>) -> Router {
+    let runs = Router::new()
+        .route("/", get(run::view).delete(runs::remove))
+        .route("/events", get(events::events))
+        .route("/ws", get(watch::run_ws))
+        .route("/sse", get(watch::run_sse))
+        .route("/iterations", get(iterations::iterations))
+        .route("/iterations/{iteration}", get(iterations::iteration))
+        .route("/output/{iteration}", get(output::output))
+        .route("/control", post(control::control))
+        .route("/task", get(task::get).put(task::put))
+        .route("/files", get(files::folder))
+        .route("/files/{*path}", get(files::get).put(files::put))
+        .route("/guardrails", get(guardrails::guardrails))
+        .route("/diff", get(diff::diff))
+        .route("/diagnosis", get(diagnosis::diagnosis))
+        .route("/debug", post(debug::debug))
+        .route("/sandbox", get(sandbox::sandbox))
+        .route("/artifacts", get(artifacts::list))
+        .route("/artifacts/{*name}", get(artifacts::file));
+    let api = Router::new()
+        .route("/login", post(session::login))
+        .route("/logout", post(session::logout))
+        .route("/me", get(session::me))
+        .route("/runs", get(runs::list).post(create::create))
+        .nest("/runs/{run}", runs)
+        .route("/ws", get(watch::list_ws))
+        .route("/lint", post(prepare::lint))
+        .route("/preview", post(prepare::preview))
+        .route("/templates", get(prepare::templates))
+        .route("/repos", get(prepare::repos))
+        .route("/costs", get(costs::costs))
+        .route("/scheduler", get(access::scheduler))
+        .route("/audit", get(access::audit))
+        .route("/secrets", get(access::secrets))
+        .route("/secrets/{name}", put(access::set_secret).delete(access::unset_secret))
+        .route("/people", get(access::people).post(access::add_person))
+        .route("/people/{name}", delete(access::remove_person));
+    Router::new()
+        .nest("/api/v1", api)
+        .route("/api/docs", get(docs::docs))
+        .route("/api/openapi.json", get(docs::openapi))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(health::metrics))
+        .fallback(page::page)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .with_state(server)
+}

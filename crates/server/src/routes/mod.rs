@@ -1,0 +1,30 @@
+//! The routes, one file per subject. Each takes a [`crate::auth::Caller`]; [`list`] names them all.
+
+mod access;
+mod artifacts;
+mod control;
+mod costs;
+mod create;
+mod debug;
+mod diagnosis;
+mod diff;
+mod docs;
+mod events;
+mod files;
+mod guardrails;
+mod health;
+mod iterations;
+mod list;
+mod output;
+mod page;
+mod prepare;
+mod run;
+mod runs;
+mod sandbox;
+#[cfg(feature = "schema")]
+pub(crate) mod schemas;
+mod session;
+mod task;
+mod watch;
+
+pub use list::{Operation, operations, router};

@@ -1,0 +1,257 @@
+//! Before a run: what the linter says of a task, the first prompt, templates, and where runs may be started.
+
+use super::create::{CreateRun, place_of};
+use crate::auth::Caller;
+use crate::extract::{Answer, Body};
+use crate::people::Role;
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::Json;
+use axum::extract::State;
+use ralph_app::lint::lint_task;
+use ralph_app::task_source::{self, TaskSource};
+use ralph_app::{SilentReporter, Unfinished};
+use ralph_domain::dialect::{TaskTexts, detect_text};
+use ralph_domain::lint::LintReport;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Repos that are listed.
+const REPOS_MAX: i64 = 500;
+
+/// A task that is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LintBody {
+    /// The repo that it is for.
+    repo: Option<String>,
+    /// Its text.
+    text: Option<String>,
+    /// The same.
+    task: Option<String>,
+    /// A file of the repo instead.
+    task_file: Option<String>,
+}
+
+/// What the linter says.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct LintAnswer {
+    /// Nothing refuses a run.
+    ok: bool,
+    /// How it is written.
+    dialect: String,
+    /// What was found.
+    findings: Vec<Finding>,
+    /// What was read of it; nothing where it cannot be read.
+    task: Option<LintedTask>,
+}
+
+/// Something that was found.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Finding {
+    /// `error` or `warning`.
+    severity: &'static str,
+    /// The rule.
+    code: &'static str,
+    /// The file.
+    file: String,
+    /// Line, from 1.
+    line: usize,
+    /// Column, from 1.
+    column: usize,
+    /// What is wrong.
+    message: String,
+    /// What fixes it.
+    fix: String,
+    /// The same, under another name.
+    hint: String,
+}
+
+/// A task that was read.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct LintedTask {
+    /// In a few words.
+    title: String,
+    /// What makes it done.
+    criteria: Vec<LintedCriterion>,
+}
+
+/// A condition that makes a task done.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct LintedCriterion {
+    /// Its id.
+    id: String,
+    /// In words.
+    text: String,
+    /// How it is checked.
+    check: String,
+}
+
+/// What a linter's report says.
+pub(super) fn findings(report: &LintReport) -> Vec<Finding> {
+    let found = report.diagnostics.iter().map(|found| Finding {
+        severity: if found.is_error() { "error" } else { "warning" },
+        code: found.rule,
+        file: found.file.clone(),
+        line: found.line,
+        column: found.column,
+        message: found.message.clone(),
+        fix: found.fix.clone(),
+        hint: found.fix.clone(),
+    });
+    found.collect()
+}
+
+pub(crate) async fn lint(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Body(body): Body<LintBody>,
+) -> Answer<Json<LintAnswer>> {
+    let folder = match body.repo.as_deref().filter(|repo| !repo.is_empty()) {
+        Some(repo) => known_repo(&server, repo).await?,
+        None => server.home.path().to_owned(),
+    };
+    let own = server.clone();
+    let answer = server
+        .blocking(move || {
+            let source = match (body.text.or(body.task), body.task_file) {
+                (Some(text), _) => {
+                    let dialect = detect_text("task.md", &text);
+                    TaskSource { dialect, folder, files: TaskTexts::new(dialect.main_file(), text) }
+                }
+                (None, Some(file)) if ralph_domain::config::is_inside(&file) => {
+                    task_source::find(&folder, Some(Path::new(&file)))?
+                }
+                (None, _) => return Err(Problem::bad("there is no task: `text` or `task_file`")),
+            };
+            let report = lint_task(own.app.environment(), &source, &[]);
+            Ok(LintAnswer {
+                ok: !report.refuses(),
+                dialect: source.dialect.as_str().to_owned(),
+                findings: findings(&report),
+                task: report.task.as_ref().map(|file| LintedTask {
+                    title: file.title.clone(),
+                    criteria: file
+                        .criteria
+                        .iter()
+                        .map(|c| LintedCriterion {
+                            id: c.id.clone(),
+                            text: c.text.clone(),
+                            check: c.check.describe(),
+                        })
+                        .collect(),
+                }),
+            })
+        })
+        .await?;
+    Ok(Json(answer))
+}
+
+/// The first prompt of a run.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct PreviewAnswer {
+    /// The prompt, without secrets.
+    prompt: String,
+    /// Who would work, in their order.
+    agents: Vec<String>,
+    /// What would be checked.
+    checks: Vec<String>,
+}
+
+pub(crate) async fn preview(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    Body(body): Body<CreateRun>,
+) -> Answer<Json<PreviewAnswer>> {
+    caller.may(Role::Operator)?;
+    let place = place_of(&server, &body).await?;
+    if place.is_address {
+        return Err(Problem::refused("the first prompt of a clone is not known before it is made")
+            .hint("start the run, or name a folder of this machine"));
+    }
+    let own = server.clone();
+    let answer = server
+        .apart(move || {
+            let mut request = body.request(&place, &caller)?;
+            request.unfinished = Unfinished::StartAnew;
+            let plan = own.app.prepare(&request, &SilentReporter)?;
+            Ok(PreviewAnswer {
+                prompt: plan.first_prompt()?,
+                agents: plan.settings().agents.iter().map(|agent| agent.name.to_string()).collect(),
+                checks: plan.settings().verifiers.iter().map(|check| check.command_line()).collect(),
+            })
+        })
+        .await?;
+    Ok(Json(answer))
+}
+
+/// A beginning for a task.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Template {
+    /// Its name.
+    name: &'static str,
+    /// For people.
+    title: &'static str,
+    /// The text to fill in.
+    text: &'static str,
+}
+
+pub(crate) async fn templates(_: Caller) -> Json<Vec<Template>> {
+    let all = [
+        ("fix", "Fix a fault", include_str!("../templates/fix.md")),
+        ("feature", "Add something", include_str!("../templates/feature.md")),
+        ("tidy", "Tidy up", include_str!("../templates/tidy.md")),
+        ("ralph_task", "Milestones with checks (ralph_task.md)", include_str!("../templates/ralph_task.md")),
+    ];
+    Json(all.into_iter().map(|(name, title, text)| Template { name, title, text }).collect())
+}
+
+/// A folder that runs may be started in.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct RepoInfo {
+    /// Its path.
+    path: String,
+    /// Its name.
+    name: String,
+}
+
+/// Folders that runs may be started in: those that the server was given, and those that have runs.
+async fn repos_of(server: &Server) -> Result<Vec<String>, Problem> {
+    let mut all: Vec<String> = server.repos.iter().map(|path| path.display().to_string()).collect();
+    for path in server.index.repos(REPOS_MAX).await? {
+        if !all.contains(&path) && Path::new(&path).join(".git").exists() {
+            all.push(path);
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) async fn repos(State(server): State<Arc<Server>>, _: Caller) -> Answer<Json<Vec<RepoInfo>>> {
+    let name = |path: &str| {
+        Path::new(path).file_name().map_or(path.to_owned(), |n| n.to_string_lossy().into_owned())
+    };
+    let all = repos_of(&server).await?;
+    Ok(Json(all.into_iter().map(|path| RepoInfo { name: name(&path), path }).collect()))
+}
+
+/// A folder that runs may be started in; no other is looked at.
+pub(super) async fn known_repo(server: &Server, repo: &str) -> Result<PathBuf, Problem> {
+    let wanted = Path::new(repo);
+    let real = wanted.canonicalize().unwrap_or_else(|_| wanted.to_owned());
+    let known = repos_of(server).await?;
+    let found = known.iter().map(PathBuf::from).find(|path| *path == wanted || *path == real);
+    found.ok_or_else(|| {
+        let shown = ralph_domain::text::one_line(repo, 120);
+        Problem::forbidden(format!("runs are not started in `{shown}` from here"))
+            .hint("`ralph serve --repo DIR` adds a folder; one that has had a run is known by itself")
+    })
+}

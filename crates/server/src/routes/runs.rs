@@ -1,0 +1,65 @@
+//! The list of runs, and taking one out of it.
+
+use crate::auth::Caller;
+use crate::extract::{Answer, Asked};
+use crate::index::{ListQuery, Page};
+use crate::live::RowChange;
+use crate::people::Role;
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use ralph_app::facts::RunReading;
+use ralph_journal::registry::Registration;
+use std::sync::Arc;
+
+pub(crate) async fn list(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page>> {
+    Ok(Json(server.index.list(&query).await?))
+}
+
+/// Takes a run that is over out of the list, with its record; its commits and branches stay. A queued one is taken out of the queue.
+pub(crate) async fn remove(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    Path(run): Path<String>,
+) -> Answer<StatusCode> {
+    caller.may(Role::Operator)?;
+    if server.scheduler.is_waiting(&run) {
+        caller.note(&server, "remove", Some(&run), None)?;
+        if !server.scheduler.take_out(&run).await? {
+            return Err(Problem::conflict("the run begins at this moment").hint("try again in a few seconds"));
+        }
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let entry = server.entry(&run)?;
+    let own = server.clone();
+    server
+        .blocking(move || {
+            let reading = RunReading::load(own.app.environment(), entry.clone());
+            if reading.as_ref().is_ok_and(|r| r.state.result.finished.is_none() || r.driver.is_some()) {
+                return Err(Problem::conflict(format!("run {} is not over", entry.run_id))
+                    .hint("stop or cancel it first"));
+            }
+            caller.note(&own, "remove", Some(entry.run_id.as_str()), None)?;
+            remove_record(&own, &entry)
+        })
+        .await?;
+    server.index.remove(&run).await?;
+    server.live.tell(RowChange::Removed(run));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn remove_record(server: &Server, entry: &Registration) -> Result<(), Problem> {
+    let failed = |e: std::io::Error| Problem::internal(format!("the record could not be removed: {e}"));
+    // First the entry: a run without a record is shown as one that is gone.
+    let record = server.home.record(&entry.run_id);
+    if entry.run_dir() == record && record.path().is_dir() {
+        ralph_safe_fs::remove_tree(record.path()).map_err(failed)?;
+    }
+    std::fs::remove_file(server.home.registration(&entry.run_id)).map_err(failed)
+}

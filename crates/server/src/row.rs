@@ -1,0 +1,228 @@
+//! One run as lists show it.
+
+use jiff::Timestamp;
+use ralph_app::asked_by;
+use ralph_app::facts::RunReading;
+use ralph_domain::state::Stage;
+use ralph_domain::text::one_line;
+use ralph_domain::view;
+use ralph_journal::registry::Registration;
+use ralph_protocol::level::ProofLevel;
+use serde::{Deserialize, Serialize};
+
+/// One run as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunRow {
+    /// Its id.
+    pub id: String,
+    /// The title of its task.
+    pub task: String,
+    /// The same, under the name that views have for it.
+    pub title: String,
+    /// The folder that it was started from.
+    pub repo: String,
+    /// The branch or ref that holds its work.
+    pub branch: Option<String>,
+    /// The status word; `gone` where its folder is, `unreadable` where its journal is.
+    pub status: String,
+    /// The iteration under way, or the last one.
+    pub iteration: u32,
+    /// Most iterations.
+    pub max_iterations: u32,
+    /// The score of the last iteration.
+    pub loop_score: Option<f64>,
+    /// What it has cost.
+    pub cost_usd: f64,
+    /// Most money.
+    pub budget_usd: f64,
+    /// Criteria that are met.
+    pub criteria_met: u32,
+    /// Criteria of the task.
+    pub criteria_total: u32,
+    /// Who works, or worked last.
+    pub agent: Option<String>,
+    /// With which model, where one was chosen.
+    pub model: Option<String>,
+    /// Who makes the sandbox.
+    pub provider: String,
+    /// What people may do to it here.
+    pub mode: String,
+    /// The pull request.
+    pub pr_url: Option<String>,
+    /// A person is asked.
+    pub needs_you: bool,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When something last happened.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Who asked for it on the page; nobody for a terminal.
+    pub person: Option<String>,
+    /// Whether a process works on it.
+    pub driven: bool,
+    /// What is wrong with it, where something is.
+    pub problem: Option<String>,
+    /// Its place in the queue, where it has not begun.
+    pub queued: Option<u32>,
+    /// What it does, asks or came to, in one sentence without ages.
+    #[serde(default)]
+    pub now: Option<String>,
+    /// The number of the pull request.
+    #[serde(default)]
+    pub pr_number: Option<u64>,
+    /// Whether the pull request is not yet for review.
+    #[serde(default)]
+    pub pr_draft: bool,
+    /// Who decided what a pass means, once the final check has passed.
+    #[serde(default)]
+    pub proof_level: Option<ProofLevel>,
+}
+
+impl RunRow {
+    /// The row of a run that was read.
+    pub fn of(reading: &RunReading, person: Option<String>) -> Self {
+        let (state, spec) = (&reading.state, &reading.state.spec);
+        let current = state.iterations.current.as_ref();
+        let last = state.iterations.history.back();
+        let agent = current.map(|c| &c.agent).or(last.map(|l| &l.agent)).or(state.agents.last_agent.as_ref());
+        let configured = agent.and_then(|name| spec.settings.agent(name)).and_then(|a| a.model.clone());
+        let met = spec.task.criteria.iter().filter(|c| state.work.met.contains(&c.id)).count();
+        let published = || state.result.published.as_ref().and_then(|p| p.pr_url.clone());
+        Self {
+            id: spec.run_id.to_string(),
+            task: spec.task.title.clone(),
+            title: spec.task.title.clone(),
+            repo: spec.origin.display().to_string(),
+            branch: view::branch(state).or_else(|| view::work_ref(state)),
+            status: reading.status().to_string(),
+            iteration: reading.iteration(),
+            max_iterations: spec.settings.budgets.max_iterations,
+            loop_score: last.map(|l| l.loop_score),
+            cost_usd: state.spending.totals.cost.dollars(),
+            budget_usd: spec.settings.budgets.max_cost.dollars(),
+            criteria_met: u32::try_from(met).unwrap_or(u32::MAX),
+            criteria_total: u32::try_from(spec.task.criteria.len()).unwrap_or(u32::MAX),
+            agent: agent.map(ToString::to_string),
+            model: current.and_then(|c| c.model.clone()).or(configured),
+            provider: spec.settings.sandbox.provider().as_str().to_owned(),
+            mode: spec.settings.mode.as_str().to_owned(),
+            pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()).or_else(published),
+            needs_you: state.people.needs_human.is_some() && state.result.finished.is_none(),
+            created_at: spec.created_at,
+            updated_at: reading.last_event,
+            ended_at: state.result.finished.as_ref().map(|end| end.at),
+            person,
+            driven: reading.driver.is_some(),
+            problem: None,
+            queued: None,
+            now: Some(now(reading)),
+            pr_number: state.handover.pr.as_ref().map(|pr| pr.number),
+            pr_draft: state.handover.pr.as_ref().is_some_and(|pr| pr.draft),
+            proof_level: state
+                .result
+                .proof
+                .as_ref()
+                .filter(|proof| proof.passed)
+                .and_then(|proof| proof.level),
+        }
+    }
+
+    /// The row of a run that cannot be read: its folder is gone, or its journal is damaged.
+    pub fn unreadable(entry: &Registration, status: &str, problem: String) -> Self {
+        Self {
+            status: status.to_owned(),
+            problem: Some(problem),
+            person: asked_by::read(&entry.run_dir()),
+            ..Self::waiting(
+                entry.run_id.as_str(),
+                &entry.title,
+                &entry.origin.display().to_string(),
+                entry.created_at,
+            )
+        }
+    }
+
+    /// The row of a run that waits for its turn.
+    pub fn waiting(id: &str, title: &str, repo: &str, at: Timestamp) -> Self {
+        Self {
+            id: id.to_owned(),
+            task: title.to_owned(),
+            title: title.to_owned(),
+            repo: repo.to_owned(),
+            branch: None,
+            status: "queued".to_owned(),
+            iteration: 0,
+            max_iterations: 0,
+            loop_score: None,
+            cost_usd: 0.0,
+            budget_usd: 0.0,
+            criteria_met: 0,
+            criteria_total: 0,
+            agent: None,
+            model: None,
+            provider: "local".to_owned(),
+            mode: "autonomous".to_owned(),
+            pr_url: None,
+            needs_you: false,
+            created_at: at,
+            updated_at: at,
+            ended_at: None,
+            person: None,
+            driven: false,
+            problem: None,
+            queued: None,
+            now: None,
+            pr_number: None,
+            pr_draft: false,
+            proof_level: None,
+        }
+    }
+
+    /// Whether nothing more will happen to it by itself.
+    pub fn is_over(&self) -> bool {
+        self.ended_at.is_some() || matches!(self.status.as_str(), "gone" | "unreadable")
+    }
+
+    /// What is searched for words.
+    pub fn search_text(&self) -> String {
+        let branch = self.branch.as_deref().unwrap_or_default();
+        format!("{} {} {} {branch}", self.id, self.task, self.repo).to_lowercase()
+    }
+}
+
+/// Bytes of the sentence.
+const NOW_MAX: usize = 240;
+
+/// What a run does, asks or came to. Without ages: a rebuilt index has the same rows.
+fn now(reading: &RunReading) -> String {
+    let state = &reading.state;
+    let current = state.iterations.current.as_ref();
+    let words = if let Some(end) = &state.result.finished {
+        end.summary.clone()
+    } else if let Some(need) = &state.people.needs_human {
+        need.message.clone()
+    } else if reading.driver.is_none() {
+        "not running; resume goes on".to_owned()
+    } else if let Some(wait) = &state.wait {
+        match (&state.people.paused_by, wait.until) {
+            (Some(who), None) => format!("paused by {who}"),
+            _ => wait.reason.clone(),
+        }
+    } else {
+        match current {
+            Some(current) if current.stage == Stage::Working => format!("{} is working", current.agent),
+            Some(current) => {
+                format!("checking what {} did in iteration {}", current.agent, current.iteration)
+            }
+            None if state.baseline.is_none() => "preparing the workspace".to_owned(),
+            None if state.result.proof.as_ref().is_some_and(|proof| proof.passed) => {
+                "handing the result over".to_owned()
+            }
+            None if state.result.candidate => "final check of the result".to_owned(),
+            None => "the next session is about to start".to_owned(),
+        }
+    };
+    one_line(&words, NOW_MAX)
+}

@@ -1,0 +1,293 @@
+//! Who begins when: so many runs at a time on this server and with each provider, fair between people and repos.
+//!
+//! A run that waits is a file, so that a restart forgets none. A run that has begun is a process of its own; a server that ends
+//! interrupts nothing, and the next one finds it by its record.
+
+mod pick;
+mod queue;
+
+pub use pick::Limits;
+pub(crate) use queue::read_queue;
+pub use queue::{AuthSource, Queued};
+
+use crate::index::{Index, Indexed};
+use crate::live::{Driven, Live, RowChange};
+use crate::problem::Problem;
+use crate::secrets::Secrets;
+use queue::Queue;
+use ralph_app::{App, AppError};
+use ralph_domain::id::RunId;
+use ralph_journal::layout::StateHome;
+use ralph_journal::registry;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+
+/// A look without being woken: a run may have ended.
+const LOOK: Duration = Duration::from_secs(1);
+/// Runs that begin at the same time: each takes a thread until it has.
+const STARTING_MAX: usize = 8;
+/// Runs that may wait.
+const WAITING_MAX: usize = 10_000;
+
+/// What became of a run that was asked for.
+pub type Begun = Result<RunId, Problem>;
+
+/// Starts runs when it is their turn.
+#[derive(Debug)]
+pub struct Scheduler {
+    app: App,
+    home: StateHome,
+    live: Arc<Live>,
+    index: Arc<Index>,
+    secrets: Arc<Secrets>,
+    limits: Limits,
+    queue: Queue,
+    waiting: Mutex<Vec<Queued>>,
+    starting: Mutex<Vec<Driven>>,
+    told: Mutex<BTreeMap<String, oneshot::Sender<Begun>>>,
+    wake: Notify,
+    draining: AtomicBool,
+}
+
+/// How busy the server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SchedulerState {
+    /// Runs of this server that a process works on, or that begin.
+    pub running: usize,
+    /// Runs that wait for their turn.
+    pub waiting: usize,
+    /// Most at a time.
+    pub limit: usize,
+    /// The same by provider of sandboxes.
+    pub providers: Vec<ProviderLoad>,
+    /// No further run begins: the server is about to end.
+    pub draining: bool,
+}
+
+/// How busy a provider is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProviderLoad {
+    /// The provider.
+    pub name: String,
+    /// Runs with it.
+    pub running: usize,
+    /// Most at a time, where there is such a limit.
+    pub limit: Option<usize>,
+}
+
+impl Scheduler {
+    /// With the runs that the last server left waiting.
+    pub fn new(
+        app: App,
+        home: StateHome,
+        live: Arc<Live>,
+        secrets: Arc<Secrets>,
+        limits: Limits,
+        queue_folder: &std::path::Path,
+    ) -> Arc<Self> {
+        let queue = Queue::at(queue_folder);
+        let waiting = queue.load(&home);
+        Arc::new(Self {
+            app,
+            home,
+            index: live.index.clone(),
+            live,
+            secrets,
+            limits,
+            queue,
+            waiting: Mutex::new(waiting),
+            starting: Mutex::default(),
+            told: Mutex::default(),
+            wake: Notify::new(),
+            draining: AtomicBool::new(false),
+        })
+    }
+
+    /// Puts a run into the queue; what becomes of it is told once it has begun, or was refused.
+    pub fn add(&self, queued: Queued) -> Result<oneshot::Receiver<Begun>, Problem> {
+        if self.draining.load(Ordering::Relaxed) {
+            return Err(Problem::new(
+                axum::http::StatusCode::SERVICE_UNAVAILABLE,
+                "the server is about to end",
+            )
+            .hint("ask again in a moment"));
+        }
+        let (tell, told) = oneshot::channel();
+        let mut waiting = self.waiting();
+        if waiting.len() >= WAITING_MAX {
+            return Err(Problem::new(
+                axum::http::StatusCode::TOO_MANY_REQUESTS,
+                format!("{WAITING_MAX} runs wait already"),
+            ));
+        }
+        self.queue.save(&queued)?;
+        self.told.lock().unwrap_or_else(|e| e.into_inner()).insert(queued.id.to_string(), tell);
+        waiting.push(queued);
+        drop(waiting);
+        self.show_waiting();
+        self.wake.notify_one();
+        Ok(told)
+    }
+
+    /// Takes a run that has not begun out of the queue; whether it was there.
+    pub async fn take_out(&self, run: &str) -> Result<bool, Problem> {
+        let before = {
+            let mut waiting = self.waiting();
+            let before = waiting.len();
+            waiting.retain(|queued| queued.id.as_str() != run);
+            before != waiting.len()
+        };
+        if before {
+            self.queue.remove(run);
+            self.index.remove(run).await?;
+            self.live.tell(RowChange::Removed(run.to_owned()));
+            self.show_waiting();
+        }
+        Ok(before)
+    }
+
+    /// Whether this run has no record yet: it waits for its turn, begins at this moment, or was refused when its turn came.
+    pub fn is_waiting(&self, run: &str) -> bool {
+        let starting =
+            self.starting.lock().unwrap_or_else(|e| e.into_inner()).iter().any(|one| one.run == run);
+        let known = || RunId::parse(run).is_ok_and(|run| registry::find(&self.home, &run).is_some());
+        self.waiting().iter().any(|queued| queued.id.as_str() == run) || (starting && !known())
+    }
+
+    /// Starts runs until the server ends.
+    pub async fn work(self: Arc<Self>) {
+        self.show_waiting();
+        loop {
+            while let Some(queued) = self.next() {
+                let own = self.clone();
+                tokio::task::spawn_blocking(move || own.begin(&queued));
+            }
+            let _ = tokio::time::timeout(LOOK, self.wake.notified()).await;
+        }
+    }
+
+    /// No further run begins.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// How busy the server is.
+    pub fn state(&self) -> SchedulerState {
+        let running = self.running();
+        let mut providers: BTreeMap<String, usize> =
+            self.limits.providers.keys().map(|p| (p.clone(), 0)).collect();
+        for one in &running {
+            *providers.entry(one.provider.clone()).or_default() += 1;
+        }
+        SchedulerState {
+            running: running.len(),
+            waiting: self.waiting().iter().filter(|queued| queued.problem.is_none()).count(),
+            limit: self.limits.runs,
+            providers: providers
+                .into_iter()
+                .map(|(name, running)| ProviderLoad {
+                    limit: self.limits.providers.get(&name).copied(),
+                    name,
+                    running,
+                })
+                .collect(),
+            draining: self.draining.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The run whose turn it is; it counts as beginning from now on.
+    fn next(&self) -> Option<Queued> {
+        if self.draining.load(Ordering::Relaxed) {
+            return None;
+        }
+        if self.starting.lock().unwrap_or_else(|e| e.into_inner()).len() >= STARTING_MAX {
+            return None;
+        }
+        let running = self.running();
+        let mut waiting = self.waiting();
+        let at = pick::next(&waiting, &running, &self.limits)?;
+        let queued = waiting.remove(at);
+        drop(waiting);
+        self.starting.lock().unwrap_or_else(|e| e.into_inner()).push(queued.load());
+        Some(queued)
+    }
+
+    /// Starts a run, and says what became of it. Blocks until it has begun.
+    fn begin(&self, queued: &Queued) {
+        let begun = match registry::find(&self.home, &queued.id) {
+            // A server before this one has started it.
+            Some(_) => Ok(queued.id.clone()),
+            None => self.spawn(queued),
+        };
+        match &begun {
+            Ok(_) => {
+                self.queue.remove(queued.id.as_str());
+                if let Some(row) = self.live.refresh(&queued.id) {
+                    self.live.write_later(row);
+                }
+            }
+            Err(error) => self.refused(queued, error),
+        }
+        self.starting.lock().unwrap_or_else(|e| e.into_inner()).retain(|one| one.run != queued.id.as_str());
+        let tell = self.told.lock().unwrap_or_else(|e| e.into_inner()).remove(queued.id.as_str());
+        if let Some(tell) = tell {
+            // Nobody may wait for it any more.
+            let _ = tell.send(begun.map_err(Problem::from));
+        }
+        self.show_waiting();
+        self.wake.notify_one();
+    }
+
+    fn spawn(&self, queued: &Queued) -> Result<RunId, AppError> {
+        let env = self.app.environment();
+        let vars = queued.variables(env.vars(), self.secrets.values()?);
+        App::new(env.with_vars(vars).with_face("web")).spawn(&queued.request)
+    }
+
+    /// Keeps a run that was refused in the list, with what was said, until somebody takes it out.
+    fn refused(&self, queued: &Queued, error: &AppError) {
+        let mut queued = queued.clone();
+        let hint = error.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        queued.problem = Some(format!("{}{hint}", error.message));
+        if let Err(problem) = self.queue.save(&queued) {
+            tracing::warn!(problem = problem.detail(), "a refused run could not be kept");
+        }
+        self.waiting().push(queued);
+    }
+
+    /// The rows of those that wait, with their places.
+    fn show_waiting(&self) {
+        let waiting = self.waiting();
+        let mut place = 0;
+        for queued in waiting.iter() {
+            if queued.problem.is_none() {
+                place += 1;
+            }
+            let row = queued.row((queued.problem.is_none()).then_some(place));
+            self.live.tell(RowChange::Row(Arc::new(row.clone())));
+            self.live.write_later(Indexed { row, spend: None });
+        }
+    }
+
+    /// Runs of this server that a process works on, or that begin. Those of terminals take no place.
+    fn running(&self) -> Vec<Driven> {
+        let mut all: Vec<Driven> =
+            self.live.driven().into_iter().filter(|driven| driven.person.is_some()).collect();
+        for one in self.starting.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+            if !all.iter().any(|known| known.run == one.run) {
+                all.push(one.clone());
+            }
+        }
+        all
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Queued>> {
+        self.waiting.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}

@@ -1,0 +1,77 @@
+//! Whose turn it is: whoever has the fewest runs at work, then the repo that has the fewest, then who waits longest.
+
+use super::Queued;
+use crate::live::Driven;
+use std::collections::BTreeMap;
+
+/// How many runs may be at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// On this server.
+    pub runs: usize,
+    /// With a provider of sandboxes.
+    pub providers: BTreeMap<String, usize>,
+}
+
+/// The place in the queue of the run whose turn it is; nobody's where there is no room.
+pub(super) fn next(waiting: &[Queued], running: &[Driven], limits: &Limits) -> Option<usize> {
+    if running.len() >= limits.runs {
+        return None;
+    }
+    let with = |provider: &str| running.iter().filter(|one| one.provider == provider).count();
+    let fits = |queued: &Queued| {
+        limits.providers.get(&queued.provider).is_none_or(|most| with(&queued.provider) < *most)
+    };
+    let of_person = |name: &str| running.iter().filter(|one| one.person.as_deref() == Some(name)).count();
+    let of_repo = |repo: &str| running.iter().filter(|one| one.repo == repo).count();
+    waiting
+        .iter()
+        .enumerate()
+        .filter(|(_, queued)| queued.problem.is_none() && fits(queued))
+        .min_by_key(|(at, queued)| (of_person(&queued.person), of_repo(&queued.repo), *at))
+        .map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use ralph_app::RunRequest;
+    use ralph_domain::id::RunId;
+
+    fn queued(person: &str, repo: &str, provider: &str) -> Queued {
+        Queued {
+            id: RunId::new("x"),
+            title: String::new(),
+            request: RunRequest::default(),
+            person: person.into(),
+            provider: provider.into(),
+            repo: repo.into(),
+            at: Timestamp::UNIX_EPOCH,
+            auth: None,
+            profiles: (None, None),
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn turns_go_round_between_people_and_repos_within_the_limits() {
+        let limits = Limits { runs: 3, providers: [("docker".to_owned(), 1)].into() };
+        let waiting = [
+            queued("ann", "a", "local"),
+            queued("ann", "b", "local"),
+            queued("bob", "a", "docker"),
+            queued("bob", "a", "local"),
+        ];
+        let run = |at: usize| waiting[at].load();
+        assert_eq!(next(&waiting, &[], &limits), Some(0));
+        assert_eq!(next(&waiting[1..], &[run(0)], &limits), Some(1), "bob has none yet");
+        assert_eq!(next(&waiting[..2], &[run(0)], &limits), Some(1), "the other repo");
+        assert_eq!(next(&waiting[2..], &[run(2)], &limits), Some(1), "docker is full");
+        assert_eq!(next(&waiting[2..3], &[run(2)], &limits), None);
+        assert_eq!(next(&waiting, &[run(0), run(1), run(3)], &limits), None, "the server is full");
+        let mut refused = queued("ann", "a", "local");
+        refused.problem = Some("no".into());
+        assert_eq!(next(&[refused], &[], &limits), None);
+    }
+}

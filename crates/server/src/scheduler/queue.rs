@@ -1,0 +1,156 @@
+//! The queue on disk: one file per run that waits.
+
+use crate::live::Driven;
+use crate::problem::Problem;
+use crate::row::RunRow;
+use jiff::Timestamp;
+use ralph_app::RunRequest;
+use ralph_domain::id::RunId;
+use ralph_domain::vars::Vars;
+use ralph_journal::artifacts;
+use ralph_journal::layout::StateHome;
+use ralph_journal::registry;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Bytes of one file.
+const FILE_MAX: u64 = 8 * 1024 * 1024;
+/// Variables of the server that are nothing to its runs.
+const OWN: &[&str] = &["RALPH_SECRETS_KEY", "RALPH_SERVE_TOKEN", "RALPH_DB_URL"];
+
+/// Which login of the code host a run uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AuthSource {
+    /// A personal token.
+    Pat,
+    /// A GitHub App.
+    App,
+    /// None.
+    None,
+}
+
+/// A run that waits for its turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Queued {
+    /// The id that it will have.
+    pub id: RunId,
+    /// The task in a few words.
+    pub title: String,
+    /// What is asked for.
+    pub request: RunRequest,
+    /// Who asks.
+    pub person: String,
+    /// Who makes its sandbox.
+    pub provider: String,
+    /// The folder or address that it is about.
+    pub repo: String,
+    /// When it was asked for.
+    pub at: Timestamp,
+    /// Which login of the code host it uses; what there is where absent.
+    #[serde(default)]
+    pub auth: Option<AuthSource>,
+    /// The profiles of models: the usual one, and the one that is fallen back on.
+    #[serde(default)]
+    pub profiles: (Option<String>, Option<String>),
+    /// Why it was refused when its turn came.
+    #[serde(default)]
+    pub problem: Option<String>,
+}
+
+impl Queued {
+    /// Its row; with its place, where it waits.
+    pub fn row(&self, place: Option<u32>) -> RunRow {
+        let status = if self.problem.is_some() { "failed" } else { "queued" };
+        RunRow {
+            status: status.to_owned(),
+            person: Some(self.person.clone()),
+            provider: self.provider.clone(),
+            problem: self.problem.clone(),
+            ended_at: self.problem.is_some().then_some(self.at),
+            queued: place,
+            ..RunRow::waiting(self.id.as_str(), &self.title, &self.repo, self.at)
+        }
+    }
+
+    /// The place that it takes once it begins.
+    pub(super) fn load(&self) -> Driven {
+        Driven {
+            run: self.id.to_string(),
+            provider: self.provider.clone(),
+            repo: self.repo.clone(),
+            person: Some(self.person.clone()),
+        }
+    }
+
+    /// The variables of its process: the server's, with the secrets that were set here, and without what is the server's own.
+    pub(super) fn variables(&self, vars: &Vars, secrets: Vec<(String, String)>) -> Vars {
+        let left_out = |name: &str| {
+            let token = matches!(name, "GITHUB_PAT" | "GITHUB_TOKEN" | "GH_TOKEN");
+            let app = name.starts_with("GITHUB_APP_");
+            OWN.contains(&name)
+                || match self.auth {
+                    None => false,
+                    Some(AuthSource::Pat) => app,
+                    Some(AuthSource::App) => token,
+                    Some(AuthSource::None) => token || app,
+                }
+        };
+        let all = vars.with(secrets);
+        let kept: Vars = all.iter().filter(|(name, _)| !name.to_str().is_some_and(left_out)).collect();
+        let (usual, fallback) = &self.profiles;
+        let named = [("RALPH_DEFAULT_MODEL_PROFILE", usual), ("RALPH_FALLBACK_MODEL_PROFILE", fallback)];
+        kept.with(named.into_iter().filter_map(|(name, profile)| Some((name, profile.clone()?))))
+    }
+}
+
+/// The folder of the queue.
+#[derive(Debug)]
+pub(super) struct Queue(PathBuf);
+
+impl Queue {
+    pub(super) fn at(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    fn file(&self, run: &str) -> PathBuf {
+        self.0.join(format!("{run}.json"))
+    }
+
+    pub(super) fn save(&self, queued: &Queued) -> Result<(), Problem> {
+        let text = serde_json::to_vec(queued).unwrap_or_default();
+        Ok(artifacts::write_durable(&self.file(queued.id.as_str()), &text)?)
+    }
+
+    pub(super) fn remove(&self, run: &str) {
+        let _ = std::fs::remove_file(self.file(run));
+    }
+
+    /// Those that wait, oldest first. One that has begun waits no more.
+    pub(super) fn load(&self, home: &StateHome) -> Vec<Queued> {
+        let mut found = read_queue(&self.0);
+        found.retain(|queued| {
+            let begun = registry::find(home, &queued.id).is_some();
+            if begun {
+                self.remove(queued.id.as_str());
+            }
+            !begun
+        });
+        found
+    }
+}
+
+/// Every run that waits in this folder, oldest first.
+pub(crate) fn read_queue(folder: &Path) -> Vec<Queued> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<Queued> = entries
+        .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "json"))
+        .filter_map(|entry| {
+            serde_json::from_slice(&ralph_safe_fs::read_plain(entry.path(), FILE_MAX).ok()?).ok()
+        })
+        .collect();
+    found.sort_by(|a: &Queued, b: &Queued| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    found
+}

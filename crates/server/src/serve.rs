@@ -1,0 +1,164 @@
+//! The life of a server: it listens first, and reads what it needs while it already answers.
+
+use crate::home::ServerHome;
+use crate::index::Index;
+use crate::layers;
+use crate::live::Live;
+use crate::options::{Ready, ServeOptions};
+use crate::otlp;
+use crate::page;
+use crate::people::{People, Sessions, random_token};
+use crate::routes;
+use crate::scheduler::Scheduler;
+use crate::secrets::Secrets;
+use crate::server::{Server, ServerParts};
+use axum::middleware;
+use ralph_app::{App, AppError};
+use ralph_core::clock::SystemClock;
+use ralph_domain::ports::Clock as _;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// How long open requests may take once the server is to end.
+const DRAIN: Duration = Duration::from_secs(5);
+/// Threads for what blocks.
+const BLOCKING: usize = 64;
+/// A token that was made is kept here.
+const TOKEN_FILE: &str = "token";
+
+/// Runs a server until a signal ends it. `ready` hears once it listens. Runs that it started go on.
+pub fn serve(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> Result<(), AppError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .max_blocking_threads(BLOCKING)
+        .thread_stack_size(1024 * 1024)
+        .enable_all()
+        .build()
+        .map_err(|e| AppError::environment(format!("the server cannot be started: {e}")))?;
+    let ended = runtime.block_on(run(app, options, ready));
+    // What still blocks belongs to runs, which go on.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    ended
+}
+
+async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> Result<(), AppError> {
+    let env = app.environment();
+    let home = env.state_home()?;
+    let own = ServerHome::make(&home)?;
+    let token = token(options, &own)?;
+    let listener = listen(options).await?;
+    let index = Arc::new(Index::open(env.vars().filled("RALPH_DB_URL").as_deref(), &own).await?);
+    let secrets = Arc::new(Secrets::open(&own, env.vars())?);
+    let web = App::new(env.clone().with_face("web"));
+    let live = Live::new(web.clone(), home.clone(), index.clone());
+    let scheduler = Scheduler::new(
+        web.clone(),
+        home.clone(),
+        live.clone(),
+        secrets.clone(),
+        options.limits.clone(),
+        &own.queue(),
+    );
+    let (close, closing) = watch::channel(false);
+    let owner = env.vars().filled("USER").unwrap_or_else(|| "owner".to_owned());
+    let now = SystemClock::default().now();
+    let server = Server::new(ServerParts {
+        app: web,
+        people: People::open(&own, &owner, &token, now)?,
+        sessions: Sessions::open(&own)?,
+        home,
+        own,
+        live: live.clone(),
+        scheduler: scheduler.clone(),
+        secrets,
+        closing,
+        repos: options.repos.clone(),
+        is_local: options.host.is_loopback(),
+        demo: options.demo,
+    });
+    live.begin(&tokio::runtime::Handle::current());
+    tokio::spawn(scheduler.clone().work());
+    otlp::begin(&server);
+    let address = listener.local_addr().map_err(|e| AppError::environment(format!("no address: {e}")))?;
+    ready(&told(&server, address, token)?);
+    let router = routes::router(server.clone())
+        .layer(middleware::from_fn_with_state(server.clone(), layers::around))
+        .into_make_service_with_connect_info::<SocketAddr>();
+    let mut stop = server.closing.clone();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+        let _ = stop.changed().await;
+    });
+    let serving = tokio::spawn(async move { serving.await });
+    wait_for_signal().await;
+    scheduler.drain();
+    // Those who watch are told, and come back.
+    let _ = close.send(true);
+    let _ = tokio::time::timeout(DRAIN, serving).await;
+    live.stop();
+    index.close().await;
+    Ok(())
+}
+
+fn told(server: &Server, address: SocketAddr, token: String) -> Result<Ready, AppError> {
+    let host = match address.ip() {
+        ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+        IpAddr::V4(ip) => ip.to_string(),
+    };
+    let url = format!("http://{host}:{}", address.port());
+    let login_url = format!("{url}/#code={}", server.codes.make()?);
+    Ok(Ready { url, token, login_url, has_page: page::is_built() })
+}
+
+async fn listen(options: &ServeOptions) -> Result<TcpListener, AppError> {
+    TcpListener::bind((options.host, options.port)).await.map_err(|e| {
+        let error = AppError::environment(format!("cannot listen on {}:{}: {e}", options.host, options.port));
+        match e.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                error.hint("another server is there; `--port` chooses another port")
+            }
+            _ => error.hint("`--host` and `--port` choose another address"),
+        }
+    })
+}
+
+/// The owner's token. An address that others reach needs one that somebody has chosen.
+fn token(options: &ServeOptions, own: &ServerHome) -> Result<String, AppError> {
+    if let Some(token) = &options.token {
+        return Ok(token.trim().to_owned());
+    }
+    if !options.host.is_loopback() {
+        return Err(AppError::usage(format!(
+            "others can reach {}, and no token was given",
+            options.host
+        ))
+        .hint("`--token-file FILE` or RALPH_SERVE_TOKEN names one (`openssl rand -hex 32` makes one); without `--host` only this machine can reach the server"));
+    }
+    let path = own.file(TOKEN_FILE);
+    if let Some(bytes) = own.read_private(&path)? {
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        if !text.is_empty() {
+            return Ok(text);
+        }
+    }
+    let token = random_token()?;
+    own.write_private(&path, token.as_bytes())?;
+    Ok(token)
+}
+
+async fn wait_for_signal() {
+    let (Ok(mut term), Ok(mut int), Ok(mut hup)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+        _ = hup.recv() => {}
+    }
+}

@@ -1,0 +1,163 @@
+//! The WebSocket of a run.
+
+use super::FromQuery;
+use super::frames::reread_frame;
+use super::reader::Reader;
+use crate::auth::Caller;
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use ralph_domain::id::RunId;
+use ralph_journal::registry::Registration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A watcher whose connection takes nothing for so long is let go.
+const SEND_TIMEOUT: Duration = Duration::from_secs(20);
+/// A batch that takes longer is one of a slow watcher.
+const SLOW: Duration = Duration::from_secs(2);
+/// Events that a slow watcher may lag behind.
+const LAG_MAX: u64 = 2048;
+/// Time between two views.
+const VIEW_PACE: Duration = Duration::from_millis(250);
+/// A look without being woken, and a sign of life.
+const LOOK: Duration = Duration::from_secs(1);
+const PING: Duration = Duration::from_secs(20);
+
+/// Why a connection ends.
+enum End {
+    /// The other side has gone, or takes nothing.
+    Gone,
+    /// Something is wrong here.
+    Problem(Problem),
+}
+
+impl From<Problem> for End {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// Sends everything from the wished event on, until one side goes.
+pub async fn run_socket(
+    server: Arc<Server>,
+    caller: Caller,
+    entry: Registration,
+    from: FromQuery,
+    socket: WebSocket,
+) {
+    let mut feed =
+        RunSocket { run: entry.run_id.clone(), server, caller, socket, view_at: None, view_due: true };
+    let ended = feed.serve(&entry, from).await;
+    let (code, reason) = match ended {
+        Err(End::Gone) => return,
+        Err(End::Problem(problem)) => (1011, problem.detail().to_owned()),
+        Ok(()) => (1012, "the server goes down; come back with `from`".to_owned()),
+    };
+    let reason = ralph_domain::text::head(&reason, 100).to_owned();
+    let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    let _ = tokio::time::timeout(SLOW, feed.socket.send(close)).await;
+}
+
+struct RunSocket {
+    run: RunId,
+    server: Arc<Server>,
+    caller: Caller,
+    socket: WebSocket,
+    view_at: Option<Instant>,
+    view_due: bool,
+}
+
+impl RunSocket {
+    async fn serve(&mut self, entry: &Registration, from: FromQuery) -> Result<(), End> {
+        let mut viewer = self.server.live.view(&self.run);
+        let mut closing = self.server.closing.clone();
+        let zone = self.server.app.environment().zone();
+        let mut reader = Reader::open(entry.run_dir(), zone, from).await?;
+        let (head, view) = self.view().await?;
+        let first = from.from.unwrap_or(reader.seq() + 1);
+        self.send(format!("{{\"type\":\"hello\",\"head\":{head},\"from\":{first},\"view\":{view}}}")).await?;
+        (self.view_at, self.view_due) = (Some(Instant::now()), false);
+        let mut pinged = Instant::now();
+        loop {
+            if self.drain(&mut reader).await? {
+                continue;
+            }
+            if self.view_due && self.view_at.is_none_or(|at| at.elapsed() >= VIEW_PACE) {
+                let (_, view) = self.view().await?;
+                self.send(format!("{{\"type\":\"view\",\"view\":{view}}}")).await?;
+                (self.view_at, self.view_due) = (Some(Instant::now()), false);
+            }
+            if pinged.elapsed() >= PING {
+                pinged = Instant::now();
+                self.check_caller()?;
+                self.send_message(Message::Ping(Bytes::new())).await?;
+            }
+            let wait = if self.view_due { VIEW_PACE } else { LOOK };
+            tokio::select! {
+                () = viewer.changed() => {}
+                () = tokio::time::sleep(wait) => {}
+                _ = closing.changed() => return Ok(()),
+                heard = self.socket.recv() => match heard {
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(End::Gone),
+                    Some(Ok(_)) => {}
+                },
+            }
+        }
+    }
+
+    /// Sends what has come; whether there was something.
+    async fn drain(&mut self, reader: &mut Reader) -> Result<bool, End> {
+        let frames = reader.next().await?;
+        if frames.is_empty() {
+            return Ok(false);
+        }
+        let begun = Instant::now();
+        self.view_due |= frames.iter().any(|frame| frame.seq.is_some());
+        for frame in frames {
+            self.send(frame.text).await?;
+        }
+        if begun.elapsed() > SLOW {
+            let head = self.view().await?.0;
+            if head.saturating_sub(reader.seq()) > LAG_MAX {
+                self.send(reread_frame(reader.seq() + 1)).await?;
+                reader.skip().await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The number of the last event, and the view as JSON.
+    async fn view(&mut self) -> Result<(u64, String), Problem> {
+        let (live, run) = (self.server.live.clone(), self.run.clone());
+        self.server
+            .blocking(move || {
+                live.with(&run, |run| {
+                    let view = run.view();
+                    (view.seq.0, serde_json::to_string(&view).unwrap_or_default())
+                })
+                .map_err(Problem::from)
+            })
+            .await
+    }
+
+    /// Somebody whose token was taken away sees nothing more.
+    fn check_caller(&self) -> Result<(), End> {
+        if self.server.people.by_name(&self.caller.person.name).is_none() {
+            return Err(End::Problem(Problem::forbidden("the token was taken away")));
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, text: String) -> Result<(), End> {
+        self.send_message(Message::Text(text.into())).await
+    }
+
+    async fn send_message(&mut self, message: Message) -> Result<(), End> {
+        match tokio::time::timeout(SEND_TIMEOUT, self.socket.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(End::Gone),
+        }
+    }
+}

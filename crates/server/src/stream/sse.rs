@@ -1,0 +1,72 @@
+//! The same for scripts: server-sent events, which `curl -N` shows.
+
+use super::FromQuery;
+use super::reader::{Frame, Reader};
+use crate::live::Viewer;
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::response::Response;
+use futures_util::stream;
+use ralph_journal::registry::Registration;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Silence after which a comment is sent, so that what lies between keeps the connection.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// The events of a run and what it shows, as server-sent events.
+pub async fn run_events(
+    server: Arc<Server>,
+    entry: &Registration,
+    from: FromQuery,
+) -> Result<Response, Problem> {
+    let viewer = server.live.view(&entry.run_id);
+    let zone = server.app.environment().zone();
+    let reader = Reader::open(entry.run_dir(), zone, from).await?;
+    let mut closing = server.closing.clone();
+    closing.mark_unchanged();
+    let state = (reader, viewer, closing);
+    let frames = stream::unfold(state, |(mut reader, mut viewer, mut closing)| async move {
+        let text = tokio::select! {
+            text = next(&mut reader, &mut viewer) => text?,
+            _ = closing.changed() => return None,
+        };
+        Some((Ok::<Bytes, Infallible>(Bytes::from(text)), (reader, viewer, closing)))
+    });
+    Response::builder()
+        .header(header::CONTENT_TYPE, "text/event-stream")
+        .header(header::CACHE_CONTROL, "no-store")
+        .header("x-accel-buffering", "no")
+        .body(Body::from_stream(frames))
+        .map_err(|_| Problem::internal("the answer could not be made"))
+}
+
+/// The next piece; `None` where the run cannot be read any more.
+async fn next(reader: &mut Reader, viewer: &mut Viewer) -> Option<String> {
+    loop {
+        let frames = reader.next().await.ok()?;
+        if !frames.is_empty() {
+            return Some(text(&frames));
+        }
+        match tokio::time::timeout(SILENCE, viewer.changed()).await {
+            Ok(()) => {}
+            Err(_) => return Some(": still here\n\n".to_owned()),
+        }
+    }
+}
+
+fn text(frames: &[Frame]) -> String {
+    let mut text = String::new();
+    for frame in frames {
+        if let Some(seq) = frame.seq {
+            let _ = writeln!(text, "id: {seq}");
+        }
+        // A frame is one line: JSON writes line ends as `\n`.
+        let _ = write!(text, "data: {}\n\n", frame.text);
+    }
+    text
+}
